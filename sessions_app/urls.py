@@ -2,7 +2,17 @@
 
 from django.urls import include, path, re_path
 
-from sessions_app.rest import account, budgets, discovery, history, payments, schemas, tickets
+from sessions_app.rest import (
+    account,
+    budgets,
+    discovery,
+    history,
+    invitations,
+    payments,
+    schemas,
+    shared_chats,
+    tickets,
+)
 from sessions_app.transports import batch, sse
 
 app_name = "sessions_app"
@@ -38,6 +48,9 @@ urlpatterns = [
     re_path(rf"{_CHAT}/budgets\Z", budgets.BudgetsView.as_view(), name="budgets"),
     re_path(rf"{_CHAT}/pool\Z", payments.PoolView.as_view(), name="pool"),
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
+    path("shared/files/<uuid:content_id>", shared_chats.shared_file, name="shared_file"),
+    path("shared/<str:secret>", shared_chats.shared_chat, name="shared_chat"),
+    path("join/<str:secret>", invitations.join, name="join"),
     path("account", account.account, name="account"),
     path("account/password", account.PasswordView.as_view(), name="password"),
     path("account/sign-out-others", account.sign_out_others, name="sign_out_others"),

@@ -29,7 +29,7 @@ _NAME: Final = (
 _SECRET_NAME: Final = re.compile(rf"{_NAME}|sig|key|code", re.IGNORECASE)
 _SHAPES: Final = re.compile(
     r"""
-    \b(?:uak|utk|ptok|ek)_[\w-]{8,}            # keys and tickets of this server, payment tokens
+    \b(?:uak|utk|ptok|ek|shr|inv)_[\w-]{8,}  # keys, tickets, tokens and links of this server
     | \beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?  # JSON Web Tokens
     | \b(?:sk|rk|pk|gsk|xai|whsec|ghp|gho|glpat|hf|AIza)[_-]?[\w-]{16,}  # keys of vendors
     """,

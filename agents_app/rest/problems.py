@@ -99,6 +99,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "message_conflict": ProblemKind(
         409, "The message was changed meanwhile.", "Take its revision, then edit that one."
     ),
+    "too_many_links": ProblemKind(
+        409, "The chat has as many links as it may have.", "Revoke one, then make another."
+    ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
     "quota_exceeded": ProblemKind(

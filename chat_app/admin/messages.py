@@ -53,6 +53,8 @@ class EventTypeFilter(ValueFilter):
         "agent.stopped",
         "call.ended",
         "chat.updated",
+        "link.created",
+        "link.revoked",
         "message.created",
         "message.deleted",
         "message.edited",

@@ -17,6 +17,7 @@ from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.chats import append_change
+from chat_app.members.links import end_links_of
 from chat_app.members.membership import NotAMember
 from chat_app.members.rights import (
     Right,
@@ -76,6 +77,7 @@ def join(
     user: User | None = None,
     agent_id: str | None = None,
     trigger: str = ParticipantReplyTrigger.MENTION,
+    role: str = ParticipantRole.MEMBER,
 ) -> Participant:
     """Put a person or an agent into a chat that is locked; one who is there stays as they are."""
     participant, created = Participant.objects.get_or_create(
@@ -83,8 +85,8 @@ def join(
     )
     if not created and participant.left_at is None:
         return participant
-    participant.left_at = None
-    participant.role = ParticipantRole.MEMBER
+    participant.left_at = participant.left_freely = None
+    participant.role = ParticipantRole(role)
     participant.trigger = trigger
     participant.keywords = participant.context = participant.context_messages = None
     participant.budget = participant.budget_period = None
@@ -97,11 +99,11 @@ def join(
 def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -> None:
     """Let a member leave; an owner may remove any member, an admin those who are not owners.
 
-    An owner who leaves pays for nothing any more. When the last owner leaves, the admin who has
-    been there the longest owns the chat, or else the person who has. The others no longer see
-    that the member types, and the call of the chat goes on without
-    them. Raises NotAMember when the caller or the participant is not in the
-    chat, NotAllowed when the caller may not.
+    An owner who leaves pays for nothing any more, and the links that the member made end. When the
+    last owner leaves, the admin who has been there the longest owns the chat, or else the person
+    who has. The others no longer see that the member types, and the call of the chat goes on
+    without them. Raises NotAMember when the caller or the participant is not in the chat,
+    NotAllowed when the caller may not.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
@@ -116,7 +118,9 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
             if ParticipantRole.OWNER == participant.role != caller.role:
                 check_right(caller, Right.CHANGE_ROLES)
         participant.left_at = timezone.now()
-        participant.save(update_fields=["left_at"])
+        participant.left_freely = caller == participant
+        participant.save(update_fields=["left_at", "left_freely"])
+        end_links_of(participant, role=None)
         append_membership(ev.ParticipantLeft, participant, by=removed_by)
         if participant.user is not None:
             _stop_typing(chat_id, participant.user)
@@ -166,6 +170,7 @@ def change_role(
         if not owners.exists():
             raise LastOwner
         event = append_membership(ev.ParticipantUpdated, participant, by=changed_by)
+        end_links_of(participant, role=role)
         if was_owner:
             _without_payer(chat, participant)
     return event

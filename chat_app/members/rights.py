@@ -25,6 +25,7 @@ class Right(StrEnum):
     CHANGE_ROLES = "change_roles"
     MANAGE_MONEY = "manage_money"
     RULE = "rule"
+    SHARE = "share"
 
 
 _OF_MEMBERS: Final = frozenset({Right.ADD_MEMBERS, Right.QUIET_AGENTS})
@@ -32,6 +33,7 @@ _OF_ADMINS: Final = _OF_MEMBERS | {
     Right.DESCRIBE,
     Right.REMOVE_MEMBERS,
     Right.MANAGE_AGENTS,
+    Right.SHARE,
 }
 RIGHTS: Final[Mapping[str, frozenset[Right]]] = {
     ParticipantRole.OWNER: frozenset(Right),
@@ -59,6 +61,7 @@ _REASONS: Final[Mapping[Right, str]] = {
     Right.CHANGE_ROLES: "Only owners change roles.",
     Right.MANAGE_MONEY: "Only owners choose the payer and set budgets.",
     Right.RULE: "Only owners change the rules of a chat.",
+    Right.SHARE: "Only owners and admins make links that show a chat to others.",
 }
 
 

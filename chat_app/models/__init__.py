@@ -1,9 +1,9 @@
 """The chat domain as rows: one ordered log per chat, and what can be read from it.
 
-`chats` has chats, logs and contents, `members` who is in them, `conversation` what members did with
-messages, `calls` whom they called, `people` profiles and settings, `threads` the replies to
-messages. Other apps call the functions of `log`, `members`, `contents` and `calls`, not these
-classes.
+`chats` has chats, logs and contents, `members` who is in them, `links` the ways in for others,
+`conversation` what members did with messages, `calls` whom they called, `people` profiles and
+settings, `threads` the replies to messages. Other apps call the functions of `log`, `members`,
+`links`, `contents` and `calls`, not these classes.
 """
 
 from chat_app.models.calls import (
@@ -37,6 +37,7 @@ from chat_app.models.conversation import (
     Pin,
     Reaction,
 )
+from chat_app.models.links import InviteLink, ShareLink
 from chat_app.models.members import (
     AgentMention,
     ContextScope,
@@ -69,6 +70,7 @@ __all__ = [
     "ContentUse",
     "ContextScope",
     "Density",
+    "InviteLink",
     "Message",
     "MessageDeletion",
     "MessageRevision",
@@ -87,6 +89,7 @@ __all__ = [
     "Reaction",
     "ReadReceipt",
     "SendKey",
+    "ShareLink",
     "SharedState",
     "Theme",
     "ThreadFollower",

@@ -73,6 +73,9 @@ class Participant(models.Model):
     )
     joined_at = models.DateTimeField(default=timezone.now)
     left_at = models.DateTimeField(null=True, blank=True)
+    # Of a person who left: whether they did so themselves; None where that is not known. One who
+    # was removed does not come back by a link.
+    left_freely = models.BooleanField(null=True, blank=True)
 
     class Meta:
         """A participant is one person or one agent, once in a chat."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from django.db.models.fields.files import FieldFile
+    from django.http import HttpRequest
     from rest_framework.request import Request
 
 CHUNK_BYTES: Final = 256 * 1024
@@ -169,7 +170,7 @@ class BlobView(RestView):
                 raise Http404
         else:
             content = _readable(content_id, user_id=request.user.pk)
-        return _blob_response(content, request)
+        return blob_response(content, request)
 
 
 def _too_large() -> Problem:
@@ -183,7 +184,10 @@ def _readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
         raise Http404 from error
 
 
-def _blob_response(content: Content, request: Request) -> HttpResponse | StreamingHttpResponse:
+def blob_response(
+    content: Content, request: Request | HttpRequest
+) -> HttpResponse | StreamingHttpResponse:
+    """Return the bytes of a content, or the range that is asked for, as nothing that can act."""
     etag = f'"{content.sha256}"'
     asked = request.headers.get("Range", "")
     if request.headers.get("If-Range", etag) != etag:

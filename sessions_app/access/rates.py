@@ -79,6 +79,9 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
     "exports": _same("UAMP_EXPORTS_PER_MINUTE"),
+    # Pages of shared chats and their files, of an address, of people and visitors alike.
+    "shared pages": _same("UAMP_SHARED_PAGES_PER_MINUTE"),
+    "shared files": _same("UAMP_SHARED_FILES_PER_MINUTE"),
     # Passwords of an address, and of an account: each costs a large part of a second of a core.
     "sign-ins": _same("UAMP_SIGN_INS_PER_MINUTE"),
     "discovery": _same("UAMP_DISCOVERY_PER_MINUTE"),

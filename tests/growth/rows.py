@@ -17,6 +17,7 @@ from chat_app.models import (
     ChatEvent,
     Content,
     ContentUse,
+    InviteLink,
     Message,
     MessageDeletion,
     MessageRevision,
@@ -29,6 +30,7 @@ from chat_app.models import (
     ProfilePicture,
     Reaction,
     ReadReceipt,
+    ShareLink,
     ThreadFollower,
     VoiceCall,
     VoiceCallMember,
@@ -214,6 +216,18 @@ def _fill_chats(filled: FilledTables) -> None:
         call_id="i",
         user_id="1000 + i",
         state="'left'",
+    )
+    end = ago("-1000000")
+    fill(ShareLink, chat_id=f"'{chat.pk}'", token_sha256="'s' || i", until_seq="i", expires_at=end)
+    fill(
+        InviteLink,
+        chat_id=f"'{chat.pk}'",
+        token_sha256="'i' || i",
+        role="'member'",
+        most_uses="1",
+        used_count="1",
+        expires_at=end,
+        revoked_at=ago("i"),
     )
     fill(Presence, id="'presence_' || i", user_id="1000 + i", seen_at=ago("0"))
     fill(PersonSettings, user_id="1000 + i", theme="'dark'")

@@ -307,6 +307,22 @@ SERVER_EXAMPLES: tuple[Event, ...] = (
     e.ParticipantLeft(
         event_id="evt_623", session_id=SESSION, seq=53, chat_id=CHAT, participant=BOB, by=ALICE
     ),
+    e.LinkCreated(
+        event_id="evt_625",
+        session_id=SESSION,
+        seq=55,
+        chat_id=CHAT,
+        link=e.ChatLink(kind="share", id="3", expires_at=1706659200000, grows=False),
+        by=ALICE,
+    ),
+    e.LinkRevoked(
+        event_id="evt_626",
+        session_id=SESSION,
+        seq=56,
+        chat_id=CHAT,
+        link=e.ChatLink(kind="share", id="3", expires_at=1706659200000, grows=False),
+        by=ALICE,
+    ),
     e.AgentStopped(
         event_id="evt_624",
         session_id=SESSION,

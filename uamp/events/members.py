@@ -137,6 +137,38 @@ class ParticipantUpdated(_Membership, frozen=True, kw_only=True, tag="participan
     """The role of a person, or how an agent answers, is another one; ``by`` changed it."""
 
 
+class ChatLink(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A link of a chat, without its secret; ``kind`` is share or invite.
+
+    ``expires_at`` is in milliseconds. ``grows`` says that a share link shows later messages, too.
+    ``role`` is what people become who join by an invite link, ``most_uses`` how many may.
+    """
+
+    kind: str
+    id: str
+    expires_at: Count
+    title: str | None = None
+    grows: bool | None = None
+    role: str | None = None
+    most_uses: Count | None = None
+
+
+class _Link(Event, frozen=True, kw_only=True):
+    """The members of the two events of a link."""
+
+    chat_id: str
+    link: ChatLink
+    by: Actor | None = None
+
+
+class LinkCreated(_Link, frozen=True, kw_only=True, tag="link.created"):
+    """A member, ``by``, made a link that shows the chat to others, or by which people join."""
+
+
+class LinkRevoked(_Link, frozen=True, kw_only=True, tag="link.revoked"):
+    """A link ended before its time. Without ``by`` it ended with the right of its maker."""
+
+
 class AgentStopped(Event, frozen=True, kw_only=True, tag="agent.stopped"):
     """An ``agent`` does not answer a message that is for it, and why.
 

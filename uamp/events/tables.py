@@ -52,6 +52,8 @@ from uamp.events.members import (
     AgentStopped,
     ChatUpdate,
     ChatUpdated,
+    LinkCreated,
+    LinkRevoked,
     ParticipantAdd,
     ParticipantJoined,
     ParticipantLeft,
@@ -177,6 +179,8 @@ ServerEvent = (
     | ParticipantJoined
     | ParticipantUpdated
     | ParticipantLeft
+    | LinkCreated
+    | LinkRevoked
     | AgentStopped
     | MessageRead
     | PaymentRequired

@@ -27,6 +27,11 @@ UAMP_MESSAGE_REVISIONS = integer("UAMP_MESSAGE_REVISIONS", 100)
 UAMP_REACTIONS_PER_MEMBER = integer("UAMP_REACTIONS_PER_MEMBER", 12)
 UAMP_REACTIONS_PER_MESSAGE = integer("UAMP_REACTIONS_PER_MESSAGE", 50)
 UAMP_PINS_PER_CHAT = integer("UAMP_PINS_PER_CHAT", 100)
+# Links that show a chat, or let people join it: how many of each kind a chat has in force, and for
+# how many days one is in force where its maker says nothing, and at most.
+UAMP_LINKS_PER_CHAT = integer("UAMP_LINKS_PER_CHAT", 20)
+UAMP_LINK_DAYS = integer("UAMP_LINK_DAYS", 30, least=1)
+UAMP_LINK_DAYS_MAX = integer("UAMP_LINK_DAYS_MAX", 365, least=1, most=36_500)
 # How often in a row agents ask each other in a chat that says nothing else; 0 for never.
 UAMP_AGENT_HOPS = integer("UAMP_AGENT_HOPS", 4, most=20)
 # How often two agents of a chat ask each other in so many seconds.
@@ -48,6 +53,8 @@ UAMP_UPLOADS_PER_MINUTE = integer("UAMP_UPLOADS_PER_MINUTE", 120)
 UAMP_RENDERS_PER_MINUTE = integer("UAMP_RENDERS_PER_MINUTE", 600)
 UAMP_SEARCHES_PER_MINUTE = integer("UAMP_SEARCHES_PER_MINUTE", 120)
 UAMP_EXPORTS_PER_MINUTE = integer("UAMP_EXPORTS_PER_MINUTE", 10)
+UAMP_SHARED_PAGES_PER_MINUTE = integer("UAMP_SHARED_PAGES_PER_MINUTE", 120)
+UAMP_SHARED_FILES_PER_MINUTE = integer("UAMP_SHARED_FILES_PER_MINUTE", 600)
 UAMP_DISCOVERY_PER_MINUTE = integer("UAMP_DISCOVERY_PER_MINUTE", 600)
 UAMP_HTTP_EVENTS_PER_MINUTE = integer("UAMP_HTTP_EVENTS_PER_MINUTE", 1200)
 UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE = integer("UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE", 300)

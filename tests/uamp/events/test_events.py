@@ -56,6 +56,7 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     added |= {"reaction.added", "reaction.removed", "chat.updated", "agent.stopped"}
     added |= {"participant.joined", "participant.left", "participant.updated"}
     added |= {"call.signal", "call.updated", "call.ended"}
+    added |= {"link.created", "link.revoked"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 

@@ -1,0 +1,175 @@
+"""Invite links: making, listing and revoking them, and joining a chat by one. Synchronous.
+
+Functions that write open their own transaction, under the lock of the chat: the last use of a link
+is one person's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.db import transaction
+from django.utils import timezone
+
+from chat_app.members.links import (
+    append_link,
+    check_room,
+    end_link,
+    expiry,
+    link_of,
+    new_secret,
+    sha256_of,
+)
+from chat_app.members.membership import NotAMember
+from chat_app.members.participants import join
+from chat_app.members.rights import Right, check_right, member_of
+from chat_app.models import Chat, InviteLink, Participant, ParticipantRole
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.db.models import QuerySet
+
+
+class UsedUp(Exception):
+    """As many people have joined by the link as may."""
+
+
+class WasRemoved(Exception):
+    """The person was removed from the chat: a member has to add them."""
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """What an invited person is shown before they join: `people` counts the members."""
+
+    chat_id: str
+    title: str
+    people: int
+    invited_by: str
+    role: str
+    is_member: bool
+    was_removed: bool
+    is_used_up: bool
+
+
+def create_invite_link(
+    *,
+    chat_id: str,
+    made_by: User,
+    role: str = ParticipantRole.MEMBER,
+    most_uses: int | None = None,
+    days: int | None = None,
+) -> tuple[InviteLink, str]:
+    """Make a link by which people join a chat; admins and owners are invited by owners only.
+
+    Returns the link and its secret, which is not kept. Raises NotAMember, NotAllowed and
+    TooManyLinks.
+    """
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        member = member_of(chat, made_by.pk)
+        if chat is None:
+            raise NotAMember
+        check_right(member, Right.ADD_MEMBERS)
+        if role != ParticipantRole.MEMBER:
+            check_right(member, Right.CHANGE_ROLES)
+        check_room(InviteLink, chat_id)
+        secret = new_secret(InviteLink)
+        now = timezone.now()
+        link = InviteLink.objects.create(
+            chat=chat,
+            token_sha256=sha256_of(secret),
+            role=ParticipantRole(role),
+            most_uses=most_uses,
+            created_by=made_by,
+            created_at=now,
+            expires_at=now + expiry(days),
+        )
+        append_link(ev.LinkCreated, link, by=made_by)
+    return link, secret
+
+
+def invite_links(chat_id: str) -> QuerySet[InviteLink]:
+    """Return the invite links of a chat, the newest first."""
+    rows = InviteLink.objects.filter(chat_id=chat_id).order_by("-pk")
+    return rows.select_related("created_by", "revoked_by")
+
+
+def revoke_invite_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
+    """Revoke a link at once: its maker may, and those who remove members.
+
+    Raises NotAMember where there is none, and NotAllowed.
+    """
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        member = member_of(chat, revoked_by.pk)
+        link = InviteLink.objects.filter(chat_id=chat_id, pk=link_id).first()
+        if link is None:
+            raise NotAMember
+        if link.created_by_id != revoked_by.pk:
+            check_right(member, Right.REMOVE_MEMBERS)
+        end_link(link, by=revoked_by)
+
+
+def invitation(secret: str, user: User) -> Invitation | None:
+    """Return what a person is invited to by a link; None where it is not in force."""
+    link = link_of(InviteLink, secret)
+    if not isinstance(link, InviteLink):
+        return None
+    people = Participant.objects.filter(
+        chat_id=link.chat_id, user__isnull=False, left_at__isnull=True
+    )
+    own = _membership(link, user)
+    return Invitation(
+        chat_id=link.chat_id,
+        title=link.chat.title,
+        people=people.count(),
+        invited_by=link.created_by.get_username() if link.created_by else "",
+        role=str(link.role),
+        is_member=own is not None and own.left_at is None,
+        was_removed=own is not None and _was_removed(own),
+        is_used_up=_is_used_up(link),
+    )
+
+
+def join_by_link(secret: str, user: User) -> str | None:
+    """Let a person join by a link, and return the chat's id; None where it is not in force.
+
+    A member stays as they are, and uses up nothing. Raises UsedUp, and WasRemoved for a person whom
+    a member removed.
+    """
+    found = link_of(InviteLink, secret)
+    if found is None:
+        return None
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update().get(pk=found.chat_id)
+        # What was read before the lock may be over: by now it may be revoked, or used up.
+        link = link_of(InviteLink, secret)
+        if not isinstance(link, InviteLink):
+            return None
+        own = _membership(link, user)
+        if own is not None and own.left_at is None:
+            return chat.pk
+        if own is not None and _was_removed(own):
+            raise WasRemoved
+        if _is_used_up(link):
+            raise UsedUp
+        link.used_count += 1
+        link.used_at = timezone.now()
+        link.save(update_fields=["used_count", "used_at"])
+        join(chat, by=user, user=user, role=ParticipantRole(link.role))
+    return chat.pk
+
+
+def _membership(link: InviteLink, user: User) -> Participant | None:
+    return Participant.objects.filter(chat_id=link.chat_id, user=user).first()
+
+
+def _was_removed(member: Participant) -> bool:
+    """Return whether a person who is not there was removed, or may have been."""
+    return member.left_at is not None and not member.left_freely
+
+
+def _is_used_up(link: InviteLink) -> bool:
+    return link.most_uses is not None and link.used_count >= link.most_uses

@@ -1,0 +1,256 @@
+"""What a share link shows: pages of messages as strangers may read them. Synchronous.
+
+A page has the messages that the chat shows now, up to the place where the link ends. Of deleted
+ones it has nothing, and of no message an id, a price, a receipt or what an agent thought.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+from django.core.signing import BadSignature, TimestampSigner
+from django.db.models import Exists, OuterRef, Q
+
+import uamp
+from chat_app import markdown
+from chat_app.contents.reading_rights import ContentNotFound, in_chat
+from chat_app.contents.references import content_ids
+from chat_app.log.history import quotes_of
+from chat_app.members.links import in_force, maker_may
+from chat_app.models import Content, Message, ShareLink
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable, Sequence
+
+    from django.db.models import QuerySet
+
+PAGE: Final = 50
+"""Messages of one page."""
+SHOWN_CHARS: Final = 20_000
+"""So much of the arguments and of the result of a tool call is shown."""
+_MEDIA: Final = frozenset({"image", "audio", "video", "file"})
+_OWN_ADDRESS: Final = re.compile(r'(?<=")/api/content/([0-9a-fA-F-]{36})(?=")')
+
+
+class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a message: `text` (as `html`), `tool`, `image`, `audio`, `video` or `file`."""
+
+    kind: str
+    html: str = ""
+    name: str = ""
+    state: str = ""
+    arguments: str = ""
+    result: str = ""
+    url: str = ""
+    media: tuple[ShownPart, ...] = ()
+
+
+class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as strangers see it; `place` is its own on the page's chat."""
+
+    place: int
+    name: str
+    is_agent: bool
+    at: datetime
+    is_edited: bool
+    is_cut: bool
+    quote: str
+    parts: tuple[ShownPart, ...]
+
+
+class SharedPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of messages, the oldest first; `older` and `newer` are places to go on from."""
+
+    messages: tuple[SharedMessage, ...]
+    older: int | None
+    newer: int | None
+
+
+def shared_page(
+    link: ShareLink, *, before: int | None = None, after: int | None = None, asker: str = ""
+) -> SharedPage:
+    """Return the messages before or after a place, or the first ones.
+
+    `asker` takes turns with others where texts are rendered.
+    """
+    rows = _shown(link)
+    if before is not None:
+        found = list(rows.filter(seq__lt=before).order_by("-seq")[: PAGE + 1])
+        older, newer = len(found) > PAGE, rows.filter(seq__gte=before).exists()
+        found = found[:PAGE][::-1]
+    else:
+        found = list(rows.filter(seq__gt=after or 0).order_by("seq")[: PAGE + 1])
+        newer, older = len(found) > PAGE, rows.filter(seq__lte=after or 0).exists()
+        found = found[:PAGE]
+    quotes = _quotes(link, found)
+    until = time.monotonic() + markdown.PAGE_SECONDS
+    messages = tuple(
+        SharedMessage(
+            place=row.seq,
+            name=row.name or row.role,
+            is_agent=row.sender_agent_id is not None,
+            at=row.created_at,
+            is_edited=row.edited_at is not None,
+            is_cut=row.status != "completed",
+            quote=quotes.get(row.reply_to or "", ""),
+            parts=tuple(_parts(link, row, asker=asker, until=until)),
+        )
+        for row in found
+    )
+    return SharedPage(
+        messages=messages,
+        older=found[0].seq if found and older else None,
+        newer=found[-1].seq if found and newer else None,
+    )
+
+
+def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature: str) -> Content:
+    """Return a content by the signed address that a page of a link has.
+
+    The link is still in force, and the message at that place is shown and has the content. Raises
+    ContentNotFound in every other case.
+    """
+    signer = TimestampSigner(salt="shared content")
+    try:
+        signed = f"{link_id}:{place}:{content_id}:{signature}"
+        signer.unsign(signed, max_age=settings.UAMP_CONTENT_URL_SECONDS)
+    except BadSignature as error:
+        raise ContentNotFound from error
+    link = in_force(ShareLink).filter(pk=link_id).first()
+    if not isinstance(link, ShareLink) or not maker_may(link):
+        raise ContentNotFound
+    message = _shown(link).filter(seq=place).first()
+    if message is None or str(content_id) not in _named(message):
+        raise ContentNotFound
+    return in_chat(str(content_id), link.chat_id)
+
+
+def _shown(link: ShareLink) -> QuerySet[Message]:
+    """Return the messages that a link shows: of each answer the version that was current there."""
+    rows = Message.objects.filter(
+        chat_id=link.chat_id,
+        deleted_at__isnull=True,
+        thread_only__isnull=True,
+        role__in=("user", "assistant"),
+    )
+    if link.until_seq is None:
+        return rows.filter(replaced_by__isnull=True)
+    later = Message.objects.filter(pk=OuterRef("replaced_by"), seq__gt=link.until_seq)
+    return rows.filter(Q(replaced_by__isnull=True) | Exists(later), seq__lte=link.until_seq)
+
+
+def _quotes(link: ShareLink, rows: Sequence[Message]) -> dict[str, str]:
+    """Return the beginnings of the messages that are answered, where the link shows those."""
+    wanted = {row.reply_to for row in rows if row.reply_to}
+    if not wanted:
+        return {}
+    shown = set(_shown(link).filter(pk__in=wanted).values_list("pk", flat=True))
+    quotes = quotes_of(link.chat_id, shown)
+    return {key: "\n".join(line[2:] for line in text.split("\n")) for key, text in quotes.items()}
+
+
+def _named(message: Message) -> set[str]:
+    """Return the ids of the contents that a message shows, in its items or in its text."""
+    items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
+    in_text = re.findall(r"/api/content/([0-9a-fA-F-]{36})", message.content)
+    return {str(one).lower() for one in (*content_ids(items), *in_text)}
+
+
+def _address(link: ShareLink, place: int) -> Callable[[str], str]:
+    """Return the function that makes the address of a content for the readers of a link."""
+
+    def address(content_id: str) -> str:
+        content_id = content_id.lower()
+        value = f"{link.pk}:{place}:{content_id}"
+        signature = TimestampSigner(salt="shared content").sign(value)[len(value) + 1 :]
+        return f"/shared/files/{content_id}?link={link.pk}&at={place}&signature={signature}"
+
+    return address
+
+
+def _parts(link: ShareLink, row: Message, *, asker: str, until: float) -> list[ShownPart]:
+    """Return the parts of a message in their order (UAMP §6.13)."""
+    address = _address(link, row.seq)
+
+    def text(written: str) -> ShownPart:
+        html = markdown.render(written, asker=asker, until=until)
+        return ShownPart(
+            kind="text",
+            html=_OWN_ADDRESS.sub(lambda m: address(m.group(1)).replace("&", "&amp;"), html),
+        )
+
+    items: list[dict[str, Any]] = list(row.content_items or [])
+    texts = [item for item in items if item.get("type") == "text"]
+    parts = [text(row.content)] if row.content and not texts else []
+    results = {
+        item["tool_result"].get("call_id"): item["tool_result"]
+        for item in items
+        if item.get("type") == "tool_result"
+    }
+    for item in items:
+        match item.get("type"):
+            case "text":
+                parts.append(text(row.content if len(texts) == 1 else str(item["text"])))
+            case "tool_call":
+                call = item["tool_call"]
+                result = results.pop(call.get("id"), None)
+                parts.append(_tool(call, result, row.status, address))
+            case kind if kind in _MEDIA:
+                parts.append(_medium(item, address))
+    return parts
+
+
+def _tool(
+    call: dict[str, Any],
+    result: dict[str, Any] | None,
+    status: str,
+    address: Callable[[str], str],
+) -> ShownPart:
+    """Return a call with what came of it; a call without a result was stopped, or goes on."""
+    given = result or {}
+    state = "failed" if given.get("is_error") else "done"
+    if result is None and status != "completed":
+        state = "stopped"
+    media = [one for one in given.get("content_items") or [] if one.get("type") in _MEDIA]
+    return ShownPart(
+        kind="tool",
+        name=str(call.get("name") or "tool"),
+        state=state,
+        arguments=_laid_out(call.get("arguments")),
+        result=_laid_out(given.get("result")),
+        media=tuple(_medium(one, address) for one in media),
+    )
+
+
+def _medium(item: dict[str, Any], address: Callable[[str], str]) -> ShownPart:
+    kind = str(item["type"])
+    medium = item.get(kind)
+    found = uamp.content_id_of(str(medium.get("url", ""))) if isinstance(medium, dict) else None
+    name = str(item.get("filename") or item.get("alt_text") or item.get("description") or "")
+    mime_type = str(item.get("mime_type") or item.get("format") or "")
+    # A drawing can run scripts: it is a file to download.
+    is_drawing = "svg" in f"{mime_type} {name}".lower()
+    if found is None or is_drawing:
+        kind = "file"
+    return ShownPart(
+        kind=kind, name=name or kind, state=mime_type, url="" if found is None else address(found)
+    )
+
+
+def _laid_out(value: object) -> str:
+    """Return JSON for reading, cut where it is long; a text as it is."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        with suppress(msgspec.DecodeError):  # words are no JSON
+            value = msgspec.json.decode(value)
+    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    return f"{shown[:SHOWN_CHARS]}…" if len(shown) > SHOWN_CHARS else shown
