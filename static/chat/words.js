@@ -6,7 +6,8 @@
  * pieces: other languages have another order of words.
  */
 
-const catalogue = globalThis.django;
+/** @type {{gettext: (text: string) => string, ngettext: (one: string, many: string, count: number) => string, pgettext: (context: string, text: string) => string}|undefined} */
+const catalogue = /** @type {any} */ (globalThis).django;
 
 /** @param {string} text @returns {string} */
 export const gettext = (text) => catalogue?.gettext(text) ?? text;

@@ -6,9 +6,10 @@ import { colourChoice } from "../person/avatar-picker.js";
 import { profileOfChat } from "../person/looks.js";
 import { squareOf } from "../person/square.js";
 import { View, faceOf, glyph } from "../view.js";
+import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
 
-const LEVELS = { "": "As my settings say", all: "All messages", mentions: "Mentions and direct messages", none: "Nothing" };
+const LEVELS = { "": gettext("As my settings say"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 
 class ChatSettingsDialog extends View {
   static properties = { _chat: { state: true }, _avatar: { state: true }, _address: { state: true }, _error: { state: true }, _busy: { state: true } };
@@ -27,28 +28,28 @@ class ChatSettingsDialog extends View {
     const fixed = !may("describe");
     return html`<dialog class="dialog" aria-labelledby="settings-title" data-testid="chat-settings">
       <form class="dialog-form" @submit=${this._save}>
-        <header><h2 id="settings-title">Chat settings</h2>
-          <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${this._close}>${glyph("close")}</button></header>
+        <header><h2 id="settings-title">${gettext("Chat settings")}</h2>
+          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${this._close}>${glyph("close")}</button></header>
         <div class="dialog-body">
-          <label for="settings-name">Name</label>
+          <label for="settings-name">${gettext("Name")}</label>
           <input class="field" id="settings-name" name="title" maxlength="200" autocomplete="off" dir="auto" .value=${chat.title} placeholder=${store.nameOf(chat)} ?disabled=${fixed}>
-          <label for="settings-about">Description</label>
+          <label for="settings-about">${gettext("Description")}</label>
           <textarea class="field" id="settings-about" name="description" maxlength="2000" rows="3" dir="auto" .value=${chat.description} ?disabled=${fixed}></textarea>
-          ${fixed ? html`<p class="quiet">Owners and admins change name, description and picture.</p>` : this._picture()}
-          ${may("rule") ? html`<label for="settings-hops">How often in a row agents may ask each other (0: never)</label>
+          ${fixed ? html`<p class="quiet">${gettext("Owners and admins change name, description and picture.")}</p>` : this._picture()}
+          ${may("rule") ? html`<label for="settings-hops">${gettext("How often in a row agents may ask each other (0: never)")}</label>
             <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops)}>` : ""}
-          <label class="picker-option"><span class="picker-text"><b>Quiet agents</b><small>No agent answers until a member ends this</small></span>
+          <label class="picker-option"><span class="picker-text"><b>${gettext("Quiet agents")}</b><small>${gettext("No agent answers until a member ends this")}</small></span>
             <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>
-          <h3>For me alone</h3>
-          <label class="picker-option"><span class="picker-text"><b>Mute for me</b><small>No notifications, and unread messages are grey unless they mention you. The others do not see this</small></span>
+          <h3>${gettext("For me alone")}</h3>
+          <label class="picker-option"><span class="picker-text"><b>${gettext("Mute for me")}</b><small>${gettext("No notifications, and unread messages are grey unless they mention you. The others do not see this")}</small></span>
             <input type="checkbox" name="muted" .checked=${chat.muted}></label>
-          <label for="settings-level">Notify me of</label>
+          <label for="settings-level">${gettext("Notify me of")}</label>
           <select class="field" id="settings-level" name="notifications">${Object.entries(LEVELS).map(([value, label]) => html`<option value=${value} ?selected=${value === chat.notifications}>${label}</option>`)}</select>
         </div>
         <footer>
           ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : ""}
-          <button type="button" class="button" @click=${this._close}>Cancel</button>
-          <button type="submit" class="button button-primary" ?disabled=${this._busy}>Save</button>
+          <button type="button" class="button" @click=${this._close}>${gettext("Cancel")}</button>
+          <button type="submit" class="button button-primary" ?disabled=${this._busy}>${gettext("Save")}</button>
         </footer>
       </form>
     </dialog>`;
@@ -62,12 +63,12 @@ class ChatSettingsDialog extends View {
     const shown = avatar ? profileOfChat({ avatar, avatar_url: this._address }) : {};
     return html`<div class="profile-head"><span class="profile-face">${faceOf(store.nameOf(this._chat), shown, "chat")}</span>
         <div class="profile-picture">
-          <button type="button" class="button" ?disabled=${this._busy} @click=${() => this.querySelector("input[type=file]").click()}>Upload a picture</button>
+          <button type="button" class="button" ?disabled=${this._busy} @click=${() => this.querySelector("input[type=file]").click()}>${gettext("Upload a picture")}</button>
           <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="chat-picture-input" @change=${this._upload}>
-          ${avatar ? html`<button type="button" class="button button-quiet" @click=${() => { this._avatar = ""; }}>Make it of the name</button>` : ""}
+          ${avatar ? html`<button type="button" class="button button-quiet" @click=${() => { this._avatar = ""; }}>${gettext("Make it of the name")}</button>` : ""}
         </div></div>
-      <label for="settings-avatar">Emoji as its picture</label>
-      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder="Made of the name" @input=${(event) => { this._avatar = event.target.value.trim(); }}>
+      <label for="settings-avatar">${gettext("Emoji as its picture")}</label>
+      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder=${gettext("Made of the name")} @input=${(event) => { this._avatar = event.target.value.trim(); }}>
       ${colourChoice("chat_colour", isColour ? avatar : "", (colour) => { this._avatar = colour; })}`;
   }
 
@@ -103,7 +104,7 @@ class ChatSettingsDialog extends View {
       if (own.muted !== chat.muted || own.notifications !== chat.notifications) await api.send("PUT", `${path}/mute`, own);
       await store.reload(chat.id);
       this._close();
-      announce("The chat is changed.");
+      announce(gettext("The chat is changed."));
     });
   }
 

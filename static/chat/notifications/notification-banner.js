@@ -2,6 +2,7 @@
 
 import { announce } from "../dom.js";
 import { View } from "../view.js";
+import { gettext } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { askPermission, forgetQuestion, mayAsk } from "./notifier.js";
 
@@ -19,22 +20,22 @@ class NotificationBanner extends View {
 
   render() {
     if (!mayAsk()) return nothing;
-    return html`<div class="notice-card" role="group" aria-label="Notifications" data-testid="notification-banner">
-      <p>Shall this browser tell you when you are mentioned or written to?</p>
-      <div><button type="button" class="button button-primary" @click=${() => this._ask()}>Turn on</button>
-        <button type="button" class="button button-quiet" @click=${() => this._close()}>Not now</button></div>
+    return html`<div class="notice-card" role="group" aria-label=${gettext("Notifications")} data-testid="notification-banner">
+      <p>${gettext("Shall this browser tell you when you are mentioned or written to?")}</p>
+      <div><button type="button" class="button button-primary" @click=${() => this._ask()}>${gettext("Turn on")}</button>
+        <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Not now")}</button></div>
     </div>`;
   }
 
   async _ask() {
     const answer = await askPermission();
-    announce(answer === "granted" ? "Notifications are on." : "Notifications stay off. You can change that in the settings.");
+    announce(answer === "granted" ? gettext("Notifications are on.") : gettext("Notifications stay off. You can change that in the settings."));
   }
 
   _close() {
     forgetQuestion();
     this.requestUpdate();
-    announce("Notifications stay off. You can change that in the settings.");
+    announce(gettext("Notifications stay off. You can change that in the settings."));
   }
 }
 customElements.define("notification-banner", NotificationBanner);

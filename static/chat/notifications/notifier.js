@@ -6,6 +6,7 @@
  * notifications either: both need a secure address (https, or this machine).
  */
 
+import { gettext } from "../words.js";
 import { isMention, notifies } from "./rules.js";
 
 const BODY_CHARS = 160;
@@ -110,9 +111,9 @@ export class Notifier {
     const name = this._store.nameOf(chat);
     const author = message.sender_kind === "agent" ? message.name : this._people.nameOf(message.name);
     const isDirect = this._store.others(chat).length === 1;
-    const title = !hasText ? "New message" : isDirect ? author : `${author} · ${name}`;
-    const mention = isMention(message.content, this._me.username) ? "You were mentioned" : "";
-    const body = hasText ? plain(message.content) || "sent a file" : mention;
+    const title = !hasText ? gettext("New message") : isDirect ? author : `${author} · ${name}`;
+    const mention = isMention(message.content, this._me.username) ? gettext("You were mentioned") : "";
+    const body = hasText ? plain(message.content) || gettext("sent a file") : mention;
     // One of a chat takes the place of the one before it.
     const options = { body, tag: `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: "/static/chat/icon.svg" };
     try {

@@ -94,7 +94,7 @@ class ChatList extends View {
       aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(event) => this._choose(event, chat.id)}>
       ${faceOfChat(chat, name, others, online)}
       <span class="chat-item-main">
-        <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title="Muted">${glyph("muted")}<span class="visually-hidden">muted</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
+        <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title=${gettext("Muted")}>${glyph("muted")}<span class="visually-hidden">${gettext("muted")}</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
         <span class="chat-item-sub"><span class="chat-preview" dir="auto">${plain(words)}</span>${
           chat.unread_replies > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies })} title=${gettext("New replies in threads that you follow")}>${glyph("thread")}${shown99(chat.unread_replies)}</span>` : ""}${
           unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label="${unread.shown} unread">${shown99(unread.shown)}</span>` : ""}</span>

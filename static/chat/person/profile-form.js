@@ -3,6 +3,7 @@
 import { api, me, store } from "../context.js";
 import { announce } from "../dom.js";
 import { View, faceOf } from "../view.js";
+import { gettext, interpolate } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { colourChoice } from "./avatar-picker.js";
 import { people } from "./looks.js";
@@ -23,23 +24,23 @@ class ProfileForm extends View {
     return html`<form class="profile-form" @submit=${(event) => this._save(event)}>
       <div class="profile-head"><span class="profile-face">${faceOf(me.username, profile)}</span>
         <div class="profile-picture">
-          <button type="button" class="button" ?disabled=${this._busy} @click=${() => this.querySelector("input[type=file]").click()}>${profile.avatar_url ? "Change picture" : "Upload a picture"}</button>
+          <button type="button" class="button" ?disabled=${this._busy} @click=${() => this.querySelector("input[type=file]").click()}>${profile.avatar_url ? gettext("Change picture") : gettext("Upload a picture")}</button>
           <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="picture-input" @change=${(event) => this._upload(event)}>
-          ${profile.avatar_url ? html`<button type="button" class="button button-quiet" ?disabled=${this._busy} @click=${() => this._removePicture()}>Remove picture</button>` : nothing}
-          <p class="quiet">The middle of the picture is used. Everyone who is signed in may see it.</p>
+          ${profile.avatar_url ? html`<button type="button" class="button button-quiet" ?disabled=${this._busy} @click=${() => this._removePicture()}>${gettext("Remove picture")}</button>` : nothing}
+          <p class="quiet">${gettext("The middle of the picture is used. Everyone who is signed in may see it.")}</p>
         </div></div>
-      <label for="profile-name">Display name</label>
+      <label for="profile-name">${gettext("Display name")}</label>
       <input class="field" id="profile-name" name="display_name" maxlength="160" autocomplete="nickname" dir="auto" placeholder=${me.username} .value=${profile.display_name ?? ""}
         aria-describedby="profile-name-note" aria-invalid=${this._error ? "true" : nothing} @input=${(event) => this._edit("display_name", event.target.value)}>
-      <p class="quiet" id="profile-name-note">Others mention you as @${me.username}.</p>
-      <label for="profile-status">Status</label>
-      <input class="field" id="profile-status" name="status_text" maxlength="400" autocomplete="off" dir="auto" placeholder="On holiday until Monday" .value=${profile.status_text ?? ""}
+      <p class="quiet" id="profile-name-note">${interpolate(gettext("Others mention you as @%(name)s."), { name: me.username })}</p>
+      <label for="profile-status">${gettext("Status")}</label>
+      <input class="field" id="profile-status" name="status_text" maxlength="400" autocomplete="off" dir="auto" placeholder=${gettext("On holiday until Monday")} .value=${profile.status_text ?? ""}
         @input=${(event) => this._edit("status_text", event.target.value)}>
-      <label for="profile-emoji">Emoji instead of initials</label>
+      <label for="profile-emoji">${gettext("Emoji instead of initials")}</label>
       <input class="field" id="profile-emoji" name="avatar_emoji" maxlength="32" autocomplete="off" .value=${profile.avatar_emoji ?? ""} @input=${(event) => this._edit("avatar_emoji", event.target.value.trim())}>
       ${colourChoice("avatar_colour", profile.avatar_colour ?? "", (colour) => this._edit("avatar_colour", colour))}
       ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}
-      <div><button type="submit" class="button button-primary" data-testid="save-profile" ?disabled=${this._busy}>Save profile</button></div>
+      <div><button type="submit" class="button button-primary" data-testid="save-profile" ?disabled=${this._busy}>${gettext("Save profile")}</button></div>
     </form>`;
   }
 
@@ -51,7 +52,7 @@ class ProfileForm extends View {
     event.preventDefault();
     const { display_name, status_text, avatar_emoji, avatar_colour } = this._profile;
     const body = { display_name, status_text, avatar_emoji, avatar_colour };
-    return this._do(() => api.send("PATCH", "/me", body), "Your profile is saved.", true);
+    return this._do(() => api.send("PATCH", "/me", body), gettext("Your profile is saved."), true);
   }
 
   _upload(event) {
@@ -62,11 +63,11 @@ class ProfileForm extends View {
       const form = new FormData();
       form.append("file", await squareOf(file), "picture");
       return api.sendForm("PUT", "/me/picture", form);
-    }, "Your picture is saved.");
+    }, gettext("Your picture is saved."));
   }
 
   _removePicture() {
-    return this._do(() => api.send("DELETE", "/me/picture"), "Your picture is removed.");
+    return this._do(() => api.send("DELETE", "/me/picture"), gettext("Your picture is removed."));
   }
 
   async _do(work, said, isWhole = false) {

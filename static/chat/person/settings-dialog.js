@@ -4,19 +4,20 @@ import { me, settings } from "../context.js";
 import { announce } from "../dom.js";
 import { askPermission, permission } from "../notifications/notifier.js";
 import { View, glyph } from "../view.js";
+import { gettext, interpolate } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import "./profile-form.js";
 
-const SECTIONS = { profile: "Profile", appearance: "Appearance", writing: "Writing", privacy: "Privacy", notifications: "Notifications", account: "Account" };
-const THEMES = { system: "As the system", light: "Light", dark: "Dark" };
-const DENSITIES = { comfortable: "Comfortable", compact: "Compact" };
-const SEND_KEYS = { enter: "Enter sends, Shift+Enter begins a line", ctrl_enter: "Ctrl+Enter sends, Enter begins a line" };
-const LEVELS = { all: "All messages", mentions: "Mentions and direct messages", none: "Nothing" };
+const SECTIONS = { profile: gettext("Profile"), appearance: gettext("Appearance"), writing: gettext("Writing"), privacy: gettext("Privacy"), notifications: gettext("Notifications"), account: gettext("Account") };
+const THEMES = { system: gettext("As the system"), light: gettext("Light"), dark: gettext("Dark") };
+const DENSITIES = { comfortable: gettext("Comfortable"), compact: gettext("Compact") };
+const SEND_KEYS = { enter: gettext("Enter sends, Shift+Enter begins a line"), ctrl_enter: gettext("Ctrl+Enter sends, Enter begins a line") };
+const LEVELS = { all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 const PERMISSIONS = {
-  unsupported: "This browser cannot show notifications here. They need an address with https.",
-  default: "This browser has not been allowed to notify yet.",
-  denied: "This browser blocks notifications of this page. Allow them in the browser's settings for this site.",
-  granted: "This browser notifies you while a tab of the chats is open.",
+  unsupported: gettext("This browser cannot show notifications here. They need an address with https."),
+  default: gettext("This browser has not been allowed to notify yet."),
+  denied: gettext("This browser blocks notifications of this page. Allow them in the browser's settings for this site."),
+  granted: gettext("This browser notifies you while a tab of the chats is open."),
 };
 const QUIET = { quiet_from: "22:00", quiet_until: "07:00" };
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -52,10 +53,10 @@ class SettingsDialog extends View {
   render() {
     return html`<dialog class="dialog is-wide settings" aria-labelledby="person-settings-title" data-testid="settings-dialog" @close=${() => { this._isOpen = false; }}>
       ${this._isOpen ? html`<div class="dialog-form">
-        <header><h2 id="person-settings-title">Settings</h2>
-          <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this.querySelector("dialog").close()}>${glyph("close")}</button></header>
+        <header><h2 id="person-settings-title">${gettext("Settings")}</h2>
+          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this.querySelector("dialog").close()}>${glyph("close")}</button></header>
         <div class="settings-body">
-          <div class="settings-tabs" role="tablist" aria-label="Sections" aria-orientation="vertical" @keydown=${(event) => this._key(event)}>${
+          <div class="settings-tabs" role="tablist" aria-label=${gettext("Sections")} aria-orientation="vertical" @keydown=${(event) => this._key(event)}>${
             Object.entries(SECTIONS).map(([section, label]) => html`<button type="button" class="settings-tab" role="tab" id="settings-tab-${section}" aria-controls="settings-panel"
               aria-selected=${String(section === this._section)} tabindex=${section === this._section ? 0 : -1} @click=${() => this._show(section)}>${label}</button>`)}</div>
           <div class="settings-panel" role="tabpanel" id="settings-panel" tabindex="0" aria-labelledby="settings-tab-${this._section}">
@@ -69,17 +70,17 @@ class SettingsDialog extends View {
   }
 
   _appearance() {
-    return html`${this._choice("theme", "Theme", THEMES)}${this._choice("density", "Density", DENSITIES)}`;
+    return html`${this._choice("theme", gettext("Theme"), THEMES)}${this._choice("density", gettext("Density"), DENSITIES)}`;
   }
 
   _writing() {
-    return this._choice("send_key", "Send key", SEND_KEYS);
+    return this._choice("send_key", gettext("Send key"), SEND_KEYS);
   }
 
   _privacy() {
     return html`
-      ${this._switch("read_receipts", "Others see how far I have read", "When this is off, you read in private. You still see how far others have read.")}
-      ${this._switch("typing_notices", "Others see that I am typing", "")}`;
+      ${this._switch("read_receipts", gettext("Others see how far I have read"), gettext("When this is off, you read in private. You still see how far others have read."))}
+      ${this._switch("typing_notices", gettext("Others see that I am typing"), "")}`;
   }
 
   _notifications() {
@@ -88,26 +89,26 @@ class SettingsDialog extends View {
     const isQuiet = values.quiet_from !== "";
     return html`
       <div class="setting-note" data-testid="notification-state"><p>${PERMISSIONS[state]}</p>${
-        state === "default" ? html`<button type="button" class="button button-primary" @click=${() => askPermission()}>Allow notifications</button>` : nothing}</div>
-      ${this._choice("notifications", "Notify me of", LEVELS, "A chat may have a level of its own, in its settings.")}
-      ${this._switch("notification_text", "Show who wrote and what", "When this is off, a notification says only that there is a message.")}
-      ${this._switch("notification_sound", "Sound", "")}
-      <label class="setting"><span class="picker-text"><b>Quiet hours</b><small>No notifications between these times</small></span>
+        state === "default" ? html`<button type="button" class="button button-primary" @click=${() => askPermission()}>${gettext("Allow notifications")}</button>` : nothing}</div>
+      ${this._choice("notifications", gettext("Notify me of"), LEVELS, gettext("A chat may have a level of its own, in its settings."))}
+      ${this._switch("notification_text", gettext("Show who wrote and what"), gettext("When this is off, a notification says only that there is a message."))}
+      ${this._switch("notification_sound", gettext("Sound"), "")}
+      <label class="setting"><span class="picker-text"><b>${gettext("Quiet hours")}</b><small>${gettext("No notifications between these times")}</small></span>
         <input type="checkbox" role="switch" name="quiet" .checked=${isQuiet} @change=${(event) => this._quiet(event.target.checked)}></label>
       ${isQuiet ? html`<div class="quiet-hours">
-        ${this._time("quiet_from", "From")}${this._time("quiet_until", "Until")}
-        <p class="quiet">By the clock of ${values.time_zone.replace("_", " ")}.
-          ${values.time_zone === zone() ? nothing : html`<button type="button" class="link" @click=${() => this._change({ time_zone: zone() })}>Use ${zone().replace("_", " ")}</button>`}</p>
+        ${this._time("quiet_from", gettext("From"))}${this._time("quiet_until", gettext("Until"))}
+        <p class="quiet">${interpolate(gettext("By the clock of %(zone)s."), { zone: values.time_zone.replace("_", " ") })}
+          ${values.time_zone === zone() ? nothing : html`<button type="button" class="link" @click=${() => this._change({ time_zone: zone() })}>${interpolate(gettext("Use %(zone)s"), { zone: zone().replace("_", " ") })}</button>`}</p>
       </div>` : nothing}`;
   }
 
   _account() {
-    return html`<p>You are signed in as <b>${me.username}</b>.</p>
+    return html`<p>${interpolate(gettext("You are signed in as %(name)s."), { name: me.username })}</p>
       <ul class="setting-links">
-        <li><a class="button" href="/account/password">Change password</a></li>
-        <li><a class="button" href="/account#devices-title">Sign out everywhere else</a></li>
-        <li><a class="button" href="/account#keys-title">API keys</a></li>
-        <li><a class="button" href="/money">Money</a></li>
+        <li><a class="button" href="/account/password">${gettext("Change password")}</a></li>
+        <li><a class="button" href="/account#devices-title">${gettext("Sign out everywhere else")}</a></li>
+        <li><a class="button" href="/account#keys-title">${gettext("API keys")}</a></li>
+        <li><a class="button" href="/money">${gettext("Money")}</a></li>
       </ul>`;
   }
 
@@ -136,7 +137,7 @@ class SettingsDialog extends View {
     this._error = "";
     try {
       await settings.change(part);
-      announce("Saved.");
+      announce(gettext("Saved."));
     } catch (problem) {
       if (problem.name !== "ApiError") throw problem;
       this._error = problem.message;
