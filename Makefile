@@ -11,7 +11,7 @@ BROWSER := $(VENV)/browser/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop docs vendor lock
+.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop screens docs vendor lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,9 @@ money-property: $(DEV) ## Draw 10,000 paid turns, and who agreed to pay for each
 interop: $(DEV) ## Install official clients of other protocols, and run them against the server
 	@$(BIN)/python -m tests.interop.installation
 	INTEROP=1 REQUIRE_SERVICES=1 $(BIN)/pytest -q tests/interop $(ARGS)
+
+screens: $(DEV) ## Write a picture of every screen, and a contact sheet, into var/screens
+	$(BIN)/python -m tests.screens $(ARGS)
 
 docs: $(DEV) ## Write docs/protocol from the types, and the picture from the import contracts
 	$(BIN)/python -m uamp.documents.reference docs/protocol

@@ -1,0 +1,86 @@
+"""Write a picture of every screen in each variant, and a contact sheet of them.
+
+    python -m tests.screens [--out FOLDER] [NAME ...]
+
+Each screen is also checked with axe; what it finds is printed and shown in the sheet, and the exit
+status is 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.async_api import Error
+
+from tests import services
+from tests.journeys.product import running_browser, running_product
+from tests.screens import chats, pages
+from tests.screens.findings import findings
+from tests.screens.screen import SCHEMES, WINDOWS, Screen, show_in
+from tests.screens.sheet import write_sheet
+from tests.screens.stage import Stage
+
+
+async def photograph(stage: Stage, screen: Screen, folder: Path) -> list[str]:
+    """Write the pictures of one screen and return what axe found, each with where."""
+    found = []
+    for stage.window in WINDOWS:
+        try:
+            page = await screen.reach(stage)
+        except (AssertionError, Error) as error:
+            found.append(f"{stage.window.name}: not reached: {str(error)[:400]}")
+            continue
+        for scheme in SCHEMES:
+            await show_in(page, scheme)
+            name = f"{screen.name}.{stage.window.name}-{scheme}.png"
+            await page.screenshot(path=folder / name)
+        for scheme in SCHEMES:
+            await show_in(page, scheme)
+            found += [f"{stage.window.name}, {scheme}: {line}" for line in await findings(page)]
+        await page.context.close()
+    return found
+
+
+async def photograph_all(screens: list[Screen], folder: Path, chromium: str) -> int:
+    """Write the pictures and the sheet; return how many findings there are."""
+    found: dict[str, list[str]] = {}
+    with (
+        tempfile.TemporaryDirectory() as data,
+        running_product(Path(data)) as product,
+    ):
+        async with running_browser(chromium) as running:
+            stage = Stage(product, running, Path(data))
+            await stage.prepare()
+            for screen in screens:
+                found[screen.name] = await photograph(stage, screen, folder)
+                for line in found[screen.name] or ["nothing found"]:
+                    sys.stdout.write(f"{screen.name}: {line}\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"{write_sheet(folder, found)}\n")
+    return sum(map(len, found.values()))
+
+
+def main() -> int:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(prog="python -m tests.screens", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these screens")
+    parser.add_argument("--out", type=Path, default=Path("var/screens"), help="the folder")
+    options = parser.parse_args()
+    everything = (*chats.SCREENS, *pages.SCREENS)
+    unknown = set(options.names) - {screen.name for screen in everything}
+    if unknown:
+        parser.error(f"no such screen: {', '.join(sorted(unknown))}")
+    chromium = services.chromium()
+    if chromium is None:
+        parser.error("no Chromium: set CHROMIUM or install chromium")
+    wanted = [screen for screen in everything if not options.names or screen.name in options.names]
+    options.out.mkdir(parents=True, exist_ok=True)
+    return int(asyncio.run(photograph_all(wanted, options.out, chromium)) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""The screens beside the chat: sign-in, account, money, agents, and the operator's own pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tests.journeys.product import fill_in_login
+from tests.screens.screen import Screen
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from tests.screens.screen import Reach
+    from tests.screens.stage import Stage
+
+
+def _visit(path: str, *, username: str = "alice", heading: str = "h1") -> Reach:
+    """Return what opens a path as a person, or as a stranger where the name is empty."""
+
+    async def reach(stage: Stage) -> Page:
+        page = await stage.page("")
+        if username:
+            await fill_in_login(page, stage.product, username)
+        await page.goto(stage.product.url + path)
+        await page.locator(heading).first.wait_for()
+        return page
+
+    return reach
+
+
+async def _wrong_password(stage: Stage) -> Page:
+    page = await stage.page("")
+    await page.goto(f"{stage.product.url}/login")
+    await page.fill("input[name=username]", "nobody")
+    await page.fill("input[name=password]", "wrong")
+    await page.keyboard.press("Enter")
+    await page.locator("[role=alert]").first.wait_for()
+    return page
+
+
+SCREENS: Final = (
+    Screen("sign-in", _visit("/login", username="")),
+    Screen("sign-in-refused", _wrong_password),
+    Screen("not-found", _visit("/nothing-here")),
+    Screen("account", _visit("/account")),
+    Screen("password", _visit("/account/password")),
+    Screen("money", _visit("/money")),
+    Screen("agents", _visit("/agents")),
+    Screen("agent", _visit("/agents/report")),
+    Screen("admin", _visit("/admin/", username="admin")),
+    Screen("admin-payments", _visit("/admin/payments_app/", username="admin")),
+)
