@@ -20,7 +20,7 @@ from tests import services
 from tests.journeys.product import running_browser, running_product
 from tests.screens import chats, pages
 from tests.screens.findings import findings
-from tests.screens.screen import SCHEMES, WINDOWS, Screen, show_in
+from tests.screens.screen import VARIANTS, Screen
 from tests.screens.sheet import write_sheet
 from tests.screens.stage import Stage
 
@@ -28,19 +28,15 @@ from tests.screens.stage import Stage
 async def photograph(stage: Stage, screen: Screen, folder: Path) -> list[str]:
     """Write the pictures of one screen and return what axe found, each with where."""
     found = []
-    for stage.window in WINDOWS:
+    for variant in VARIANTS:
+        stage.variant = variant
         try:
             page = await screen.reach(stage)
         except (AssertionError, Error) as error:
-            found.append(f"{stage.window.name}: not reached: {str(error)[:400]}")
+            found.append(f"{variant.name}: not reached: {str(error)[:400]}")
             continue
-        for scheme in SCHEMES:
-            await show_in(page, scheme)
-            name = f"{screen.name}.{stage.window.name}-{scheme}.png"
-            await page.screenshot(path=folder / name)
-        for scheme in SCHEMES:
-            await show_in(page, scheme)
-            found += [f"{stage.window.name}, {scheme}: {line}" for line in await findings(page)]
+        await page.screenshot(path=folder / f"{screen.name}.{variant.name}.png")
+        found += [f"{variant.name}: {line}" for line in await findings(page)]
         await page.context.close()
     return found
 

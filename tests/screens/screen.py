@@ -15,32 +15,30 @@ Reach: TypeAlias = Callable[["Stage"], Awaitable["Page"]]
 
 
 @dataclass(frozen=True)
-class Window:
-    """A window: its name, and its size in CSS pixels."""
+class Variant:
+    """A window's size in CSS pixels, and the colour scheme of the system."""
 
     name: str
     width: int
     height: int
+    scheme: Literal["light", "dark"]
 
 
-DESKTOP: Final = Window("desktop", 1280, 800)
-PHONE: Final = Window("phone", 375, 760)
-WINDOWS: Final = (DESKTOP, PHONE)
-# Longer than any transition of the pages.
-SETTLING_MS: Final = 500
-SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+VARIANTS: Final = (
+    Variant("desktop-light", 1280, 800, "light"),
+    Variant("desktop-dark", 1280, 800, "dark"),
+    Variant("phone-light", 375, 760, "light"),
+    Variant("phone-dark", 375, 760, "dark"),
+)
 
 
 @dataclass(frozen=True)
 class Screen:
-    """A page in one state: its name, and what leads to it from a new browser context."""
+    """A page in one state: its name, and what leads to it from a new browser context.
+
+    Each variant is reached anew: a page opens other things where it is narrow, and Chromium now and
+    then keeps inherited colours when a scheme changes.
+    """
 
     name: str
     reach: Reach
-
-
-async def show_in(page: Page, scheme: Literal["light", "dark"]) -> None:
-    """Give the page a colour scheme, and let it settle."""
-    await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    # Colours change over --fast, and a frame later in what inherits them.
-    await page.wait_for_timeout(SETTLING_MS)

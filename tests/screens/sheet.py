@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from tests.screens.screen import SCHEMES, WINDOWS
+from tests.screens.screen import VARIANTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,9 +30,8 @@ def write_sheet(folder: Path, found: Mapping[str, Sequence[str]]) -> Path:
     rows = []
     for name, lines in found.items():
         pictures = "".join(
-            f'<img src="{name}.{window.name}-{scheme}.png" alt="{name}, {window.name}, {scheme}">'
-            for window in WINDOWS
-            for scheme in SCHEMES
+            f'<img src="{name}.{variant.name}.png" alt="{name}, {variant.name}" loading="lazy">'
+            for variant in VARIANTS
         )
         complaints = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
         rows.append(

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from tests.journeys.attachments import attach, photo
 from tests.journeys.product import sign_in, write
-from tests.screens.screen import DESKTOP
+from tests.screens.screen import VARIANTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,15 +51,16 @@ class Stage:
         self.product = product
         self.folder = folder
         self.chat_id = ""
-        # The window of the pages that are opened next.
-        self.window = DESKTOP
+        # What the pages that are opened next look like.
+        self.variant = VARIANTS[0]
         self._running = running
 
     async def page(self, username: str = "alice", chat_id: str = "") -> Page:
         """Sign a person in, in a context of its own, with the chat open."""
         context = await self._running.new_context(
             reduced_motion="reduce",
-            viewport={"width": self.window.width, "height": self.window.height},
+            color_scheme=self.variant.scheme,
+            viewport={"width": self.variant.width, "height": self.variant.height},
         )
         if not username:
             return await context.new_page()
