@@ -31,7 +31,7 @@ def _visit(path: str, *, username: str = "alice", heading: str = "h1") -> Reach:
 async def _wrong_password(stage: Stage) -> Page:
     page = await stage.page("")
     await page.goto(f"{stage.product.url}/login")
-    await page.fill("input[name=username]", "nobody")
+    await page.fill("input[name=username]", "stranger")
     await page.fill("input[name=password]", "wrong")
     await page.keyboard.press("Enter")
     await page.locator("[role=alert]").first.wait_for()
