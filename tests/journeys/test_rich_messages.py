@@ -230,3 +230,31 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
         assert [url for url in asked if not url.startswith(product.url)] == []
         assert [url for url in asked if url.endswith("/render")] == []
         no_complaints(page)
+
+
+async def test_a_text_too_long_for_a_message_is_attached_whole(
+    product: Product, chromium: Browser
+) -> None:
+    pasted = "line\n" * 40_000
+    paste = """(field, text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", text);
+      const paste = { clipboardData, bubbles: true, cancelable: true };
+      return field.dispatchEvent(new ClipboardEvent("paste", paste));
+    }"""
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        composer = page.get_by_test_id("composer")
+        # The browser itself pastes what fits.
+        assert await composer.evaluate(paste, "short")
+        assert not await composer.evaluate(paste, pasted)
+        attached = page.get_by_test_id("attachment")
+        await expect(attached).to_contain_text("pasted-text.txt")
+        await expect(page.locator(".composer-note")).to_contain_text("It is attached as a file.")
+        await expect(attached.get_by_role("progressbar")).to_have_count(0)
+        await write(page, "the whole log")
+        await expect(page.get_by_test_id("message-body").last).to_contain_text("the whole log")
+        stored = product.messages()[-1]["content_items"]
+        sizes = [item["size"] for item in stored if item.get("filename") == "pasted-text.txt"]
+        assert sizes == [len(pasted)], stored
+        no_complaints(page)

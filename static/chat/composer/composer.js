@@ -14,6 +14,8 @@ import { Suggestions } from "./suggestions.js";
 import { VoiceNote } from "./voice-note.js";
 
 const NOTE_MS = 6_000;
+// In UTF-16 units, as the field counts; a longer text is sent as a file.
+const TEXT_MOST = 100_000;
 const NAME_CHARS = 40;
 const SAVE_AFTER_MS = 400;
 
@@ -114,9 +116,9 @@ class ChatComposer extends View {
           <button type="button" class="icon-button" aria-label="Attach files" title="Attach files" data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
           <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : "Message"} placeholder=${thread ? gettext("Reply") : isShort ? "Message" : `Message ${brief(store.nameOf(this._chat))}`}
-            enterkeyhint="send" autocomplete="off" maxlength="100000" aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
+            enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
-            @paste=${(/** @type {ClipboardEvent} */ event) => this._take(event, event.clipboardData?.files)} @blur=${() => this._left()}></textarea>
+            @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
           ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
           <button type="submit" class="icon-button send" aria-label="Send" title="Send" data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
@@ -227,6 +229,18 @@ class ChatComposer extends View {
     if (!files?.length) return;
     event.preventDefault();
     this._files.add(files);
+  }
+
+  /** Pasted files are attached, and so is a text that is too long for a message. @param {ClipboardEvent} event */
+  _pasted(event) {
+    const { clipboardData: pasted } = event;
+    this._take(event, pasted?.files);
+    const text = pasted?.getData("text/plain") ?? "";
+    const { value, selectionStart, selectionEnd } = this._text;
+    if (event.defaultPrevented || value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return;
+    event.preventDefault();
+    this._files.add([new File([text], "pasted-text.txt", { type: "text/plain" })]);
+    this.say(gettext("The pasted text is too long for a message. It is attached as a file."));
   }
 
   _left() {
