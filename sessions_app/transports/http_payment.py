@@ -9,6 +9,7 @@ is a response.error of its turn, and the request has its answer.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -35,6 +36,11 @@ DemandBody: TypeAlias = "Callable[[Mapping[str, Any]], bytes]"
 
 A dialect adds its own members and keeps those of x402, which version 1 reads from the body.
 """
+
+
+# A facilitator may take its time for each payment, and the requests of all clients need the threads
+# of the loop and those of the database. Each holds a connection of the pool.
+_takers: Final = ThreadPoolExecutor(4, thread_name_prefix="payments")
 
 
 class HttpPayment:
@@ -85,18 +91,16 @@ class HttpPayment:
             agent=spec.name,
         )
         try:
-            # It may ask a facilitator: not on the threads that read all clients' rows.
-            paid = await asyncio.to_thread(
-                database.scoped,
-                partial(
-                    x402.accept,
-                    dict(self._request.headers),
-                    body,
-                    user_id=session.principal.user_id,
-                    visitor=self._connection.principal.counted_as,
-                    secret=self._secret,
-                ),
+            take = partial(
+                x402.accept,
+                dict(self._request.headers),
+                body,
+                user_id=session.principal.user_id,
+                visitor=self._connection.principal.counted_as,
+                secret=self._secret,
             )
+            loop = asyncio.get_running_loop()
+            paid = await loop.run_in_executor(_takers, database.scoped, take)
         except x402.PaymentNotTaken as error:
             raise self._demanded(body, str(error), error.code) from error
         if paid is None:

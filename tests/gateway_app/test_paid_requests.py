@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
@@ -11,18 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import pytest
 
+from payments_app import x402
 from payments_app.models import Transfer
 from payments_app.tokens import issuance
 from sessions_app.models import Response
 from tests.client import wait_until
-from tests.live_server import quick_agent
+from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
 
 if TYPE_CHECKING:
+    from pytest_django import Settings
+
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
 SAID: Final = "Hello there"
+# More than the threads of a loop.
+PAYERS: Final = 40
 EDGES: Final[dict[str, Any]] = {
     "chat/completions": {"stream": True, "messages": [{"role": "user", "content": SAID}]},
     "responses": {"stream": True, "input": SAID},
@@ -147,3 +153,33 @@ def test_what_a_client_got_before_it_left_is_paid(
     assert (paid > 0) is bool(response.text or response.output)
     assert wallet(alice).posted <= before.posted
     assert clean()
+
+
+def test_a_slow_facilitator_keeps_no_other_request_waiting(
+    web: httpx.Client, alice: Person, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = 2 * PAYERS
+    priced("dear", per_answer="0.25")
+    chat = shared_chat(alice)
+    waiting, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> None:
+        waiting.release()
+        go_on.wait(30)
+
+    monkeypatch.setattr(x402, "accept", slow)
+    body = EDGES["chat/completions"]
+    with ThreadPoolExecutor(PAYERS) as pool:
+        asked = [
+            pool.submit(web.post, "/agents/dear/chat/completions", json=body) for _ in range(PAYERS)
+        ]
+        assert waiting.acquire(timeout=20)
+        try:
+            # Its lines are read on a thread of the loop.
+            export = web.get(
+                f"/api/v1/chats/{chat.pk}/export?format=json", headers=alice.headers, timeout=15
+            )
+        finally:
+            go_on.set()
+        assert {one.result().status_code for one in asked} == {httpx.codes.PAYMENT_REQUIRED}
+    assert export.status_code == httpx.codes.OK
