@@ -1,5 +1,10 @@
 /** The button that copies a new API key; without a clipboard the field is copied by hand. */
 
+import { gettext } from "../chat/words.js";
+
+
+
+
 const secret = document.getElementById("secret");
 const copy = document.getElementById("copy");
 
@@ -9,7 +14,7 @@ if (navigator.clipboard) {
   copy.addEventListener("click", async () => {
     secret.select();
     await navigator.clipboard.writeText(secret.value);
-    document.getElementById("copied").textContent = "Copied.";
-    copy.textContent = "Copied";
+    document.getElementById("copied").textContent = gettext("Copied.");
+    copy.textContent = gettext("Copied");
   });
 }

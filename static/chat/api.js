@@ -1,15 +1,16 @@
 /** The REST API of this server (`/api/v1`), with its problem documents (RFC 9457) as errors. */
 
 import { shown } from "./amounts.js";
+import { gettext, interpolate } from "./words.js";
 
 /** What is wrong in words for people: of each field where fields are wrong, else of the request. */
 function reasonOf(status, { errors = [], payment, detail, title }) {
   if (errors.length) return errors.map((error) => error.detail).join(" ");
   if (payment?.balance_required && payment.balance_current) {
     const { currency, balance_required: needed, balance_current: there } = payment;
-    return `${shown(needed, currency)} are needed, and you have ${shown(there, currency)}.`;
+    return interpolate(gettext("%(needed)s are needed, and you have %(there)s."), { needed: shown(needed, currency), there: shown(there, currency) });
   }
-  return detail || title || (status ? `Error ${status}.` : "The server was not reached.");
+  return detail || title || (status ? interpolate(gettext("Error %(status)s."), { status }) : gettext("The server was not reached."));
 }
 
 /** What the server said about a request that failed; `status` is 0 when it was not reached. */
@@ -70,7 +71,7 @@ export class Api {
           ? resolve(request.response)
           : reject(new ApiError(request.status, request.response || {}));
       request.onerror = () => reject(new ApiError(0));
-      request.onabort = () => reject(new DOMException("Upload removed.", "AbortError"));
+      request.onabort = () => reject(new DOMException(gettext("Upload removed."), "AbortError"));
     });
     const form = new FormData();
     form.append("file", file);

@@ -26,6 +26,7 @@ import "./notifications/notification-banner.js";
 import "./person/settings-dialog.js";
 import "./search/search-dialog.js";
 import { rootOf } from "./store/threads.js";
+import { gettext } from "./words.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
@@ -167,7 +168,7 @@ class ChatApp extends HTMLElement {
     const unread = store.list
       .map((one) => ({ ...unreadOf(one), replies: one.muted ? 0 : one.unread_replies || 0 }))
       .reduce((sum, { shown, counts, replies }) => sum + (counts ? shown : 0) + replies, 0);
-    document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : "Chats"} · UAMP`;
+    document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : gettext("Chats")} · UAMP`;
   }
 
   /** The person at the foot of the list. */

@@ -4,6 +4,7 @@ import { shown, units } from "./amounts.js";
 import { api, page } from "./context.js";
 import { announce } from "./dom.js";
 import { Receipts } from "./cards/receipts.js";
+import { gettext, interpolate } from "./words.js";
 
 export class ChatMoney {
   /**
@@ -45,8 +46,12 @@ export class ChatMoney {
     const threadOf = ({ responseId }) => responses.get(responseId)?.thread || "";
     this._page.dispatch({ type: "payments", list: this._session.payments.list.map((one) => ({ ...one, thread: threadOf(one) })) });
     if (!asked || threadOf(asked) !== this._page.state.thread) return;
-    const what = asked.isTopUp ? "to go on" : "for an answer";
-    announce(`${asked.agent} asks for ${shown(asked.amount, asked.currency)} ${what}. Pay or cancel at the end of the chat.`);
+    announce(interpolate(
+      asked.isTopUp
+        ? gettext("%(agent)s asks for %(amount)s to go on. Pay or cancel at the end of the chat.")
+        : gettext("%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat."),
+      { agent: asked.agent, amount: shown(asked.amount, asked.currency) },
+    ));
   }
 
   _pay(shownPayment) {
@@ -54,13 +59,13 @@ export class ChatMoney {
     const payment = this._session.payments.list.find(({ key }) => key === shownPayment.key);
     if (!payment || payment.state === "sent") return;
     this._session.pay(payment);
-    if (!this._session.ready) this._say("There is no connection. The payment is sent once when it is back.");
+    if (!this._session.ready) this._say(gettext("There is no connection. The payment is sent once when it is back."));
   }
 
   async _always(card, { payment, upTo }) {
     if (payment.state === "sent") return;
     if (/^\d+(\.\d+)?$/.test(upTo) && units(upTo) < units(payment.amount)) {
-      card.say(`${payment.agent} asks for ${shown(payment.amount, payment.currency)} now: allow at least that, or pay once.`);
+      card.say(interpolate(gettext("%(agent)s asks for %(amount)s now: allow at least that, or pay once."), { agent: payment.agent, amount: shown(payment.amount, payment.currency) }));
       return;
     }
     try {

@@ -7,6 +7,7 @@
 
 import { isMention } from "./notifications/rules.js";
 import { people } from "./person/looks.js";
+import { gettext } from "./words.js";
 
 const WATCHED = 12;
 const LISTED = 200;
@@ -127,7 +128,7 @@ export class ChatStore extends EventTarget {
   nameOf(chat) {
     if (chat.title) return chat.title;
     const others = chat.participants.filter((p) => !this._isMe(p)).map((p) => (p.kind === "user" ? people.nameOf(p.name) : p.name));
-    return others.join(", ") || "Notes to self";
+    return others.join(", ") || gettext("Notes to self");
   }
 
   _isMe(participant) {

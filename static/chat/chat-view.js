@@ -18,6 +18,7 @@ import "./log/message-list.js";
 import "./panels/chat-head.js";
 import "./panels/shared-state.js";
 import "./panels/typing-line.js";
+import { gettext, interpolate } from "./words.js";
 
 /** A line with a sign where messages would be. */
 const notice = (name, title, text, action = nothing) => html`<div class="empty" role="note">${glyph(name)}<h1>${title}</h1><p>${text}</p>${action}</div>`;
@@ -61,8 +62,8 @@ class ChatView extends View {
   _body() {
     const begin = () => this.dispatchEvent(new Event("new-chat", { bubbles: true }));
     if (!this.chatId) {
-      return notice("message", "Choose a chat", "Pick one from the list, or start a new one with people and agents.",
-        html`<button type="button" class="button button-primary" @click=${begin}>${glyph("add")}New chat</button>`);
+      return notice("message", gettext("Choose a chat"), gettext("Pick one from the list, or start a new one with people and agents."),
+        html`<button type="button" class="button button-primary" @click=${begin}>${glyph("add")}${gettext("New chat")}</button>`);
     }
     if (this._error) return this._failure(this._error);
     return repeat([this._opened], (opened) => opened, () => html`
@@ -78,10 +79,10 @@ class ChatView extends View {
 
   _failure({ status, code, message }) {
     if (status === 404 || ["chat_not_found", "forbidden"].includes(code)) {
-      return notice("alert", "This chat is not here", "It does not exist, or you are not a member of it. Ask a member to add you.");
+      return notice("alert", gettext("This chat is not here"), gettext("It does not exist, or you are not a member of it. Ask a member to add you."));
     }
-    return notice("alert", "The chat could not be loaded", `${message} What you wrote is kept.`,
-      html`<button type="button" class="button button-primary" @click=${() => this.open(this.chatId)}>Try again</button>`);
+    return notice("alert", gettext("The chat could not be loaded"), `${message} ${gettext("What you wrote is kept.")}`,
+      html`<button type="button" class="button button-primary" @click=${() => this.open(this.chatId)}>${gettext("Try again")}</button>`);
   }
 
   get _list() {
@@ -153,7 +154,7 @@ class ChatView extends View {
     this._money.listen(session, () => this.chat, this._listeners.signal);
     on("ready", () => this._markRead());
     on("reset", (event) => this._onReset(event));
-    on("limit", () => this._composer.say("You are writing faster than the server allows. Wait a moment."));
+    on("limit", () => this._composer.say(gettext("You are writing faster than the server allows. Wait a moment.")));
     on("error", (error) => this._onError(error));
   }
 
@@ -197,7 +198,7 @@ class ChatView extends View {
       await this._history.loadAround(id);
     } catch (error) {
       if (error.status !== 404 && error.status !== 400) throw error;
-      this._composer.say("That message is not in this chat.");
+      this._composer.say(gettext("That message is not in this chat."));
       return false;
     }
     page.dispatch({ type: "target", id });
@@ -240,7 +241,7 @@ class ChatView extends View {
     if (isFrom(entry, me.id)) this._list.toBottom();
     else if (entry.sender_kind === "user") {
       this._typing.stopped(entry.sender_id);
-      if (!this._isReplayed(seq)) announce(`New message from ${people.nameOf(entry.name)}`);
+      if (!this._isReplayed(seq)) announce(interpolate(gettext("New message from %(name)s"), { name: people.nameOf(entry.name) }));
     }
     this._markRead();
   }
@@ -293,12 +294,12 @@ class ChatView extends View {
   /** Stop one answer, that of another member too. */
   /** Its price is that of an answer to a new question. */
   _answerAgain({ id }) {
-    if (!this.session.answerAgain(id)) this._composer.say("There is no connection. Try again when it is back.");
+    if (!this.session.answerAgain(id)) this._composer.say(gettext("There is no connection. Try again when it is back."));
   }
 
   _stopAnswer(response) {
     this.session.cancel(response.id);
-    announce(`Stopping ${response.agent || "the answer"}`);
+    announce(response.agent ? interpolate(gettext("Stopping %(name)s"), { name: response.agent }) : gettext("Stopping the answer"));
   }
 
   /**

@@ -1,6 +1,7 @@
 /** A button that copies a text, and says so to screen readers too. */
 
 import { h } from "./dom.js";
+import { gettext } from "./words.js";
 
 const SAID_MS = 2_000;
 
@@ -15,8 +16,8 @@ export function copyButton(label, textOf, announcer) {
   const button = h("button", { type: "button", class: "button copy", "data-testid": "copy" }, label);
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(textOf());
-    button.textContent = "Copied";
-    announcer.textContent = "Copied.";
+    button.textContent = gettext("Copied");
+    announcer.textContent = gettext("Copied.");
     setTimeout(() => {
       button.textContent = label;
       announcer.textContent = "";

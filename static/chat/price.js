@@ -2,6 +2,7 @@
 
 import { units, shown } from "./amounts.js";
 import { me } from "./context.js";
+import { gettext, interpolate } from "./words.js";
 
 /**
  * @typedef {object} Pricing decimal strings
@@ -21,14 +22,14 @@ function priceParts(pricing) {
   if (!pricing) return [];
   const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
   const parts = [];
-  if (isSomething(answer)) parts.push(`${shown(answer, currency)} an answer`);
-  if (isSomething(input) && input === output) parts.push(`${shown(input, currency)} per 1,000 tokens`);
+  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s an answer"), { price: shown(answer, currency) }));
+  if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: shown(input, currency) }));
   else {
-    if (isSomething(input)) parts.push(`${shown(input, currency)} per 1,000 tokens read`);
-    if (isSomething(output)) parts.push(`${shown(output, currency)} per 1,000 tokens written`);
+    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 tokens read"), { price: shown(input, currency) }));
+    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 tokens written"), { price: shown(output, currency) }));
   }
   for (const [tool, price] of Object.entries(tools)) {
-    if (isSomething(price)) parts.push(`${shown(price, currency)} for each ${tool}`);
+    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s for each %(tool)s"), { price: shown(price, currency), tool }));
   }
   return parts;
 }
@@ -36,7 +37,7 @@ function priceParts(pricing) {
 /** What an answer costs that is stopped once it has begun; "" where only tokens and tools cost. */
 function stoppedText(pricing) {
   if (!pricing || !isSomething(pricing.per_answer)) return "";
-  return pricing.unfinished === "share" ? ", by share if stopped" : ", in full even if stopped";
+  return pricing.unfinished === "share" ? `, ${gettext("by share if stopped")}` : `, ${gettext("in full even if stopped")}`;
 }
 
 /** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. */
@@ -53,16 +54,16 @@ export const ownsChat = (chat) =>
   chat.participants.some((p) => p.kind === "user" && String(p.id) === me.id && p.role === "owner");
 
 export const PAYERS = {
-  asker: "The person who asks",
-  owner: "The chat’s owner",
-  pool: "The chat’s pool",
-  sponsor: "The agent’s owner",
+  asker: gettext("The person who asks"),
+  owner: gettext("The chat’s owner"),
+  pool: gettext("The chat’s pool"),
+  sponsor: gettext("The agent’s owner"),
 };
 
 /** The payer of a question in a chat, in words: "you pay". */
 export function payerText(chat) {
-  if (chat.payer === "owner") return ownsChat(chat) ? "you pay, as the chat’s owner" : "the chat’s owner pays";
-  return { pool: "the chat’s pool pays", sponsor: "the agent’s owner pays" }[chat.payer] || "you pay";
+  if (chat.payer === "owner") return ownsChat(chat) ? gettext("you pay, as the chat’s owner") : gettext("the chat’s owner pays");
+  return { pool: gettext("the chat’s pool pays"), sponsor: gettext("the agent’s owner pays") }[chat.payer] || gettext("you pay");
 }
 
 /** The agents with a price that a text would make answer. */

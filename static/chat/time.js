@@ -1,10 +1,15 @@
 /** Times as people read them, in their own language and zone. */
 
+import { gettext, locale } from "./words.js";
+
+
+
+
 const DAY_MS = 86_400_000;
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const weekday = new Intl.DateTimeFormat(undefined, { weekday: "long" });
-const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const weekday = new Intl.DateTimeFormat(locale, { weekday: "long" });
+const date = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
+const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "short" });
 
 /** @param {number} ms */
 export const clockTime = (ms) => clock.format(ms);
@@ -22,8 +27,8 @@ export function daysAgo(ms, now = Date.now()) {
 /** "Today", "Yesterday", "Monday", "3 May". @param {number} ms */
 export function dayName(ms) {
   const days = daysAgo(ms);
-  if (days === 0) return "Today";
-  if (days === 1) return "Yesterday";
+  if (days === 0) return gettext("Today");
+  if (days === 1) return gettext("Yesterday");
   return days > 1 && days < 7 ? weekday.format(ms) : date.format(ms);
 }
 

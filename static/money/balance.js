@@ -3,10 +3,11 @@
 import { shown, units } from "../chat/amounts.js";
 import { h } from "../chat/dom.js";
 import { MoneyPart, api } from "./part.js";
+import { gettext } from "../chat/words.js";
 
 class MoneyBalance extends MoneyPart {
   connectedCallback() {
-    this.build("Balance");
+    this.build(gettext("Balance"));
     document.addEventListener("visibilitychange", () => document.hidden || this.changed());
   }
 
@@ -16,8 +17,8 @@ class MoneyBalance extends MoneyPart {
       h("div", { class: "figure" }, h("dt", {}, name), h("dd", { "data-testid": id }, shown(amount, currency)));
     this.show(
       h(
-        "dl", { class: "figures" }, figure("You can spend", available, "available"),
-        units(held) > 0n && figure("Reserved for answers", held, "held"), units(held) > 0n && figure("In all", posted, "posted"),
+        "dl", { class: "figures" }, figure(gettext("You can spend"), available, "available"),
+        units(held) > 0n && figure(gettext("Reserved for answers"), held, "held"), units(held) > 0n && figure(gettext("In all"), posted, "posted"),
       ),
     );
   }

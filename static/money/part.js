@@ -2,6 +2,7 @@
 
 import { Api } from "../chat/api.js";
 import { h, sameAs } from "../chat/dom.js";
+import { gettext } from "../chat/words.js";
 
 const start = JSON.parse(document.getElementById("start").textContent);
 export const api = new Api(start.csrf_cookie);
@@ -24,7 +25,7 @@ export class MoneyPart extends HTMLElement {
   /** Read and show; a part that reads says how. */
   async load() {
     const had = this.contains(document.activeElement) ? document.activeElement : null;
-    const again = () => h("button", { type: "button", class: "link", onclick: () => this.load() }, "Load again");
+    const again = () => h("button", { type: "button", class: "link", onclick: () => this.load() }, gettext("Load again"));
     await this.attempt(() => this.read(), again);
     // What had the focus may have been made anew, or be gone: it must not fall to the top of the page.
     if (had && !had.isConnected) (sameAs(had, this) || this.heading).focus({ preventScroll: true });
@@ -71,7 +72,7 @@ export function table(caption, heads, rows) {
     "div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table", {}, h("caption", { class: "visually-hidden" }, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head || h("span", { class: "visually-hidden" }, "Action"))))),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head || h("span", { class: "visually-hidden" }, gettext("Action")))))),
       h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, ...[cell].flat().filter(Boolean))))))),
     ),
   );

@@ -3,11 +3,12 @@
 import { shown, units } from "../chat/amounts.js";
 import { h, icon } from "../chat/dom.js";
 import { MoneyPart, api, table } from "./part.js";
+import { gettext, interpolate, locale, ngettext } from "../chat/words.js";
 
 const DAYS = 30;
 const [WIDTH, FLOOR] = [600, 120];
 const SVG = "http://www.w3.org/2000/svg";
-const dayName = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+const dayName = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" });
 
 function s(tag, attributes, ...children) {
   const element = document.createElementNS(SVG, tag);
@@ -32,12 +33,17 @@ function dayPlot(days, currency) {
     return bar;
   });
   const total = days.reduce((sum, { amount }) => sum + units(amount), 0n);
-  const label = `Spent per day in the last ${days.length} days${total ? "" : ": nothing"}. The same figures are in the table below.`;
+  const label = interpolate(
+      total
+        ? gettext("Spent per day in the last %(n)s days. The same figures are in the table below.")
+        : gettext("Spent per day in the last %(n)s days: nothing. The same figures are in the table below."),
+      { n: days.length },
+    );
   const most = largest && days.find(({ amount }) => units(amount) === largest);
   const marks = [days[0], days[Math.floor(days.length / 2)], days.at(-1)];
   return h(
     "div", { class: "plot-frame" },
-    h("p", { class: "plot-most" }, most ? `Most in a day: ${shown(most.amount, currency)}` : "Nothing yet"),
+    h("p", { class: "plot-most" }, most ? interpolate(gettext("Most in a day: %(amount)s"), { amount: shown(most.amount, currency) }) : gettext("Nothing yet")),
     s(
       "svg", { viewBox: `0 0 ${WIDTH} ${FLOOR}`, class: "plot", role: "img", "aria-label": label, preserveAspectRatio: "none" },
       ...bars, s("line", { class: "axis", x1: 0, y1: FLOOR, x2: WIDTH, y2: FLOOR }),
@@ -50,17 +56,17 @@ function dayPlot(days, currency) {
 function agentBars(agents, currency) {
   const largest = largestOf(agents);
   return h(
-    "ul", { class: "agent-bars", "aria-label": "Spent per agent" },
+    "ul", { class: "agent-bars", "aria-label": gettext("Spent per agent") },
     agents.map(({ agent, amount, charges }) => {
       const bar = s("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", class: "agent-bar", "aria-hidden": "true" }, s("rect", { class: "bar", width: Math.max(share(amount, largest) * 100, 1).toFixed(1), height: 8 }));
-      return h("li", {}, h("span", { class: "agent-name" }, agent || "An agent that is gone"), bar, h("span", { class: "amount" }, shown(amount, currency), h("small", {}, ` ${charges} ${charges === 1 ? "charge" : "charges"}`)));
+      return h("li", {}, h("span", { class: "agent-name" }, agent || gettext("An agent that is gone")), bar, h("span", { class: "amount" }, shown(amount, currency), h("small", {}, ` ${interpolate(ngettext("%(n)s charge", "%(n)s charges", charges), { n: charges })}`)));
     }),
   );
 }
 
 class MoneySpend extends MoneyPart {
   connectedCallback() {
-    this.build("Spent in 30 days");
+    this.build(gettext("Spent in 30 days"));
   }
 
   async read() {
@@ -69,8 +75,8 @@ class MoneySpend extends MoneyPart {
     this.show(
       h("p", { class: "total", "data-testid": "spent" }, shown(total, currency)),
       dayPlot(days, currency),
-      h("details", {}, h("summary", {}, icon("chevron"), "As a table"), spent.length ? table("Spent per day", ["Day (UTC)", "Amount"], spent) : h("p", { class: "quiet" }, "Nothing was spent.")),
-      agents.length ? agentBars(agents, currency) : h("p", { class: "quiet" }, "No agent has cost you anything yet."),
+      h("details", {}, h("summary", {}, icon("chevron"), gettext("As a table")), spent.length ? table(gettext("Spent per day"), [gettext("Day (UTC)"), gettext("Amount")], spent) : h("p", { class: "quiet" }, gettext("Nothing was spent."))),
+      agents.length ? agentBars(agents, currency) : h("p", { class: "quiet" }, gettext("No agent has cost you anything yet.")),
     );
   }
 }

@@ -3,16 +3,17 @@
 import { shown } from "../chat/amounts.js";
 import { h } from "../chat/dom.js";
 import { MoneyPart, api, table } from "./part.js";
+import { gettext, locale } from "../chat/words.js";
 
 const PAGE = 25;
-const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const KINDS = { answer: "Answer", refund: "Refund", top_up: "Top-up", pool: "Pool of a chat", adjust: "Adjusted by an operator", transfer: "Transfer", token: "Payment token", token_return: "Back from a payment token", void: "Given back unused" };
+const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const KINDS = { answer: gettext("Answer"), refund: gettext("Refund"), top_up: gettext("Top-up"), pool: gettext("Pool of a chat"), adjust: gettext("Adjusted by an operator"), transfer: gettext("Transfer"), token: gettext("Payment token"), token_return: gettext("Back from a payment token"), void: gettext("Given back unused") };
 
 class MoneyStatement extends MoneyPart {
   connectedCallback() {
-    this._more = h("button", { type: "button", class: "button", hidden: true, "data-testid": "statement-more", onclick: () => this._next() }, "Older");
+    this._more = h("button", { type: "button", class: "button", hidden: true, "data-testid": "statement-more", onclick: () => this._next() }, gettext("Older"));
     this._place = h("div", { "data-testid": "statement" });
-    this.build("Statement", this._place, this._more);
+    this.build(gettext("Statement"), this._place, this._more);
   }
 
   async read() {
@@ -45,10 +46,10 @@ class MoneyStatement extends MoneyPart {
   _show(currency) {
     const rows = this._rows.map((row) => [
       h("td", {}, h("time", { datetime: row.at }, when.format(new Date(row.at)))),
-      h("td", {}, this._what(row), row.memo && row.memo !== row.kind && h("small", {}, row.memo), row.chat_id && [" ", h("a", { href: `/chats/${encodeURIComponent(row.chat_id)}` }, "in a chat")]),
+      h("td", {}, this._what(row), row.memo && row.memo !== row.kind && h("small", {}, row.memo), row.chat_id && [" ", h("a", { href: `/chats/${encodeURIComponent(row.chat_id)}` }, gettext("in a chat"))]),
       h("td", { class: `amount ${row.amount.startsWith("-") ? "" : "is-in"}` }, shown(row.amount, currency)),
     ]);
-    this._place.replaceChildren(rows.length ? table("Statement", ["When", "What", "Amount"], rows) : h("p", { class: "quiet" }, "Nothing has moved yet."));
+    this._place.replaceChildren(rows.length ? table(gettext("Statement"), [gettext("When"), gettext("What"), gettext("Amount")], rows) : h("p", { class: "quiet" }, gettext("Nothing has moved yet.")));
   }
 }
 customElements.define("money-statement", MoneyStatement);

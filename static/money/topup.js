@@ -4,15 +4,16 @@ import { shown } from "../chat/amounts.js";
 import { announce, h, whileBusy } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
 import { MoneyPart, api, labelled, table } from "./part.js";
+import { gettext, interpolate, locale } from "../chat/words.js";
 
-const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const STATES = { open: "Asked for", credited: "Credited", refused: "Refused" };
+const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+const STATES = { open: gettext("Asked for"), credited: gettext("Credited"), refused: gettext("Refused") };
 
 class MoneyTopUp extends MoneyPart {
   connectedCallback() {
     this._forms = h("div", {});
     this._rows = h("div", { "data-testid": "topups" });
-    this.build("Top up", this._forms, this._rows);
+    this.build(gettext("Top up"), this._forms, this._rows);
     this._forms.after(this.error);
   }
 
@@ -21,18 +22,18 @@ class MoneyTopUp extends MoneyPart {
     if (!this._forms.hasChildNodes()) this._show(providers);
     const rows = items.map(({ created_at: at, amount, currency, state, reason, url }) => [
       when.format(new Date(at)), shown(amount, currency),
-      h("span", {}, STATES[state] || state, reason && h("small", {}, reason), state === "open" && url && h("a", { href: url }, "Pay")),
+      h("span", {}, STATES[state] || state, reason && h("small", {}, reason), state === "open" && url && h("a", { href: url }, gettext("Pay"))),
     ]);
-    this._rows.replaceChildren(rows.length ? table("Top-ups", ["Asked on", "Amount", "State"], rows) : "");
+    this._rows.replaceChildren(rows.length ? table(gettext("Top-ups"), [gettext("Asked on"), gettext("Amount"), gettext("State")], rows) : "");
   }
 
   _show(providers) {
-    if (!providers.length) this._forms.append(h("p", { class: "quiet" }, "This server takes no money yet. Ask its operator."));
+    if (!providers.length) this._forms.append(h("p", { class: "quiet" }, gettext("This server takes no money yet. Ask its operator.")));
     for (const { name, label } of providers) {
       this._forms.append(
         h(
           "form", { class: "row-form", "data-provider": name, onsubmit: (event) => this._ask(event, name) },
-          labelled("Amount (USD)", h("input", { class: "field", name: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, required: true, placeholder: "10.00", "data-testid": "topup-amount" })),
+          labelled(gettext("Amount (USD)"), h("input", { class: "field", name: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, required: true, placeholder: "10.00", "data-testid": "topup-amount" })),
           h("button", { type: "submit", class: "button button-primary", "data-testid": "topup-ask" }, label),
         ),
       );
@@ -52,7 +53,7 @@ class MoneyTopUp extends MoneyPart {
         return;
       }
       form.reset();
-      announce(`${shown(amount)} are asked for.`);
+      announce(interpolate(gettext("%(amount)s are asked for."), { amount: shown(amount) }));
       await this.read();
     }));
   }

@@ -4,8 +4,8 @@ import { page, pageAt } from "../context.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
 import { canSpeak, readAloud, speaking } from "./speech.js";
-import { gettext } from "../words.js";
 import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./acts.js";
+import { gettext } from "../words.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -45,32 +45,32 @@ export function threadLink(chatId, rootId, messageId = "") {
 
 /** @param {string} text @param {string} said */
 async function copy(text, said) {
-  announce((await copyText(text)) ? said : "Copying is blocked by the browser.");
+  announce((await copyText(text)) ? said : gettext("Copying is blocked by the browser."));
 }
 
 /** @param {Entry} entry @param {HTMLElement} origin */
 async function togglePin(entry, origin) {
   const isPinned = !entry.pinned;
-  if (await attempt(origin, () => pin(entry, isPinned))) announce(isPinned ? "Pinned." : "Unpinned.");
+  if (await attempt(origin, () => pin(entry, isPinned))) announce(isPinned ? gettext("Pinned.") : gettext("Unpinned."));
 }
 
 const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 
 /** @type {MessageAction[]} in their order in the menu */
 const ACTIONS = [
-  { name: "react", label: () => "React…", icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
-  { name: "reply", label: () => "Reply", icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
+  { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
+  { name: "reply", label: () => gettext("Reply"), icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
   { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => isThere(entry) || Boolean(entry.replies), run: fires("open-thread") },
-  { name: "answer-again", label: () => "Answer again", icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
-  { name: "versions", label: () => "Earlier answers", icon: "clock", isOffered: ({ versionOf }) => Boolean(versionOf), run: fires("show-versions") },
-  { name: "copy-text", label: () => "Copy text", icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, "Copied.") },
-  { name: "read-aloud", label: ({ id }) => (speaking() === id ? "Stop reading" : "Read aloud"), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },
-  { name: "copy-link", label: () => "Copy link", icon: "link", key: "l", run: (entry) => copy(linkTo(entry), "Link copied.") },
-  { name: "pin", label: ({ pinned }) => (pinned ? "Unpin" : "Pin"), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
-  { name: "edit", label: () => "Edit", icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },
-  { name: "revisions", label: () => "Earlier versions", icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
-  { name: "show-as", label: () => "Show as…", icon: "code", isOffered: isThere, run: fires("show-frames") },
-  { name: "delete", label: () => "Delete…", icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },
+  { name: "answer-again", label: () => gettext("Answer again"), icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
+  { name: "versions", label: () => gettext("Earlier answers"), icon: "clock", isOffered: ({ versionOf }) => Boolean(versionOf), run: fires("show-versions") },
+  { name: "copy-text", label: () => gettext("Copy text"), icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, gettext("Copied.")) },
+  { name: "read-aloud", label: ({ id }) => (speaking() === id ? gettext("Stop reading") : gettext("Read aloud")), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },
+  { name: "copy-link", label: () => gettext("Copy link"), icon: "link", key: "l", run: (entry) => copy(linkTo(entry), gettext("Link copied.")) },
+  { name: "pin", label: ({ pinned }) => (pinned ? gettext("Unpin") : gettext("Pin")), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
+  { name: "edit", label: () => gettext("Edit"), icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },
+  { name: "revisions", label: () => gettext("Earlier versions"), icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
+  { name: "show-as", label: () => gettext("Show as…"), icon: "code", isOffered: isThere, run: fires("show-frames") },
+  { name: "delete", label: () => gettext("Delete…"), icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },
 ];
 
 /** @param {Entry} entry @returns {MessageAction[]} those that its reader may take */

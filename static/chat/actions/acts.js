@@ -2,6 +2,7 @@
 
 import { api, me, page, pageOf, store } from "../context.js";
 import { isFrom } from "../store/entry.js";
+import { gettext } from "../words.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -37,8 +38,8 @@ export function mayAskAgain(entry) {
 
 /** The name of a member by id. @param {{id: string, name?: string}} user */
 export function nameOf({ id, name }) {
-  if (id === me.id) return "You";
-  return name || chat()?.participants.find((one) => one.kind === "user" && String(one.id) === id)?.name || "A former member";
+  if (id === me.id) return gettext("You");
+  return name || chat()?.participants.find((one) => one.kind === "user" && String(one.id) === id)?.name || gettext("A former member");
 }
 
 /**

@@ -4,6 +4,7 @@ import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { attempt, react } from "./acts.js";
 import { placeBeside } from "./placing.js";
+import { gettext } from "../words.js";
 
 /** Each with its name for screen readers. */
 const EMOJI = [
@@ -17,12 +18,12 @@ class EmojiPicker extends View {
   static properties = { _entry: { state: true } };
 
   render() {
-    return html`<div class="menu emoji-picker" popover="auto" role="dialog" aria-label="React" data-testid="emoji-picker" @keydown=${(event) => this._key(event)}>
+    return html`<div class="menu emoji-picker" popover="auto" role="dialog" aria-label=${gettext("React")} data-testid="emoji-picker" @keydown=${(event) => this._key(event)}>
       <div class="emoji-grid">${EMOJI.map(([emoji, name]) => html`<button type="button" class="emoji" aria-label=${name} title=${name}
         aria-pressed=${String(this._isOwn(emoji))} @click=${() => this._give(emoji)}>${emoji}</button>`)}</div>
       <form class="emoji-form" @submit=${(event) => this._submit(event)}>
-        <input class="field" name="emoji" aria-label="Another emoji" placeholder="Another emoji" maxlength="32" autocomplete="off" required>
-        <button type="submit" class="button">React</button>
+        <input class="field" name="emoji" aria-label=${gettext("Another emoji")} placeholder=${gettext("Another emoji")} maxlength="32" autocomplete="off" required>
+        <button type="submit" class="button">${gettext("React")}</button>
       </form>
     </div>`;
   }

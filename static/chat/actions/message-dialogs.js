@@ -5,6 +5,7 @@ import { fullTime } from "../time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { attempt, isOwn, remove, revisionsOf, versionsOf } from "./acts.js";
+import { gettext, interpolate } from "../words.js";
 
 /** A dialog that is drawn for the message that it is opened with. */
 class MessageDialog extends View {
@@ -36,7 +37,7 @@ class MessageDialog extends View {
     return html`<dialog class="dialog" aria-labelledby="${this.localName}-title" data-testid=${this.localName} @close=${() => this._closed()}>
       <div class="dialog-form">
         <header><h2 id="${this.localName}-title">${title}</h2>
-          <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this._close()}>${glyph("close")}</button></header>
+          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._close()}>${glyph("close")}</button></header>
         <div class="dialog-body">${body}${this._problem ? html`<p class="dialog-error" role="alert">${this._problem}</p>` : ""}</div>
         ${foot}
       </div>
@@ -50,18 +51,20 @@ class DeleteDialog extends MessageDialog {
   }
 
   render() {
-    const whose = this._entry && !isOwn(this._entry) ? `the message of ${this._entry.name}` : "your message";
+    const isOthers = this._entry && !isOwn(this._entry);
     return this._frame(
-      "Delete the message?",
-      html`<p>The text and the files of ${whose} are taken from all members, and from what agents read. This cannot be undone.</p>`,
-      html`<footer><button type="button" class="button" @click=${() => this._close()}>Keep it</button
+      gettext("Delete the message?"),
+      html`<p>${isOthers
+        ? interpolate(gettext("The text and the files of the message of %(name)s are taken from all members, and from what agents read. This cannot be undone."), { name: this._entry.name })
+        : gettext("The text and the files of your message are taken from all members, and from what agents read. This cannot be undone.")}</p>`,
+      html`<footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Keep it")}</button
         ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>Delete</button></footer>`,
     );
   }
 
   async _delete() {
     this._close();
-    if (await attempt(this._origin, () => remove(this._entry))) announce("Deleted.");
+    if (await attempt(this._origin, () => remove(this._entry))) announce(gettext("Deleted."));
   }
 }
 customElements.define("delete-dialog", DeleteDialog);
@@ -82,30 +85,30 @@ class TextsDialog extends MessageDialog {
 
   render() {
     const texts = (this._texts || []).map((text, place) => html`<li>
-      <p class="quiet">${place === 0 ? "Now" : this._nameOf(text, this._texts.length - place)} · <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time></p>
+      <p class="quiet">${place === 0 ? gettext("Now") : this._nameOf(text, this._texts.length - place)} · <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time></p>
       <div class="revision-text" dir="auto">${text.content}</div></li>`);
-    return this._frame(this._title, this._texts || this._problem ? html`<ol class="revisions" data-testid=${this._listName}>${texts}</ol>` : spinner("Loading"), "");
+    return this._frame(this._title, this._texts || this._problem ? html`<ol class="revisions" data-testid=${this._listName}>${texts}</ol>` : spinner(gettext("Loading")), "");
   }
 }
 
 class RevisionsDialog extends TextsDialog {
-  _title = "Versions of the message";
+  _title = gettext("Versions of the message");
   _listName = "revisions-list";
   _read = revisionsOf;
 
   _nameOf({ revision }) {
-    return revision === 0 ? "As it was sent" : `Version ${revision + 1}`;
+    return revision === 0 ? gettext("As it was sent") : interpolate(gettext("Version %(n)s"), { n: revision + 1 });
   }
 }
 customElements.define("revisions-dialog", RevisionsDialog);
 
 class VersionsDialog extends TextsDialog {
-  _title = "Answers to the question";
+  _title = gettext("Answers to the question");
   _listName = "versions-list";
   _read = versionsOf;
 
   _nameOf({ deleted_at: deletedAt }, number) {
-    return deletedAt ? `Answer ${number}, deleted` : `Answer ${number}`;
+    return deletedAt ? interpolate(gettext("Answer %(n)s, deleted"), { n: number }) : interpolate(gettext("Answer %(n)s"), { n: number });
   }
 }
 customElements.define("versions-dialog", VersionsDialog);

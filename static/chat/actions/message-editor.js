@@ -5,6 +5,7 @@ import { announce } from "../dom.js";
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { attempt, edit } from "./acts.js";
+import { gettext } from "../words.js";
 
 /** What is written so far: a message that is scrolled far away leaves the page. */
 let written = { id: "", text: "" };
@@ -17,11 +18,11 @@ class MessageEditor extends View {
 
   render() {
     return html`<form class="editor" @submit=${(event) => this._submit(event)} @keydown=${(event) => this._key(event)}>
-      <textarea class="field" dir="auto" rows="1" aria-label="Text of your message" maxlength="100000" data-testid="editor" @input=${() => this._written()}></textarea>
+      <textarea class="field" dir="auto" rows="1" aria-label=${gettext("Text of your message")} maxlength="100000" data-testid="editor" @input=${() => this._written()}></textarea>
       <div class="editor-foot">
-        <span class="editor-keys">Enter saves, Escape cancels</span>
-        <button type="button" class="button button-quiet" @click=${() => this._close()}>Cancel</button>
-        <button type="submit" class="button button-primary" ?disabled=${this._isBusy} data-testid="save-edit">Save</button>
+        <span class="editor-keys">${gettext("Enter saves, Escape cancels")}</span>
+        <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Cancel")}</button>
+        <button type="submit" class="button button-primary" ?disabled=${this._isBusy} data-testid="save-edit">${gettext("Save")}</button>
       </div>
     </form>`;
   }
@@ -70,7 +71,7 @@ class MessageEditor extends View {
     }
     this._isBusy = true;
     if (await attempt(this, () => edit(this.entry, text))) {
-      announce("Saved.");
+      announce(gettext("Saved."));
       this._close();
     }
     this._isBusy = false;

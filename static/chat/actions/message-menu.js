@@ -4,13 +4,14 @@ import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { actionsFor } from "./actions.js";
 import { placeBeside } from "./placing.js";
+import { gettext } from "../words.js";
 
 class MessageMenu extends View {
   static properties = { _entry: { state: true } };
 
   render() {
     const actions = this._entry ? actionsFor(this._entry) : [];
-    return html`<div role="menu" class="menu" popover="auto" aria-label="Message" data-testid="message-menu"
+    return html`<div role="menu" class="menu" popover="auto" aria-label=${gettext("Message")} data-testid="message-menu"
       @keydown=${(event) => this._key(event)} @toggle=${(event) => this._toggled(event)}>${actions.map((action) => this._item(action))}</div>`;
   }
 

@@ -7,6 +7,7 @@ import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, mayPin, pin } from "./acts.js";
 import { placeBeside } from "./placing.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 /** Fires (bubbling) `show-message` with the id of a message. */
 class PinnedList extends View {
@@ -18,11 +19,11 @@ class PinnedList extends View {
   render() {
     const pins = this._pins.value;
     if (!pins.length) return nothing;
-    const label = pins.length === 1 ? "1 pinned message" : `${pins.length} pinned messages`;
+    const label = interpolate(ngettext("%(n)s pinned message", "%(n)s pinned messages", pins.length), { n: pins.length });
     return html`<button type="button" class="icon-button pins-button" aria-label=${label} title=${label} aria-haspopup="dialog" aria-expanded="false" data-testid="pins"
         @click=${() => this._open()}>${glyph("pin")}<span class="pins-count" aria-hidden="true">${pins.length}</span></button>
-      <div class="menu pinned" popover="auto" role="dialog" aria-label="Pinned messages" data-testid="pinned-list" @toggle=${(event) => this._toggled(event)} @keydown=${(event) => this._key(event)}>
-        <h2>Pinned messages</h2>
+      <div class="menu pinned" popover="auto" role="dialog" aria-label=${gettext("Pinned messages")} data-testid="pinned-list" @toggle=${(event) => this._toggled(event)} @keydown=${(event) => this._key(event)}>
+        <h2>${gettext("Pinned messages")}</h2>
         <ul>${pins.map((entry) => this._row(entry))}</ul>
       </div>`;
   }
@@ -31,7 +32,7 @@ class PinnedList extends View {
     return html`<li>
       <button type="button" class="pinned-message" @click=${() => this._show(entry)}><span class="pinned-head"><b>${entry.name}</b> <time>${shortTime(entry.at)}</time></span>
         <span class="pinned-text" dir="auto">${entry.content || "Files"}</span></button>
-      ${mayPin() ? html`<button type="button" class="icon-button" aria-label="Unpin the message of ${entry.name}" title="Unpin" @click=${(event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
+      ${mayPin() ? html`<button type="button" class="icon-button" aria-label=${interpolate(gettext("Unpin the message of %(name)s"), { name: entry.name })} title=${gettext("Unpin")} @click=${(event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
     </li>`;
   }
 

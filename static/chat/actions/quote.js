@@ -4,6 +4,7 @@ import { pageAt } from "../context.js";
 import { Selected } from "../store/store.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
 
 const CHARS = 160;
 
@@ -11,13 +12,13 @@ const CHARS = 160;
 const beginning = (text = "") => Array.from(text).slice(0, CHARS).join("").replace(/\s+/g, " ");
 
 /** @param {{name?: string, content?: string}} quote */
-const words = ({ name, content }) => html`<span class="quote-name">${name || "A message"}</span> <span class="quote-text" dir="auto">${beginning(content) || (name ? "No text" : "")}</span>`;
+const words = ({ name, content }) => html`<span class="quote-name">${name || gettext("A message")}</span> <span class="quote-text" dir="auto">${beginning(content) || (name ? gettext("No text") : "")}</span>`;
 
 /** Fires (bubbling) `show-message` with the id. @param {import("../store/entry.js").Quote|null} quote */
 export function quoteTemplate(quote) {
   if (!quote) return nothing;
   const show = (event) => event.currentTarget.dispatchEvent(new CustomEvent("show-message", { bubbles: true, detail: quote.id }));
-  return html`<button type="button" class="quote" data-testid="quote" @click=${show}><span class="visually-hidden">Answers </span>${words(quote)}</button>`;
+  return html`<button type="button" class="quote" data-testid="quote" @click=${show}><span class="visually-hidden">${gettext("Answers")} </span>${words(quote)}</button>`;
 }
 
 /** The message that the next one answers. */
@@ -30,8 +31,8 @@ class ReplyPreview extends View {
   render() {
     const entry = this._answered.value;
     if (!entry) return nothing;
-    return html`<div class="reply-preview" data-testid="reply-preview">${glyph("reply")}<div class="quote-words"><span class="visually-hidden">Answers </span>${words(entry)}</div>
-      <button type="button" class="icon-button" aria-label="Answer no message" title="Answer no message" @click=${() => this._cancel()}>${glyph("close")}</button></div>`;
+    return html`<div class="reply-preview" data-testid="reply-preview">${glyph("reply")}<div class="quote-words"><span class="visually-hidden">${gettext("Answers")} </span>${words(entry)}</div>
+      <button type="button" class="icon-button" aria-label=${gettext("Answer no message")} title=${gettext("Answer no message")} @click=${() => this._cancel()}>${glyph("close")}</button></div>`;
   }
 
   _cancel() {

@@ -2,6 +2,7 @@
 
 import { announce } from "../dom.js";
 import { drawn } from "../markdown/drawing.js";
+import { gettext } from "../words.js";
 
 /** Whether this browser has voices to read with. */
 export const canSpeak = () => "speechSynthesis" in globalThis && "SpeechSynthesisUtterance" in globalThis;
@@ -24,7 +25,7 @@ export function wordsOf(text) {
   const box = document.createElement("div");
   box.append(drawn(text));
   for (const element of box.querySelectorAll(SILENT)) {
-    const name = { PRE: "Code. ", TABLE: "A table. " }[element.tagName];
+    const name = { PRE: gettext("Code. "), TABLE: gettext("A table. ") }[element.tagName];
     element.replaceWith(name ?? " ");
   }
   for (const block of box.querySelectorAll("p, li, h1, h2, h3, h4, h5, h6, blockquote")) block.append("\n");
@@ -47,7 +48,7 @@ export function readAloud({ id, content, lang }) {
   const wasSpoken = spoken;
   stopSpeaking();
   if (wasSpoken === id) {
-    announce("Stopped reading.");
+    announce(gettext("Stopped reading."));
     return;
   }
   const pieces = wordsOf(content).match(PIECE) ?? [];
@@ -68,7 +69,7 @@ if (canSpeak()) {
     if (event.key !== "Escape" || event.defaultPrevented || !stopSpeaking()) return;
     // Escape meant this, and stops no answer.
     event.preventDefault();
-    announce("Stopped reading.");
+    announce(gettext("Stopped reading."));
   }, { capture: true });
   addEventListener("pagehide", stopSpeaking);
 }

@@ -5,6 +5,7 @@ import { clockTime, dayName, daysAgo } from "../time.js";
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { media } from "../parts/media.js";
+import { gettext, interpolate } from "../words.js";
 
 const VALUE_CHARS = 600;
 
@@ -27,7 +28,7 @@ function readable(json, itemOf) {
   }
   if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
   const rows = Object.entries(given).map(([name, value]) => row(name, value, itemOf));
-  return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>It takes no arguments.</p>`;
+  return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>${gettext("It takes no arguments.")}</p>`;
 }
 
 const whenOf = (ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
@@ -35,9 +36,9 @@ const whenOf = (ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTim
 /** What became of the question, in words. */
 export function outcomeText({ name, agent, outcome }) {
   if (!outcome || (!outcome.approved && !outcome.userId)) {
-    return `${agent} does not ask for ${name} any more: it was decided, the time is over, or the answer was stopped.`;
+    return interpolate(gettext("%(agent)s does not ask for %(name)s any more: it was decided, the time is over, or the answer was stopped."), { agent, name });
   }
-  const who = outcome.userId === me.id ? "You" : outcome.username || "The visitor";
+  const who = outcome.userId === me.id ? gettext("You") : outcome.username || gettext("The visitor");
   return `${who} ${outcome.approved ? "allowed" : "did not allow"} ${name}.`;
 }
 
@@ -68,21 +69,21 @@ class ApprovalCard extends View {
   render() {
     const { approval } = this;
     if (approval.state === "closed") return html`<p>${glyph(approval.outcome?.approved ? "check" : "close")}${outcomeText(approval)}</p>`;
-    const until = approval.expiresAt ? ` until ${whenOf(1000 * approval.expiresAt)}` : "";
     return html`
-      <p class="approval-title" id="approval-${approval.callId}">${glyph("alert")}<span><strong>${approval.agent}</strong> asks to use <code>${approval.name}</code></span></p>
+      <p class="approval-title" id="approval-${approval.callId}">${glyph("alert")}<span><strong>${approval.agent}</strong> ${gettext("asks to use")} <code>${approval.name}</code></span></p>
       ${readable(approval.arguments, this.itemOf)}
-      ${this.mayDecide ? this._form(approval) : html`<p class="approval-note">The person who asked for this, or an owner of the chat, has to allow it.</p>`}
-      <p class="approval-note">The answer waits${until}.</p>`;
+      ${this.mayDecide ? this._form(approval) : html`<p class="approval-note">${gettext("The person who asked for this, or an owner of the chat, has to allow it.")}</p>`}
+      <p class="approval-note">${approval.expiresAt
+        ? interpolate(gettext("The answer waits until %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer waits.")}</p>`;
   }
 
   _form({ name, state }) {
     const isBusy = state === "sent";
     return html`
       <form class="approval-form" @submit=${(event) => this._refuse(event)}>
-        <button type="button" class="button button-primary" data-testid="allow" ?disabled=${isBusy} @click=${() => this._decide(true, "")}>Allow</button>
-        <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>Refuse</button>
-        <input class="field" type="text" maxlength="1000" aria-label="Reason for refusing ${name}, if you like" placeholder="Reason, if you refuse"
+        <button type="button" class="button button-primary" data-testid="allow" ?disabled=${isBusy} @click=${() => this._decide(true, "")}>${gettext("Allow")}</button>
+        <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>${gettext("Refuse")}</button>
+        <input class="field" type="text" maxlength="1000" aria-label=${interpolate(gettext("Reason for refusing %(name)s, if you like"), { name })} placeholder=${gettext("Reason, if you refuse")}
           data-testid="approval-reason" ?disabled=${isBusy}>
       </form>`;
   }

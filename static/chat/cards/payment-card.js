@@ -5,19 +5,20 @@ import { clockTime } from "../time.js";
 import { View, glyph } from "../view.js";
 import { wallet } from "../wallet.js";
 import { html, live } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 const NEXT = {
-  token_expired: "Pay from your balance instead.",
-  token_invalid: "Pay from your balance instead.",
-  rate_limited: "Raise it, or wait until it begins anew.",
-  mandate_revoked: "Pay from your balance instead.",
+  token_expired: gettext("Pay from your balance instead."),
+  token_invalid: gettext("Pay from your balance instead."),
+  rate_limited: gettext("Raise it, or wait until it begins anew."),
+  mandate_revoked: gettext("Pay from your balance instead."),
 };
 
 /** Why an amount is asked for. */
 function why({ reason, isTopUp, agent }) {
-  if (reason === "tool_usage") return `${agent} is about to use a tool that has a price.`;
-  if (isTopUp) return `The answer is longer than what was reserved for it. It pauses here and goes on when this is paid.`;
-  return "At most this much is reserved for the answer; what it does not use comes back to you.";
+  if (reason === "tool_usage") return interpolate(gettext("%(agent)s is about to use a tool that has a price."), { agent });
+  if (isTopUp) return gettext("The answer is longer than what was reserved for it. It pauses here and goes on when this is paid.");
+  return gettext("At most this much is reserved for the answer; what it does not use comes back to you.");
 }
 
 /**
@@ -85,14 +86,14 @@ class PaymentCard extends View {
   render() {
     const { payment } = this;
     const amount = shown(payment.amount, payment.currency);
-    const until = payment.expiresAt ? ` The answer waits until ${clockTime(1000 * payment.expiresAt)}.` : "";
+    const until = payment.expiresAt ? ` ${interpolate(gettext("The answer waits until %(time)s."), { time: clockTime(1000 * payment.expiresAt) })}` : "";
     const left = this._left();
     return html`
-      <p class="approval-title" id=${this._titleId}>${glyph("wallet")}<span><strong>${payment.agent}</strong> asks for <strong>${amount}</strong></span></p>
+      <p class="approval-title" id=${this._titleId}>${glyph("wallet")}<span><strong>${payment.agent}</strong> ${gettext("asks for")} <strong>${amount}</strong></span></p>
       <p class="approval-note">${why(payment)}${until}</p>
       <p class="approval-note" ?hidden=${!left}>${left}</p>
       <p class="payment-error" role="alert" ?hidden=${!this._error} data-testid="payment-error">${this._error ? this._errorTemplate(this._error) : ""}</p>
-      ${payment.byBalance ? this._ways(amount) : html`<p class="approval-note">Sign in, or pay with a payment token over UAMP.</p>${this._cancel()}`}`;
+      ${payment.byBalance ? this._ways(amount) : html`<p class="approval-note">${gettext("Sign in, or pay with a payment token over UAMP.")}</p>${this._cancel()}`}`;
   }
 
   _ways(amount) {
@@ -102,27 +103,27 @@ class PaymentCard extends View {
     // The next possible step is the primary button: a person cannot pay more than they have.
     return html`
       <div class="payment-actions">
-        <a class="button button-primary" href="/money#top-up" data-testid="top-up-link" ?hidden=${!isShort}>Top up</a>
-        <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy} @click=${() => this._fire("pay")}>Pay ${amount}</button>
+        <a class="button button-primary" href="/money#top-up" data-testid="top-up-link" ?hidden=${!isShort}>${gettext("Top up")}</a>
+        <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy} @click=${() => this._fire("pay")}>${interpolate(gettext("Pay %(amount)s"), { amount })}</button>
         ${this._cancel()}
       </div>
       <form class="payment-always" @submit=${(event) => this._always(event)}>
-        <span class="payment-up-to" aria-hidden="true">Up to</span>
+        <span class="payment-up-to" aria-hidden="true">${gettext("Up to")}</span>
         <input class="field" type="text" inputmode="decimal" autocomplete="off" maxlength="20" data-testid="pay-up-to" ?disabled=${isBusy}
-          aria-label="Most that ${agent} may take for an answer, in ${currency}" .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
+          aria-label=${interpolate(gettext("Most that %(agent)s may take for an answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
           @input=${(event) => { this._upTo = event.target.value; }}>
-        <span aria-hidden="true">${currency} an answer</span>
-        <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>Always allow</button>
+        <span aria-hidden="true">${interpolate(gettext("%(currency)s an answer"), { currency })}</span>
+        <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>${gettext("Always allow")}</button>
       </form>`;
   }
 
   _cancel() {
-    return html`<button type="button" class="button" aria-label="Cancel the answer" data-testid="pay-cancel" ?disabled=${this.payment.state === "sent"}
+    return html`<button type="button" class="button" aria-label=${gettext("Cancel the answer")} data-testid="pay-cancel" ?disabled=${this.payment.state === "sent"}
       @click=${() => this._fire("pay-cancel")}>Cancel</button>`;
   }
 
   _errorTemplate(error) {
-    const link = error.code === "rate_limited" ? html`<a href="/money#limits" data-testid="limits-link">Your limits</a>` : "";
+    const link = error.code === "rate_limited" ? html`<a href="/money#limits" data-testid="limits-link">${gettext("Your limits")}</a>` : "";
     return html`${glyph("alert")}<span>${[this._reason(error), NEXT[error.code]].filter(Boolean).join(" ")} ${link}</span>`;
   }
 
@@ -130,7 +131,7 @@ class PaymentCard extends View {
   _reason({ code, message, required, current }) {
     if (code !== "insufficient_balance" || !required || !current) return message;
     const { currency } = this.payment;
-    return `${shown(required, currency)} are needed, and you have ${shown(current, currency)}.`;
+    return interpolate(gettext("%(needed)s are needed, and you have %(there)s."), { needed: shown(required, currency), there: shown(current, currency) });
   }
 
   /** What is left after the payment, in smallest units; null when that is not known. */
@@ -144,9 +145,9 @@ class PaymentCard extends View {
     const after = this._after;
     if (after === null) return "";
     const { available, currency } = wallet.balance;
-    if (this.payment.state === "sent") return "Paying…";
-    if (after >= 0n) return `You have ${shown(available, currency)}; ${shown(decimal(after), currency)} are left after it.`;
-    return this._error ? "" : `You have ${shown(available, currency)}: ${shown(decimal(-after), currency)} too little.`;
+    if (this.payment.state === "sent") return gettext("Paying…");
+    if (after >= 0n) return interpolate(gettext("You have %(there)s; %(left)s are left after it."), { there: shown(available, currency), left: shown(decimal(after), currency) });
+    return this._error ? "" : interpolate(gettext("You have %(there)s: %(missing)s too little."), { there: shown(available, currency), missing: shown(decimal(-after), currency) });
   }
 
   _walletChanged() {

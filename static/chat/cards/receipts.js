@@ -5,6 +5,7 @@ import { api } from "../context.js";
 import { fullTime } from "../time.js";
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 const TOGETHER_MS = 60;
 const AT_ONCE = 100;
@@ -25,26 +26,26 @@ const AT_ONCE = 100;
  * @property {Receipt[]} [delegated] what other agents answered for it
  */
 
-const PAID_BY = { you: "You", other: "Another person", pool: "The chat’s pool" };
+const PAID_BY = { you: gettext("You"), other: gettext("Another person"), pool: gettext("The chat’s pool") };
 
 const UNFINISHED = {
-  whole: "the whole price of an answer",
-  share: "a share of the price of an answer",
-  none: "without the price of an answer",
+  whole: gettext("the whole price of an answer"),
+  share: gettext("a share of the price of an answer"),
+  none: gettext("without the price of an answer"),
 };
 
 function detailRows(receipt) {
   const { currency } = receipt;
   const rows = [
-    ["Paid by", PAID_BY[receipt.paid_by] || receipt.paid_by],
-    ["Tokens read", receipt.input_tokens],
-    ["Tokens written", receipt.output_tokens],
-    ["Tools called", receipt.tools || null],
-    ["Stopped or failed", UNFINISHED[receipt.unfinished] || null],
-    ["Of it to this server", units(receipt.fee) ? shown(receipt.fee, currency) : null],
-    ["Given back", units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
-    ["When", fullTime(Date.parse(receipt.paid_at))],
-    ["Transfer", receipt.transfers.join(", ") || null],
+    [gettext("Paid by"), PAID_BY[receipt.paid_by] || receipt.paid_by],
+    [gettext("Tokens read"), receipt.input_tokens],
+    [gettext("Tokens written"), receipt.output_tokens],
+    [gettext("Tools called"), receipt.tools || null],
+    [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished] || null],
+    [gettext("Of it to this server"), units(receipt.fee) ? shown(receipt.fee, currency) : null],
+    [gettext("Given back"), units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
+    [gettext("When"), fullTime(Date.parse(receipt.paid_at))],
+    [gettext("Transfer"), receipt.transfers.join(", ") || null],
   ];
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`);
 }
@@ -57,10 +58,10 @@ function total(receipt, member) {
 
 /** The receipts of other agents' work, each behind its name. */
 const workRows = ({ delegated = [] }) => delegated.map((work) => html`
-  <div class="receipt-work"><p>Passed on to ${work.agent}: ${shown(work.amount, work.currency)}</p><dl>${detailRows(work)}</dl></div>`);
+  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent, amount: shown(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl></div>`);
 
 function details(receipt) {
-  if (!receipt.paid_at) return html`<p class="receipt-wait">The receipt is on its way.</p>`;
+  if (!receipt.paid_at) return html`<p class="receipt-wait">${gettext("The receipt is on its way.")}</p>`;
   const own = units(receipt.amount) > 0n || !receipt.delegated?.length;
   return html`${own ? html`<dl>${detailRows(receipt)}</dl>` : ""}${workRows(receipt)}`;
 }
@@ -71,10 +72,10 @@ export function receiptTemplate(receipt) {
   const givenBack = total(receipt, "refunded");
   const refunded = units(givenBack);
   const isAll = refunded > 0n && refunded >= units(amount);
-  const state = isAll ? " · refunded" : refunded ? ` · ${shown(givenBack, receipt.currency)} refunded` : "";
+  const state = isAll ? ` · ${gettext("refunded")}` : refunded ? ` · ${interpolate(gettext("%(amount)s refunded"), { amount: shown(givenBack, receipt.currency) })}` : "";
   return html`
     <details class="receipt ${refunded ? "is-refunded" : ""}" data-testid="receipt">
-      <summary>${glyph("wallet")}<span class="visually-hidden">Receipt: </span><span><span class="receipt-amount">${shown(amount, receipt.currency)}</span>${state}</span></summary>
+      <summary>${glyph("wallet")}<span class="visually-hidden">${gettext("Receipt:")} </span><span><span class="receipt-amount">${shown(amount, receipt.currency)}</span>${state}</span></summary>
       ${details(receipt)}
     </details>`;
 }

@@ -6,6 +6,7 @@ import { fileSize } from "../file-size.js";
 import { glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import "../parts/sound-player.js";
+import { gettext, interpolate } from "../words.js";
 
 /**
  * @typedef {object} Item
@@ -24,8 +25,8 @@ import "../parts/sound-player.js";
  * @param {{status: number, message: string}} error
  */
 function reason(error) {
-  if (error.status === 413) return `It is larger than ${fileSize(start.upload_bytes)}.`;
-  return error.status === 0 ? "The server was not reached." : error.message;
+  if (error.status === 413) return interpolate(gettext("It is larger than %(size)s."), { size: fileSize(start.upload_bytes) });
+  return error.status === 0 ? gettext("The server was not reached.") : error.message;
 }
 
 /** A file without its ending. @param {File} file */
@@ -61,8 +62,8 @@ export class Attachments {
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (file.size > start.upload_bytes) this._say(`${file.name} is larger than ${fileSize(start.upload_bytes)}. Choose a smaller file.`);
-      else if (file.size === 0) this._say(`${file.name} is empty. Choose another file.`);
+      if (file.size > start.upload_bytes) this._say(interpolate(gettext("%(name)s is larger than %(size)s. Choose a smaller file."), { name: file.name, size: fileSize(start.upload_bytes) }));
+      else if (file.size === 0) this._say(interpolate(gettext("%(name)s is empty. Choose another file."), { name: file.name }));
       else this._upload(file);
     }
   }
@@ -81,7 +82,7 @@ export class Attachments {
   }
 
   template() {
-    return html`<ul class="tray" aria-label="Attachments" ?hidden=${this._items.length === 0}>${repeat(this._items, ({ key }) => key, (item) => this._chip(item))}</ul>`;
+    return html`<ul class="tray" aria-label=${gettext("Attachments")} ?hidden=${this._items.length === 0}>${repeat(this._items, ({ key }) => key, (item) => this._chip(item))}</ul>`;
   }
 
   /** @param {Item} item */
@@ -103,7 +104,7 @@ export class Attachments {
     const { file, preview, percent, stored, error } = item;
     return html`<li class="tray-item ${error ? "is-failed" : ""}" data-testid="attachment">
       ${preview ? html`<img src=${preview} alt="">` : glyph("file")}
-      <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? `Not uploaded. ${error}` : fileSize(file.size)}</small>
+      <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? interpolate(gettext("Not uploaded. %(error)s"), { error }) : fileSize(file.size)}</small>
         ${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label="Uploading ${file.name}"></progress>`}</span>
       <button type="button" class="icon-button" aria-label="Remove ${file.name}" title="Remove ${file.name}" @click=${() => this._remove(item)}>${glyph("close")}</button>
     </li>`;
@@ -132,12 +133,12 @@ export class Attachments {
     try {
       const { content_id, url, filename, mime_type } = await done;
       item.stored = { content_id, url, filename: filename || file.name, mime_type };
-      announce(`${file.name} is attached.`);
+      announce(interpolate(gettext("%(name)s is attached."), { name: file.name }));
     } catch (/** @type {any} */ error) {
       if (error.name === "AbortError") return;
       if (error.name !== "ApiError") throw error;
       item.error = reason(error);
-      announce(`${file.name} was not uploaded. ${item.error}`);
+      announce(interpolate(gettext("%(name)s was not uploaded. %(error)s"), { name: file.name, error: item.error }));
     }
     this._host.requestUpdate();
   }

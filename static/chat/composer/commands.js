@@ -11,6 +11,7 @@
 
 import { pin, mayPin } from "../actions/acts.js";
 import { api, page, store } from "../context.js";
+import { gettext, interpolate } from "../words.js";
 
 /** @param {string} type @returns {(place: HTMLElement) => string} */
 const fires = (type) => (place) => {
@@ -22,32 +23,32 @@ const fires = (type) => (place) => {
 async function invite(name) {
   const { chatId } = page.state;
   const wanted = name.replace(/^@/, "");
-  if (!wanted) return "Name a person or an agent: /invite bob.";
+  if (!wanted) return gettext("Name a person or an agent: /invite bob.");
   const agents = await api.get("/agents");
   const isAgent = (agents.data || agents).some((/** @type {{name: string}} */ agent) => agent.name === wanted);
   await api.post(`/chats/${encodeURIComponent(chatId)}/participants`, { [isAgent ? "agent" : "user"]: wanted });
   await store.reload(chatId);
-  return `${wanted} is in the chat now.`;
+  return interpolate(gettext("%(name)s is in the chat now."), { name: wanted });
 }
 
 /** Pin the message that is being answered, else the newest one. */
 async function pinMessage() {
   const { entries, replyTo } = page.state;
   const entry = replyTo || entries.findLast(({ deletedAt }) => !deletedAt);
-  if (!entry) return "There is no message yet that could be pinned.";
-  if (!mayPin()) return "Only owners pin messages in this chat.";
+  if (!entry) return gettext("There is no message yet that could be pinned.");
+  if (!mayPin()) return gettext("Only owners pin messages in this chat.");
   await pin(entry, true);
-  return `The message of ${entry.name} is pinned.`;
+  return interpolate(gettext("The message of %(name)s is pinned."), { name: entry.name });
 }
 
 /** @type {Command[]} */
 export const COMMANDS = [
-  { name: "help", note: "Shortcuts and commands", run: fires("show-shortcuts") },
-  { name: "invite", note: "Add a person or an agent", argument: "name", run: (_place, name) => invite(name) },
-  { name: "members", note: "Show or hide the members", run: fires("toggle-members") },
-  { name: "new", note: "Start a chat", run: fires("new-chat") },
-  { name: "pin", note: "Pin the answered or newest message", run: pinMessage },
-  { name: "search", note: "Search your chats", run: fires("open-search") },
+  { name: "help", note: gettext("Shortcuts and commands"), run: fires("show-shortcuts") },
+  { name: "invite", note: gettext("Add a person or an agent"), argument: "name", run: (_place, name) => invite(name) },
+  { name: "members", note: gettext("Show or hide the members"), run: fires("toggle-members") },
+  { name: "new", note: gettext("Start a chat"), run: fires("new-chat") },
+  { name: "pin", note: gettext("Pin the answered or newest message"), run: pinMessage },
+  { name: "search", note: gettext("Search your chats"), run: fires("open-search") },
 ];
 
 /**

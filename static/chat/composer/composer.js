@@ -4,7 +4,6 @@ import { drafts, pageAt, settings, store } from "../context.js";
 import { announce } from "../dom.js";
 import { costLine, priceText } from "../price.js";
 import { View, face, glyph } from "../view.js";
-import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
@@ -12,6 +11,7 @@ import { COMMANDS, commandOf } from "./commands.js";
 import "./mention-hint.js";
 import { Suggestions } from "./suggestions.js";
 import { VoiceNote } from "./voice-note.js";
+import { gettext, interpolate } from "../words.js";
 
 const NOTE_MS = 6_000;
 // In UTF-16 units, as the field counts; a longer text is sent as a file.
@@ -50,8 +50,8 @@ class ChatComposer extends View {
     this._files = new Attachments(this, (text) => this.say(text));
     this._voice = new VoiceNote(this, (text) => this.say(text), (file) => this._files.add([file]));
     this._suggestions = new Suggestions(this, () => this._text, [
-      { label: "Mention", pattern: /(?:^|[\s(])@([\w.-]*)$/, all: () => this._mentionable() },
-      { label: "Commands", pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
+      { label: gettext("Mention"), pattern: /(?:^|[\s(])@([\w.-]*)$/, all: () => this._mentionable() },
+      { label: gettext("Commands"), pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
     ]);
     this._onChats = () => this._chatsChanged();
   }
@@ -103,7 +103,7 @@ class ChatComposer extends View {
     const price = this._value.trim() && this._chat ? costLine(this._chat, this._value) : "";
     const canSend = this._value.trim() !== "" || !this._files.isEmpty;
     const names = this._own.map((response) => response.agent || "agent").join(", ");
-    const stop = names ? `Stop ${names}` : "Stop the answer";
+    const stop = names ? interpolate(gettext("Stop %(name)s"), { name: names }) : gettext("Stop the answer");
     // A placeholder that does not fit would be cut in the middle of a letter.
     const { thread } = this._page.state;
     const of = thread ? "thread-" : "";
@@ -113,21 +113,21 @@ class ChatComposer extends View {
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
         ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._voice.template()}${this._files.template()}
         <div class="composer-row">
-          <button type="button" class="icon-button" aria-label="Attach files" title="Attach files" data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
+          <button type="button" class="icon-button" aria-label=${gettext("Attach files")} title=${gettext("Attach files")} data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
-          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : "Message"} placeholder=${thread ? gettext("Reply") : isShort ? "Message" : `Message ${brief(store.nameOf(this._chat))}`}
+          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${thread ? gettext("Reply") : isShort ? gettext("Message") : interpolate(gettext("Message %(name)s"), { name: brief(store.nameOf(this._chat)) })}
             enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
           ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
-          <button type="submit" class="icon-button send" aria-label="Send" title="Send" data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
+          <button type="submit" class="icon-button send" aria-label=${gettext("Send")} title=${gettext("Send")} data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
         </div>
       </form>
       ${thread ? html`<label class="also-in-chat"><input type="checkbox" data-testid="also-in-chat">${gettext("Also send to the chat")}</label>` : ""}
       <mention-hint .chat=${this._chat} .text=${this._value}></mention-hint>
       <p class="price-line" id="${of}price-line" data-testid="price-line" ?hidden=${!price}>${price}</p>
-      <div class="drop-hint" aria-hidden="true">Drop files to attach them</div>`;
+      <div class="drop-hint" aria-hidden="true">${gettext("Drop files to attach them")}</div>`;
   }
 
   updated() {
@@ -192,7 +192,7 @@ class ChatComposer extends View {
   stopOwn() {
     if (this._own.length === 0) return false;
     for (const response of this._own) this._session.cancel(response.id);
-    announce("Stopping");
+    announce(gettext("Stopping"));
     return true;
   }
 
@@ -280,11 +280,11 @@ class ChatComposer extends View {
     const text = this._text.value.trim();
     if (!this._session || (!text && this._files.isEmpty)) return;
     if (this._voice.isRecording) {
-      this.say("The voice note is not finished yet. Finish it, hear it, then send the message.");
+      this.say(gettext("The voice note is not finished yet. Finish it, hear it, then send the message."));
       return;
     }
     if (this._files.isBusy) {
-      this.say("The upload is not finished yet. Send the message when it is.");
+      this.say(gettext("The upload is not finished yet. Send the message when it is."));
       return;
     }
     const called = this._files.isEmpty ? commandOf(this._text.value) : null;
@@ -303,7 +303,7 @@ class ChatComposer extends View {
   /** @param {NonNullable<ReturnType<typeof commandOf>>} called */
   async _run({ name, argument, command }) {
     if (!command) {
-      this.say(`There is no command /${name}. Write /help to see all, or begin with a space to send it as text.`);
+      this.say(interpolate(gettext("There is no command /%(name)s. Write /help to see all, or begin with a space to send it as text."), { name }));
       return;
     }
     this._clear();

@@ -5,6 +5,7 @@ import { announce } from "../dom.js";
 import { unknownMentions } from "../store/mentions.js";
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 const ASK_AFTER_MS = 500;
 
@@ -50,8 +51,8 @@ class MentionHint extends View {
     if (!this._found) return html`<p class="mention-hint" role="status" hidden></p>`;
     const { name, who } = this._found;
     return html`<p class="mention-hint" role="status" data-testid="mention-hint">
-      <span>${who ? `${who.name} is not in this chat.` : `There is no agent or person called @${name}.`} ${this._said}</span>
-      ${who ? html`<button type="button" class="link" @click=${() => this._add(who)}>${glyph("add")}Add ${who.name}</button>` : ""}
+      <span>${who ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name }) : interpolate(gettext("There is no agent or person called @%(name)s."), { name })} ${this._said}</span>
+      ${who ? html`<button type="button" class="link" @click=${() => this._add(who)}>${glyph("add")}${interpolate(gettext("Add %(name)s"), { name: who.name })}</button>` : ""}
     </p>`;
   }
 
@@ -72,7 +73,7 @@ class MentionHint extends View {
     try {
       await api.post(`/chats/${encodeURIComponent(id)}/participants`, { [kind]: name });
       await store.reload(id);
-      announce(`${name} is in the chat now.`);
+      announce(interpolate(gettext("%(name)s is in the chat now."), { name }));
       this.closest("chat-composer").querySelector("textarea").focus();
     } catch (error) {
       if (error.name !== "ApiError") throw error;

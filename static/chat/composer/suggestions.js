@@ -2,6 +2,7 @@
 
 import { announce } from "../dom.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 const SHOWN = 8;
 
@@ -56,7 +57,7 @@ export class Suggestions {
       this._found = all().filter(({ name }) => name.toLowerCase().startsWith(typed)).slice(0, SHOWN);
       break;
     }
-    if (!wasOpen && this._found.length) announce(`${this._found.length} ${this._found.length === 1 ? "entry matches" : "entries match"}. Use the arrow keys.`);
+    if (!wasOpen && this._found.length) announce(interpolate(ngettext("%(n)s entry matches. Use the arrow keys.", "%(n)s entries match. Use the arrow keys.", this._found.length), { n: this._found.length }));
   }
 
   /** Handle a key while the menu is open. @param {KeyboardEvent} event @returns {boolean} whether it did */
@@ -80,7 +81,7 @@ export class Suggestions {
   /** @param {string} of what ids begin with: there may be two fields on the page */
   template(of) {
     this._of = of;
-    return html`<ul class="mention-menu" id="${of}suggestions" role="listbox" aria-label=${this._label || "Suggestions"} ?hidden=${this._found.length === 0}>${
+    return html`<ul class="mention-menu" id="${of}suggestions" role="listbox" aria-label=${this._label || gettext("Suggestions")} ?hidden=${this._found.length === 0}>${
       this._found.map((found, at) => html`<li role="option" id="${of}suggestion-${at}" aria-selected=${String(at === this._active)}
         @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}>${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small></li>`)}</ul>`;
   }

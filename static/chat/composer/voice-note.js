@@ -5,6 +5,7 @@ import { MicrophoneError, closeMicrophone, hasMicrophone, openMicrophone } from 
 import { announce } from "../dom.js";
 import { glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
 
 const LONGEST_MS = 5 * 60_000;
 const SHORTEST_MS = 500;
@@ -63,7 +64,7 @@ export class VoiceNote {
   /** The button that begins. */
   button() {
     if (!hasMicrophone() || !("MediaRecorder" in globalThis)) return nothing;
-    const label = this._recording ? "Finish recording" : "Record a voice note";
+    const label = this._recording ? gettext("Finish recording") : gettext("Record a voice note");
     return html`<button type="button" class="icon-button record ${this._recording ? "is-recording" : ""}" aria-label=${label} title="${label} (click, or hold while you speak)" data-testid="record"
       @pointerdown=${(/** @type {PointerEvent} */ event) => this._press(event)} @pointerup=${() => this._release()} @click=${(/** @type {MouseEvent} */ event) => this._click(event)}>${
         glyph(this._recording ? "check" : "microphone")}</button>`;
@@ -73,10 +74,10 @@ export class VoiceNote {
   template() {
     const recording = this._recording;
     if (!recording) return nothing;
-    return html`<div class="voice-strip" role="group" aria-label="Voice note" data-testid="recording">
+    return html`<div class="voice-strip" role="group" aria-label=${gettext("Voice note")} data-testid="recording">
       <span class="voice-dot" aria-hidden="true"></span><span class="voice-time">${clock(Date.now() - recording.since)}</span>
       <meter class="voice-level" min="0" max=${LOUD} value=${recording.levels.level(ID)} aria-hidden="true"></meter>
-      <button type="button" class="button button-quiet" data-testid="cancel-recording" @click=${() => this._cancel()}>Cancel</button></div>`;
+      <button type="button" class="button button-quiet" data-testid="cancel-recording" @click=${() => this._cancel()}>${gettext("Cancel")}</button></div>`;
   }
 
   /** @param {KeyboardEvent} event @returns {boolean} whether Escape ended a recording */
@@ -122,7 +123,7 @@ export class VoiceNote {
       const stream = await openMicrophone();
       if (this._endsAtOnce || !this._host.isConnected) {
         closeMicrophone(stream);
-        this._say("Hold the button while you speak, or click it to begin and to end.");
+        this._say(gettext("Hold the button while you speak, or click it to begin and to end."));
         return;
       }
       this._record(stream);
@@ -146,21 +147,21 @@ export class VoiceNote {
     recorder.onstop = () => this._finished(recording);
     recorder.start();
     this._recording = recording;
-    announce("Recording. Press Escape to cancel.");
+    announce(gettext("Recording. Press Escape to cancel."));
     this._host.requestUpdate();
   }
 
   _look() {
     if (this._recording && Date.now() - this._recording.since > LONGEST_MS) {
       this._stop(true);
-      this._say("A voice note has at most 5 minutes. What was recorded is attached.");
+      this._say(gettext("A voice note has at most 5 minutes. What was recorded is attached."));
     }
     this._host.requestUpdate();
   }
 
   _cancel() {
     this._stop(false);
-    announce("The recording was discarded.");
+    announce(gettext("The recording was discarded."));
     /** @type {HTMLElement|null} */ (this._host.querySelector(".record"))?.focus();
   }
 
@@ -183,7 +184,7 @@ export class VoiceNote {
     if (!isKept) return;
     const lasted = Date.now() - since;
     if (lasted < SHORTEST_MS) {
-      this._say("Hold the button while you speak, or click it to begin and to end.");
+      this._say(gettext("Hold the button while you speak, or click it to begin and to end."));
       return;
     }
     const type = recorder.mimeType.split(";")[0];

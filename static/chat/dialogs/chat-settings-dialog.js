@@ -6,8 +6,8 @@ import { colourChoice } from "../person/avatar-picker.js";
 import { profileOfChat } from "../person/looks.js";
 import { squareOf } from "../person/square.js";
 import { View, faceOf, glyph } from "../view.js";
-import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
 
 const LEVELS = { "": gettext("As my settings say"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 

@@ -2,6 +2,7 @@
 
 import { h, iconButton } from "../dom.js";
 import { PREVIEW_BYTES, tableOf } from "../parts/preview.js";
+import { gettext } from "../words.js";
 
 /** @typedef {{kind: "image"|"text"|"table", url: string, name: string}} Medium */
 
@@ -12,15 +13,15 @@ class MediaViewer extends HTMLElement {
     this._title = h("h2", { id: "viewer-title", dir: "auto" });
     this._place = h("div", { class: "viewer-place", tabindex: "0", role: "group", "aria-labelledby": "viewer-title" });
     this._count = h("span", { class: "viewer-count", role: "status" });
-    this._download = h("a", { class: "button", download: true }, "Download");
-    this._out = iconButton("zoomOut", "Smaller", { onclick: () => this._zoom(-1) });
-    this._in = iconButton("zoomIn", "Larger", { onclick: () => this._zoom(1) });
-    this._before = iconButton("back", "Previous picture", { onclick: () => this._go(-1) });
-    this._after = iconButton("next", "Next picture", { onclick: () => this._go(1) });
+    this._download = h("a", { class: "button", download: true }, gettext("Download"));
+    this._out = iconButton("zoomOut", gettext("Smaller"), { onclick: () => this._zoom(-1) });
+    this._in = iconButton("zoomIn", gettext("Larger"), { onclick: () => this._zoom(1) });
+    this._before = iconButton("back", gettext("Previous picture"), { onclick: () => this._go(-1) });
+    this._after = iconButton("next", gettext("Next picture"), { onclick: () => this._go(1) });
     this._dialog = h(
       "dialog", { class: "dialog viewer", "aria-labelledby": "viewer-title", "data-testid": "viewer" },
       h("header", {}, this._title, this._count, this._before, this._after, this._out, this._in, this._download,
-        iconButton("close", "Close", { onclick: () => this._dialog.close() })),
+        iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
       this._place,
     );
     this._dialog.addEventListener("keydown", (event) => this._key(event));
@@ -101,13 +102,13 @@ class MediaViewer extends HTMLElement {
 
   /** @param {Medium} medium */
   async _text(medium) {
-    this._place.replaceChildren(h("div", { class: "spinner", role: "img", "aria-label": "Loading" }));
+    this._place.replaceChildren(h("div", { class: "spinner", role: "img", "aria-label": gettext("Loading") }));
     let shown;
     try {
       shown = await this._preview(medium);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      shown = [h("p", { class: "dialog-error", role: "alert" }, "The server was not reached. Close this and try again.")];
+      shown = [h("p", { class: "dialog-error", role: "alert" }, gettext("The server was not reached. Close this and try again."))];
     }
     if (this._medium === medium) this._place.replaceChildren(...shown);
   }
@@ -116,11 +117,11 @@ class MediaViewer extends HTMLElement {
   async _preview({ url, kind }) {
     const response = await fetch(url, { headers: { Range: `bytes=0-${PREVIEW_BYTES - 1}` } });
     // An empty file has no first byte.
-    if (response.status === 416) return [h("p", {}, "This file is empty.")];
-    if (!response.ok) return [h("p", { class: "dialog-error", role: "alert" }, "This file cannot be read any more.")];
+    if (response.status === 416) return [h("p", {}, gettext("This file is empty."))];
+    if (!response.ok) return [h("p", { class: "dialog-error", role: "alert" }, gettext("This file cannot be read any more."))];
     const text = new TextDecoder().decode(await response.arrayBuffer());
     const isPart = response.status === 206;
-    if (text.includes("\0")) return [h("p", {}, "This file is no text. Download it to open it.")];
+    if (text.includes("\0")) return [h("p", {}, gettext("This file is no text. Download it to open it."))];
     if (kind === "text") return [this._note(isPart), h("pre", { dir: "auto" }, text)].filter(Boolean);
     const { rows, isCut } = tableOf(text);
     const [head = [], ...body] = rows;
@@ -130,7 +131,7 @@ class MediaViewer extends HTMLElement {
   }
 
   _note(isPart) {
-    return isPart && h("p", { class: "viewer-note" }, "This is the beginning of the file. Download it to read all of it.");
+    return isPart && h("p", { class: "viewer-note" }, gettext("This is the beginning of the file. Download it to read all of it."));
   }
 
   _closed() {

@@ -4,6 +4,7 @@ import { api } from "../context.js";
 import { copyButton } from "../copy-button.js";
 import { h, iconButton } from "../dom.js";
 import { tabsOf } from "../tabs.js";
+import { gettext, interpolate } from "../words.js";
 
 /** Frames as people read them: one after the other, an empty line between them. */
 const textOf = (frames) => frames.map((frame) => JSON.stringify(frame, null, 2)).join("\n\n");
@@ -16,13 +17,13 @@ class MessageConsole extends HTMLElement {
 
   /** @param {import("../store/entry.js").Entry} entry */
   async open(entry) {
-    const spinner = h("div", { class: "spinner", role: "img", "aria-label": "Loading" });
+    const spinner = h("div", { class: "spinner", role: "img", "aria-label": gettext("Loading") });
     const body = h("div", { class: "dialog-body message-console" }, spinner);
     this._said = h("p", { class: "visually-hidden", role: "status" });
     this._dialog.replaceChildren(
       h(
         "div", { class: "dialog-form" },
-        h("header", {}, h("h2", { id: "console-title" }, "Show as…"), iconButton("close", "Close", { onclick: () => this._dialog.close() })),
+        h("header", {}, h("h2", { id: "console-title" }, gettext("Show as…")), iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
         body, this._said,
       ),
     );
@@ -30,7 +31,7 @@ class MessageConsole extends HTMLElement {
     try {
       const { protocols } = await api.get(`/messages/${encodeURIComponent(entry.id)}/frames`);
       const panels = protocols.map((protocol) => ({ name: protocol.label, panel: this._panel(protocol) }));
-      const { list } = tabsOf("Protocol", panels);
+      const { list } = tabsOf(gettext("Protocol"), panels);
       body.replaceChildren(list, ...panels.map(({ panel }) => panel));
       list.querySelector("[aria-selected=true]").focus();
     } catch (problem) {
@@ -43,15 +44,15 @@ class MessageConsole extends HTMLElement {
     const text = textOf(frames);
     return h(
       "div", { class: "message-console", "data-protocol": key },
-      h("p", { class: "quiet" }, frames.length ? title : `${title}: nothing of this message is kept as frames.`),
-      frames.length > 0 && h("pre", { class: "code-view", tabindex: "0", "aria-label": `Frames of ${label}`, "data-testid": "frames" }, text),
-      isCut && h("p", { class: "quiet" }, "The message is long: what comes after this is left out."),
+      h("p", { class: "quiet" }, frames.length ? title : interpolate(gettext("%(title)s: nothing of this message is kept as frames."), { title })),
+      frames.length > 0 && h("pre", { class: "code-view", tabindex: "0", "aria-label": interpolate(gettext("Frames of %(label)s"), { label }), "data-testid": "frames" }, text),
+      isCut && h("p", { class: "quiet" }, gettext("The message is long: what comes after this is left out.")),
       h(
         "div", { class: "approval-form" },
-        frames.length > 0 && copyButton("Copy frames", () => text, this._said),
-        call && copyButton("Copy as curl", () => call.curl, this._said),
+        frames.length > 0 && copyButton(gettext("Copy frames"), () => text, this._said),
+        call && copyButton(gettext("Copy as curl"), () => call.curl, this._said),
       ),
-      call && h("p", { class: "quiet" }, `The call asks the same again ${call.in_chat ? "in this chat" : "in a conversation of its own"}, with your key in $KEY.`),
+      call && h("p", { class: "quiet" }, call.in_chat ? gettext("The call asks the same again in this chat, with your key in $KEY.") : gettext("The call asks the same again in a conversation of its own, with your key in $KEY.")),
     );
   }
 }

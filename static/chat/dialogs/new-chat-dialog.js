@@ -3,6 +3,7 @@
 import { api, store } from "../context.js";
 import { h, iconButton, whileBusy } from "../dom.js";
 import { PeoplePicker } from "./people-picker.js";
+import { gettext } from "../words.js";
 
 /** Fires (bubbling) `open-chat` (detail: id of the chat that was made). */
 class NewChatDialog extends HTMLElement {
@@ -13,9 +14,9 @@ class NewChatDialog extends HTMLElement {
 
   /** Start a chat. */
   startChat() {
-    const title = h("input", { class: "field", id: "chat-name", maxlength: 200, autocomplete: "off", placeholder: "Optional" });
-    const name = [h("label", { for: "chat-name" }, "Name"), title];
-    this._show("New chat", "Start chat", name, new Set(), async (users, agents) => {
+    const title = h("input", { class: "field", id: "chat-name", maxlength: 200, autocomplete: "off", placeholder: gettext("Optional") });
+    const name = [h("label", { for: "chat-name" }, gettext("Name")), title];
+    this._show(gettext("New chat"), gettext("Start chat"), name, new Set(), async (users, agents) => {
       const chat = await store.create(title.value.trim(), users, agents);
       this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
     });
@@ -24,7 +25,7 @@ class NewChatDialog extends HTMLElement {
   /** @param {import("../chat-store.js").Chat} chat to which members are added */
   addTo(chat) {
     const taken = new Set(chat.participants.map(({ kind, name }) => `${kind}:${name}`));
-    this._show("Add people and agents", "Add", [], taken, async (users, agents) => {
+    this._show(gettext("Add people and agents"), gettext("Add"), [], taken, async (users, agents) => {
       const path = `/chats/${encodeURIComponent(chat.id)}/participants`;
       for (const user of users) await api.post(path, { user });
       for (const agent of agents) await api.post(path, { agent });
@@ -51,9 +52,9 @@ class NewChatDialog extends HTMLElement {
     this._dialog.replaceChildren(
       h(
         "form", { class: "dialog-form", onsubmit: submit },
-        h("header", {}, h("h2", { id: "dialog-title" }, heading), iconButton("close", "Close", { onclick: () => this._dialog.close() })),
+        h("header", {}, h("h2", { id: "dialog-title" }, heading), iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
         h("div", { class: "dialog-body" }, fields, picker.element),
-        h("footer", {}, error, h("button", { type: "button", class: "button", onclick: () => this._dialog.close() }, "Cancel"), button),
+        h("footer", {}, error, h("button", { type: "button", class: "button", onclick: () => this._dialog.close() }, gettext("Cancel")), button),
       ),
     );
     this._dialog.showModal();

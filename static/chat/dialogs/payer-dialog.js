@@ -6,12 +6,13 @@ import { announce, h, iconButton, whileBusy } from "../dom.js";
 import { newId } from "../../uamp/ids.js";
 import { PAYERS } from "../price.js";
 import { wallet } from "../wallet.js";
+import { gettext, interpolate } from "../words.js";
 
 const EXPLAINED = {
-  asker: "Each person pays for what they ask, and is asked first.",
-  owner: "You pay for all answers, without being asked, as long as you own the chat.",
-  pool: "The pool pays for all answers, as far as it goes.",
-  sponsor: "The owner of an agent pays for its answers, where they sponsor it, as far as their budget goes. You pay for other agents.",
+  asker: gettext("Each person pays for what they ask, and is asked first."),
+  owner: gettext("You pay for all answers, without being asked, as long as you own the chat."),
+  pool: gettext("The pool pays for all answers, as far as it goes."),
+  sponsor: gettext("The owner of an agent pays for its answers, where they sponsor it, as far as their budget goes. You pay for other agents."),
 };
 
 class PayerDialog extends HTMLElement {
@@ -27,19 +28,19 @@ class PayerDialog extends HTMLElement {
     this._error = error;
     this._pool = h("p", { class: "pool-has", "aria-live": "polite", "data-testid": "pool" }, "…");
     const amount = h("input", { class: "field", id: "pool-amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, placeholder: "5.00", "data-testid": "pool-amount" });
-    const fill = h("button", { type: "button", class: "button", "data-testid": "pool-fill", onclick: () => this._fill(amount, fill) }, "Put in");
+    const fill = h("button", { type: "button", class: "button", "data-testid": "pool-fill", onclick: () => this._fill(amount, fill) }, gettext("Put in"));
     this._dialog.replaceChildren(
       h(
         "form", { class: "dialog-form", onsubmit: (event) => this._save(event) },
-        h("header", {}, h("h2", { id: "payer-title" }, "Who pays"), iconButton("close", "Close", { onclick: () => this._dialog.close() })),
+        h("header", {}, h("h2", { id: "payer-title" }, gettext("Who pays")), iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
         h(
           "div", { class: "dialog-body" },
-          h("fieldset", { class: "payers" }, h("legend", { class: "visually-hidden" }, "Who pays for answers in this chat"), Object.keys(PAYERS).map((payer) => this._choice(payer))),
-          h("h3", {}, "The pool"), this._pool,
-          h("label", { for: "pool-amount" }, "Put in from your balance (USD)"),
+          h("fieldset", { class: "payers" }, h("legend", { class: "visually-hidden" }, gettext("Who pays for answers in this chat")), Object.keys(PAYERS).map((payer) => this._choice(payer))),
+          h("h3", {}, gettext("The pool")), this._pool,
+          h("label", { for: "pool-amount" }, gettext("Put in from your balance (USD)")),
           h("div", { class: "pool-fill" }, amount, fill),
         ),
-        h("footer", {}, error, h("button", { type: "button", class: "button", onclick: () => this._dialog.close() }, "Close"), h("button", { type: "submit", class: "button button-primary" }, "Save")),
+        h("footer", {}, error, h("button", { type: "button", class: "button", onclick: () => this._dialog.close() }, gettext("Close")), h("button", { type: "submit", class: "button button-primary" }, gettext("Save"))),
       ),
     );
     this._dialog.showModal();
@@ -57,7 +58,7 @@ class PayerDialog extends HTMLElement {
   }
 
   _showPool({ available, held, currency }) {
-    const more = held === "0" ? "" : `, and ${shown(held, currency)} reserved`;
+    const more = held === "0" ? "" : `, ${interpolate(gettext("and %(amount)s reserved"), { amount: shown(held, currency) })}`;
     this._pool.textContent = `${shown(available, currency)} in it${more}.`;
   }
 
@@ -70,7 +71,7 @@ class PayerDialog extends HTMLElement {
       this._filling = null;
       field.value = "";
       this._showPool(pool);
-      announce(`The pool has ${shown(pool.available, pool.currency)} now.`);
+      announce(interpolate(gettext("The pool has %(amount)s now."), { amount: shown(pool.available, pool.currency) }));
       wallet.refresh();
     }));
   }

@@ -3,6 +3,7 @@
 import { api } from "../context.js";
 import { avatar, h } from "../dom.js";
 import { priceText } from "../price.js";
+import { gettext } from "../words.js";
 
 const SEARCH_AFTER_MS = 200;
 
@@ -12,7 +13,7 @@ export class PeoplePicker {
     this._taken = taken;
     /** @type {Map<string, {kind: "user"|"agent", name: string}>} */
     this.chosen = new Map();
-    this._search = h("input", { type: "search", class: "field", id: "picker-search", placeholder: "Search by name", autocomplete: "off" });
+    this._search = h("input", { type: "search", class: "field", id: "picker-search", placeholder: gettext("Search by name"), autocomplete: "off" });
     this._search.addEventListener("input", () => {
       clearTimeout(this._timer);
       this._timer = setTimeout(() => {
@@ -23,13 +24,13 @@ export class PeoplePicker {
     /** @type {{name: string, description?: string, pricing?: any}[]} */
     this._known = [];
     this._count = h("span", { class: "picker-count" });
-    this._people = h("ul", { class: "picker-list", "aria-label": "People" });
-    this._agents = h("ul", { class: "picker-list", "aria-label": "Agents" });
+    this._people = h("ul", { class: "picker-list", "aria-label": gettext("People") });
+    this._agents = h("ul", { class: "picker-list", "aria-label": gettext("Agents") });
     this.element = h(
       "div", { class: "picker" },
-      h("label", { for: "picker-search" }, "Find people and agents"), this._search,
-      h("h3", {}, "People"), this._people,
-      h("h3", {}, "Agents", this._count), this._agents,
+      h("label", { for: "picker-search" }, gettext("Find people and agents")), this._search,
+      h("h3", {}, gettext("People")), this._people,
+      h("h3", {}, gettext("Agents"), this._count), this._agents,
     );
     this._load();
     this._loadAgents();
@@ -68,7 +69,7 @@ export class PeoplePicker {
       return answer.data || answer;
     } catch (error) {
       if (error.name !== "ApiError") throw error;
-      const button = h("button", { type: "button", class: "button", onclick: again }, "Try again");
+      const button = h("button", { type: "button", class: "button", onclick: again }, gettext("Try again"));
       list.replaceChildren(h("li", { class: "picker-none" }, `${error.message} `, button));
     }
   }
@@ -76,7 +77,7 @@ export class PeoplePicker {
   _fill(list, kind, found) {
     const shown = found.filter(({ name }) => !this._taken.has(`${kind}:${name}`));
     list.replaceChildren(...shown.map(({ name, description, pricing }) => this._option(kind, name, description, priceText(pricing))));
-    if (shown.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, "No match."));
+    if (shown.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, gettext("No match.")));
   }
 
   _option(kind, name, description, price = "") {

@@ -6,15 +6,16 @@ import { announce } from "../dom.js";
 import { View, faceOfChat, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { sorted } from "./fuzzy.js";
+import { gettext, interpolate } from "../words.js";
 
 const SHOWN = 50;
-const THEMES = { system: "as the system", light: "light", dark: "dark" };
+const THEMES = { system: gettext("as the system"), light: gettext("light"), dark: gettext("dark") };
 
 /** @param {string} theme of THEMES */
 async function setTheme(theme) {
   try {
     await settings.change({ theme });
-    announce(`Theme: ${THEMES[/** @type {keyof typeof THEMES} */ (theme)]}`);
+    announce(interpolate(gettext("Theme: %(name)s"), { name: THEMES[/** @type {keyof typeof THEMES} */ (theme)] }));
   } catch (/** @type {any} */ error) {
     if (error.name !== "ApiError") throw error;
     announce(error.message);
@@ -76,13 +77,13 @@ class CommandPalette extends View {
 
   render() {
     this._found = this._isOpen ? sorted(this._typed, this._choices(), ({ name }) => name).slice(0, SHOWN) : [];
-    return html`<dialog class="dialog palette" aria-label="Commands and chats" data-testid="palette" @close=${() => this._closed()} @click=${(/** @type {Event} */ event) => this._outside(event)}>
+    return html`<dialog class="dialog palette" aria-label=${gettext("Commands and chats")} data-testid="palette" @close=${() => this._closed()} @click=${(/** @type {Event} */ event) => this._outside(event)}>
       <div class="palette-box">
-        <label class="palette-field">${glyph("search")}<input type="text" role="combobox" aria-label="Go to a chat, or do something" placeholder="Go to a chat, or do something" autocomplete="off" spellcheck="false"
+        <label class="palette-field">${glyph("search")}<input type="text" role="combobox" aria-label=${gettext("Go to a chat, or do something")} placeholder=${gettext("Go to a chat, or do something")} autocomplete="off" spellcheck="false"
           maxlength="100" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${this._found.length ? `palette-${this._active}` : nothing}
           data-testid="palette-text" @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}></label>
-        <ul class="palette-list" id="palette-list" role="listbox" aria-label="Commands and chats">${this._found.map((choice, at) => this._option(choice, at))}</ul>
-        ${this._found.length ? nothing : html`<p class="palette-none" role="status">Nothing has that name. Try fewer letters.</p>`}
+        <ul class="palette-list" id="palette-list" role="listbox" aria-label=${gettext("Commands and chats")}>${this._found.map((choice, at) => this._option(choice, at))}</ul>
+        ${this._found.length ? nothing : html`<p class="palette-none" role="status">${gettext("Nothing has that name. Try fewer letters.")}</p>`}
       </div>
     </dialog>`;
   }
@@ -104,23 +105,23 @@ class CommandPalette extends View {
     const isInChat = Boolean(document.querySelector("chat-view .members-button"));
     /** @type {(Choice|false)[]} */
     const commands = [
-      { name: "New chat", note: "", picture: glyph("add"), run: fire("new-chat") },
-      { name: "Search messages", note: "Ctrl+Shift+F", picture: glyph("search"), run: fire("open-search") },
-      isInChat && { name: "Show or hide the members", note: "", picture: glyph("members"), run: fire("toggle-members") },
-      { name: "Keyboard shortcuts", note: "?", picture: glyph("code"), run: fire("show-shortcuts") },
-      ...Object.entries(THEMES).filter(([theme]) => theme !== settings.values.theme).map(([theme, label]) => ({ name: `Theme: ${label}`, note: "", picture: glyph("spark"), run: () => setTheme(theme) })),
-      { name: "Settings", note: "", picture: glyph("settings"), run: openSettings("") },
-      { name: "Notifications", note: "Settings", picture: glyph("settings"), run: openSettings("notifications") },
-      { name: "Profile and picture", note: "Settings", picture: glyph("settings"), run: openSettings("profile") },
-      { name: "Account and API keys", note: "", picture: glyph("file"), run: go("/account") },
-      { name: "Money", note: "", picture: glyph("wallet"), run: go("/money") },
-      { name: "Agents", note: "", picture: glyph("spark"), run: go("/agents") },
-      logout !== null && { name: "Sign out", note: "", picture: glyph("back"), run: () => logout.requestSubmit() },
+      { name: gettext("New chat"), note: "", picture: glyph("add"), run: fire("new-chat") },
+      { name: gettext("Search messages"), note: gettext("Ctrl+Shift+F"), picture: glyph("search"), run: fire("open-search") },
+      isInChat && { name: gettext("Show or hide the members"), note: "", picture: glyph("members"), run: fire("toggle-members") },
+      { name: gettext("Keyboard shortcuts"), note: "?", picture: glyph("code"), run: fire("show-shortcuts") },
+      ...Object.entries(THEMES).filter(([theme]) => theme !== settings.values.theme).map(([theme, label]) => ({ name: interpolate(gettext("Theme: %(name)s"), { name: label }), note: "", picture: glyph("spark"), run: () => setTheme(theme) })),
+      { name: gettext("Settings"), note: "", picture: glyph("settings"), run: openSettings("") },
+      { name: gettext("Notifications"), note: gettext("Settings"), picture: glyph("settings"), run: openSettings("notifications") },
+      { name: gettext("Profile and picture"), note: gettext("Settings"), picture: glyph("settings"), run: openSettings("profile") },
+      { name: gettext("Account and API keys"), note: "", picture: glyph("file"), run: go("/account") },
+      { name: gettext("Money"), note: "", picture: glyph("wallet"), run: go("/money") },
+      { name: gettext("Agents"), note: "", picture: glyph("spark"), run: go("/agents") },
+      logout !== null && { name: gettext("Sign out"), note: "", picture: glyph("back"), run: () => logout.requestSubmit() },
     ];
     const chats = store.list.map((chat) => {
       const others = store.others(chat);
       const run = () => this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
-      return { name: store.nameOf(chat), note: unreadOf(chat).counts ? `${unreadOf(chat).shown} unread` : "Chat", picture: faceOfChat(chat, store.nameOf(chat), others), run };
+      return { name: store.nameOf(chat), note: unreadOf(chat).counts ? interpolate(gettext("%(n)s unread"), { n: unreadOf(chat).shown }) : gettext("Chat"), picture: faceOfChat(chat, store.nameOf(chat), others), run };
     });
     return [...commands.filter((command) => command !== false), ...chats];
   }

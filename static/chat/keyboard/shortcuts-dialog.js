@@ -2,42 +2,42 @@
 
 import { COMMANDS } from "../composer/commands.js";
 import { View, glyph } from "../view.js";
-import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
 
-const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
+const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : gettext("Ctrl");
 
 /** @type {{heading: string, keys: [string, string][]}[]} what is in the list works in the page */
 const KEYS = [
   {
-    heading: "Anywhere",
+    heading: gettext("Anywhere"),
     keys: [
-      ["?", "Show this list"],
-      [`${MODIFIER} K`, "Go to a chat, or do something"],
-      [`${MODIFIER} Shift F`, "Search messages"],
-      ["Esc", "Close what is open; else stop the answers that you asked for"],
+      ["?", gettext("Show this list")],
+      [`${MODIFIER} K`, gettext("Go to a chat, or do something")],
+      [`${MODIFIER} Shift F`, gettext("Search messages")],
+      [gettext("Esc"), gettext("Close what is open; else stop the answers that you asked for")],
     ],
   },
   {
-    heading: "While you write",
+    heading: gettext("While you write"),
     keys: [
-      ["Enter", "Send"],
-      ["Shift Enter", "Begin a line"],
-      ["@", "Mention a member"],
-      ["↑", "Edit your last message, where nothing is written"],
+      ["Enter", gettext("Send")],
+      [gettext("Shift Enter"), gettext("Begin a line")],
+      ["@", gettext("Mention a member")],
+      ["↑", gettext("Edit your last message, where nothing is written")],
     ],
   },
   {
-    heading: "In the messages",
+    heading: gettext("In the messages"),
     keys: [
-      ["↑ ↓", "Go from message to message"],
-      ["M", "Open what can be done with a message"],
+      ["↑ ↓", gettext("Go from message to message")],
+      ["M", gettext("Open what can be done with a message")],
       ["T", gettext("Open the thread of a message; Esc closes it")],
     ],
   },
   {
-    heading: "In a call",
-    keys: [["M", "Mute or unmute yourself, outside the messages and what you write"]],
+    heading: gettext("In a call"),
+    keys: [["M", gettext("Mute or unmute yourself, outside the messages and what you write")]],
   },
 ];
 
@@ -66,11 +66,11 @@ class ShortcutsDialog extends View {
 
   render() {
     return html`<dialog class="dialog" aria-labelledby="shortcuts-title" data-testid="shortcuts"><div class="dialog-form">
-      <header><h2 id="shortcuts-title">Shortcuts and commands</h2>
-        <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
+      <header><h2 id="shortcuts-title">${gettext("Shortcuts and commands")}</h2>
+        <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
       <div class="dialog-body shortcuts" tabindex="0" role="region" aria-labelledby="shortcuts-title">
         ${KEYS.map(({ heading, keys }) => html`<h3>${heading}</h3><dl>${keys.map(([key, note]) => html`<div><dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd>`)}</dt><dd>${note}</dd></div>`)}</dl>`)}
-        <h3>Commands in the message field</h3>
+        <h3>${gettext("Commands in the message field")}</h3>
         <dl>${COMMANDS.map(({ name, argument, note }) => html`<div><dt><kbd>/${name}${argument ? ` ${argument}` : ""}</kbd></dt><dd>${note}</dd></div>`)}</dl>
       </div></div></dialog>`;
   }

@@ -2,9 +2,16 @@
 
 import { outcomeText } from "../cards/approval-card.js";
 import { announce } from "../dom.js";
+import { gettext, interpolate } from "../words.js";
 
 /** @type {Record<string, string>} */
-const ENDS = { completed: "answer complete", cancelled: "answer stopped", failed: "answer failed" };
+const ENDS = {
+  completed: gettext("%(agent)s: answer complete"),
+  cancelled: gettext("%(agent)s: answer stopped"),
+  failed: gettext("%(agent)s: answer failed"),
+};
+/** @type {Record<string, string>} */
+const REASONED = { ...ENDS, cancelled: gettext("%(agent)s: answer stopped by %(reason)s"), failed: gettext("%(agent)s: answer failed. %(reason)s") };
 
 /** Says each thing once. */
 export class Announcements {
@@ -16,14 +23,13 @@ export class Announcements {
   answering({ id, agent }) {
     if (!agent || this._said.has(id)) return;
     this._said.add(id);
-    announce(`${agent} is answering`);
+    announce(interpolate(gettext("%(name)s is answering"), { name: agent }));
   }
 
   /** @param {{id: string, agent?: string, status: string, reason?: string}} response that ended; the reason says who stopped it, or why it failed */
   ended({ id, agent, status, reason }) {
     if (!this._said.has(id)) return;
-    const joint = status === "cancelled" ? " by " : ". ";
-    announce(`${agent || "Agent"}: ${ENDS[status]}${reason ? joint + reason : ""}`);
+    announce(interpolate((reason ? REASONED : ENDS)[status], { agent: agent || gettext("Agent"), reason }));
   }
 
   /**
@@ -36,6 +42,6 @@ export class Announcements {
       this._said.add(approval.key);
       announce(outcomeText(approval));
     }
-    if (asked) announce(`${asked.agent} asks to use ${asked.name}. Allow or refuse it at the end of the chat.`);
+    if (asked) announce(interpolate(gettext("%(agent)s asks to use %(name)s. Allow or refuse it at the end of the chat."), { agent: asked.agent, name: asked.name }));
   }
 }

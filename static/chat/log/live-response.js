@@ -6,6 +6,7 @@ import { View, dots, face, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { endingLine, messageHead } from "./message.js";
 import { partsTemplate } from "../parts/parts.js";
+import { gettext, interpolate } from "../words.js";
 
 /** Fires (bubbling) `stop-answer` with the response. */
 class LiveResponseView extends View {
@@ -30,10 +31,10 @@ class LiveResponseView extends View {
   willUpdate() {
     // The answer may be gone from the state before this view is gone from the page.
     this._response = pageAt(this).state.live.get(this.responseId)?.response || this._response;
-    this._name = this._response.agent || "Agent";
+    this._name = this._response.agent || gettext("Agent");
     this.className = "message from-agent is-live";
     this.setAttribute("role", "article");
-    this.setAttribute("aria-label", this._response.status === "running" ? `${this._name} is answering` : `The answer of ${this._name}`);
+    this.setAttribute("aria-label", this._response.status === "running" ? interpolate(gettext("%(name)s is answering"), { name: this._name }) : interpolate(gettext("The answer of %(name)s"), { name: this._name }));
     Object.assign(this.dataset, { testid: "live-response", status: this._response.status });
     this._hadFocus = this.contains(document.activeElement);
   }
@@ -46,8 +47,8 @@ class LiveResponseView extends View {
       <div class="message-main">
         <div class="live-head">
           ${messageHead(name, "agent", null, response.transport)}
-          <button type="button" class="link stop-answer" data-testid="stop-answer" aria-label="Stop ${name}'s answer"
-            ?hidden=${!isRunning || pageAt(this).state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>Stop</button>
+          <button type="button" class="link stop-answer" data-testid="stop-answer" aria-label=${interpolate(gettext("Stop the answer of %(name)s"), { name })}
+            ?hidden=${!isRunning || pageAt(this).state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>${gettext("Stop")}</button>
         </div>
         <div class="bubble">
           <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>

@@ -19,6 +19,7 @@ import "./message.js";
 import "./pending-turn.js";
 import { repliesText } from "./reply-strip.js";
 import { ScrollPlace } from "./scroll-place.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 const NEAR_BOTTOM_PX = 60;
 const NEAR_END_PX = 600;
@@ -101,7 +102,7 @@ class MessageList extends View {
   render() {
     const state = this._state.value;
     return html`
-      <div class="log" role="log" aria-live="off" aria-label=${state.thread ? "Replies" : "Messages"} aria-describedby="log-keys" tabindex="0"
+      <div class="log" role="log" aria-live="off" aria-label=${state.thread ? gettext("Replies") : gettext("Messages")} aria-describedby="log-keys" tabindex="0"
         @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @keydown=${(event) => rowKey(event)}>
         <div class="log-column">
           <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
@@ -109,7 +110,7 @@ class MessageList extends View {
           ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
         </div>
       </div>
-      ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">The arrow keys go from message to message. M opens what can be done with one, T its thread.</p>`}
+      ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">${gettext("The arrow keys go from message to message. M opens what can be done with one, T its thread.")}</p>`}
       ${this._unreadAbove(state)}
       <button type="button" class="jump" ?hidden=${this._following} data-testid="jump" @click=${() => this._jumped()}>
         ${glyph("down")}<span>${this._jumpLabel(state)}</span>
@@ -163,7 +164,7 @@ class MessageList extends View {
 
   _row(row) {
     if (row.kind === "day") return html`<div class="separator is-day" role="separator"><span>${dayName(row.at)}</span></div>`;
-    if (row.kind === "unread") return html`<div class="separator is-unread" role="separator"><span>New</span></div>`;
+    if (row.kind === "unread") return html`<div class="separator is-unread" role="separator"><span>${gettext("New")}</span></div>`;
     if (row.kind === "change") return html`<p class="change" data-testid="change">${row.text}</p>`;
     if (row.kind === "replies") return html`<div class="separator is-replies" role="separator"><span>${repliesText(row.count)}</span></div>`;
     if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
@@ -184,17 +185,17 @@ class MessageList extends View {
   }
 
   _top(state) {
-    if (!state.loaded) return spinner("Loading");
-    if (state.loadingOlder === "yes") return spinner("Loading older messages");
-    if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>Load older messages</button>`;
+    if (!state.loaded) return spinner(gettext("Loading"));
+    if (state.loadingOlder === "yes") return spinner(gettext("Loading older messages"));
+    if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>${gettext("Load older messages")}</button>`;
     if (state.hasOlder || state.thread) return "";
-    if (state.entries.length) return html`<p class="log-start">This is where the chat begins.</p>`;
-    return html`<div class="empty">${glyph("message")}<h2>Nothing said yet</h2><p>Write the first message. Type @ to ask one of the agents.</p></div>`;
+    if (state.entries.length) return html`<p class="log-start">${gettext("This is where the chat begins.")}</p>`;
+    return html`<div class="empty">${glyph("message")}<h2>${gettext("Nothing said yet")}</h2><p>${gettext("Write the first message. Type @ to ask one of the agents.")}</p></div>`;
   }
 
   _bottom({ loadingNewer }) {
-    if (loadingNewer === "yes") return spinner("Loading newer messages");
-    if (loadingNewer === "failed") return html`<button type="button" class="button" @click=${() => this._want("newer")}>Load newer messages</button>`;
+    if (loadingNewer === "yes") return spinner(gettext("Loading newer messages"));
+    if (loadingNewer === "failed") return html`<button type="button" class="button" @click=${() => this._want("newer")}>${gettext("Load newer messages")}</button>`;
     return "";
   }
 
@@ -207,9 +208,9 @@ class MessageList extends View {
 
   _jumpLabel({ arrived }) {
     const unseen = arrived.filter((seq) => seq > (this._seen ?? 0)).length;
-    if (!unseen) return "Latest";
-    if (unseen === ARRIVED_KEPT) return `${unseen} or more new messages`;
-    return unseen === 1 ? "1 new message" : `${unseen} new messages`;
+    if (!unseen) return gettext("Latest");
+    if (unseen === ARRIVED_KEPT) return interpolate(gettext("%(n)s or more new messages"), { n: unseen });
+    return interpolate(ngettext("%(n)s new message", "%(n)s new messages", unseen), { n: unseen });
   }
 
   _jumped() {

@@ -7,7 +7,6 @@ import { reactionsTemplate } from "../actions/reactions.js";
 import { people } from "../person/looks.js";
 import { fullTime, clockTime } from "../time.js";
 import { View, face, glyph } from "../view.js";
-import { gettext } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
@@ -15,6 +14,7 @@ import { page, pageAt } from "../context.js";
 import { replyStrip } from "./reply-strip.js";
 import { transportBadge } from "./transport-badge.js";
 import "../actions/message-editor.js";
+import { gettext, interpolate } from "../words.js";
 
 const READERS_SHOWN = 5;
 /** How many characters of a text are shown at first: people paste, agents write what one asked for. */
@@ -23,12 +23,12 @@ const MARKED_MS = 2_500;
 
 /** Name, badges and time above a message. */
 export const messageHead = (name, kind, at, transport) => html`
-  <header class="message-head"><span class="message-name">${name}</span>${kind === "agent" ? html` <span class="badge">agent</span>` : ""}${transportBadge(transport, kind === "agent")}${
+  <header class="message-head"><span class="message-name">${name}</span>${kind === "agent" ? html` <span class="badge">${gettext("agent")}</span>` : ""}${transportBadge(transport, kind === "agent")}${
     at ? html` <time datetime=${new Date(at).toISOString()} title=${fullTime(at)}>${clockTime(at)}</time>` : ""}</header>`;
 
 const ENDINGS = {
-  cancelled: { text: "Stopped", icon: "stop", because: (name) => `Stopped by ${name}` },
-  failed: { text: "The answer failed", icon: "alert", because: (error) => `The answer failed: ${error}` },
+  cancelled: { text: gettext("Stopped"), icon: "stop", because: (name) => interpolate(gettext("Stopped by %(name)s"), { name }) },
+  failed: { text: gettext("The answer failed"), icon: "alert", because: (error) => interpolate(gettext("The answer failed: %(error)s"), { error }) },
 };
 
 /**
@@ -41,7 +41,7 @@ export function endingLine(status, reason, again) {
   if (!ending) return "";
   const ask = (event) => event.target.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: again }));
   return html`<p class="message-ending is-${status}">${glyph(ending.icon)}<span>${reason ? ending.because(reason) : ending.text}</span>${
-    again ? html`<button type="button" class="link" data-testid="ask-again" @click=${ask}>Ask again</button>` : ""}</p>`;
+    again ? html`<button type="button" class="link" data-testid="ask-again" @click=${ask}>${gettext("Ask again")}</button>` : ""}</p>`;
 }
 
 const namesOf = (readers) => readers.map((reader) => people.nameOf(reader.username)).join(", ");
@@ -77,13 +77,13 @@ class ChatMessage extends View {
     this._isInThread = pageAt(this) !== page;
     if (changed.has("entry")) this._parts = partsOf(entry);
     if (changed.has("target") && this.target) this._mark();
-    this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? "Agent" : "A former member");
+    this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? gettext("Agent") : gettext("A former member"));
     // A message that follows one of the same sender closely needs no head of its own.
     this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${this.follows ? "is-following" : ""} ${
       this._isMarked ? "is-marked" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
     this.tabIndex = -1;
     this.setAttribute("role", "article");
-    this.setAttribute("aria-label", `${this.isMine ? "You" : this._name}, ${fullTime(entry.at)}`);
+    this.setAttribute("aria-label", `${this.isMine ? gettext("You") : this._name}, ${fullTime(entry.at)}`);
     Object.assign(this.dataset, { testid: "message", id: entry.id, status: entry.status });
   }
 
@@ -92,7 +92,7 @@ class ChatMessage extends View {
     return html`
       <div class="message-side">${face(entry.name || name, entry.sender_kind)}</div>
       <div class="message-main">
-        ${messageHead(isMine ? "You" : name, entry.sender_kind, entry.at, entry.transport)}
+        ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, entry.at, entry.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
         ${reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
         <div class="message-foot">${this._marks()}${this.receipt ? receiptTemplate(this.receipt) : ""}</div>
@@ -120,12 +120,12 @@ class ChatMessage extends View {
 
   _bubbleRow() {
     const { entry } = this;
-    const whose = this.isMine ? "your message" : `the message of ${this._name}`;
+    const actions = this.isMine ? gettext("Actions for your message") : interpolate(gettext("Actions for the message of %(name)s"), { name: this._name });
     return html`<div class="bubble-row">
-      <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">This message was deleted.</p>`
+      <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">${gettext("This message was deleted.")}</p>`
         : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? name : "" })}</div>`}${endingLine(entry.status, this.error, this.again)}</div>
       <div class="message-tools">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}<button
-        type="button" class="icon-button message-more" aria-label="Actions for ${whose}" title="Actions for ${whose}" aria-haspopup="menu" aria-expanded="false"
+        type="button" class="icon-button message-more" aria-label=${actions} title=${actions} aria-haspopup="menu" aria-expanded="false"
         data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button></div>
     </div>`;
   }
@@ -141,15 +141,15 @@ class ChatMessage extends View {
     const { entry } = this;
     if (entry.deletedAt || (!entry.pinned && !entry.revision && !entry.versionOf)) return nothing;
     const fires = (type) => (event) => event.currentTarget.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
-    return html`${entry.pinned ? html`<span class="mark" data-testid="pinned">${glyph("pin")}Pinned</span>` : nothing}${
-      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt)} @click=${fires("show-revisions")}>Edited</button>` : nothing}${
-      entry.versionOf ? html`<button type="button" class="link mark" data-testid="answered-again" @click=${fires("show-versions")}>Answered again</button>` : nothing}`;
+    return html`${entry.pinned ? html`<span class="mark" data-testid="pinned">${glyph("pin")}${gettext("Pinned")}</span>` : nothing}${
+      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt)} @click=${fires("show-revisions")}>${gettext("Edited")}</button>` : nothing}${
+      entry.versionOf ? html`<button type="button" class="link mark" data-testid="answered-again" @click=${fires("show-versions")}>${gettext("Answered again")}</button>` : nothing}`;
   }
 
   _readersTemplate() {
     const names = namesOf(this.readers);
     return html`<div class="readers" title=${names}>${this.readers.slice(0, READERS_SHOWN).map((reader) => face(reader.username, "user"))}${
-      names ? html`<span class="visually-hidden">Read by ${names}</span>` : ""}</div>`;
+      names ? html`<span class="visually-hidden">${interpolate(gettext("Read by %(names)s"), { names })}</span>` : ""}</div>`;
   }
 
   /** Stand out for a moment. */

@@ -3,12 +3,13 @@
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import "../parts/text.js";
+import { gettext } from "../words.js";
 
 const STATES = {
-  waiting: "Waiting to be sent",
-  sent: "Sending…",
-  held: "The server does not take messages right now. This one is sent again by itself",
-  failed: "Not sent",
+  waiting: gettext("Waiting to be sent"),
+  sent: gettext("Sending…"),
+  held: gettext("The server does not take messages right now. This one is sent again by itself"),
+  failed: gettext("Not sent"),
 };
 
 /** Fires (bubbling) `retry-turn` and `discard-turn` with the turn. */
@@ -35,7 +36,7 @@ class PendingTurn extends View {
   }
 
   _choices() {
-    return html`<button type="button" class="link" @click=${() => this._fire("retry-turn")}>Try again</button
+    return html`<button type="button" class="link" @click=${() => this._fire("retry-turn")}>${gettext("Try again")}</button
       ><button type="button" class="link" @click=${() => this._fire("discard-turn")}>Discard</button>`;
   }
 

@@ -3,8 +3,8 @@
 import { hasNews, rootOf } from "../store/threads.js";
 import { agoText, fullTime } from "../time.js";
 import { face, glyph } from "../view.js";
-import { gettext, interpolate, ngettext } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 /** @param {number} count */
 export const repliesText = (count) =>

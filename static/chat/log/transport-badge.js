@@ -4,15 +4,16 @@
  */
 
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 /** Names of transports on the wire (`transport` of a message): what the badge says, and its whole name. */
 const TRANSPORTS = {
   sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
   batch: { label: "UAMP", name: "UAMP over HTTP, in one batch" },
-  delegate: { label: "Delegated", name: "a call of another agent" },
-  completions: { label: "Completions", name: "OpenAI Chat Completions" },
-  responses: { label: "Responses", name: "OpenAI Responses" },
-  realtime: { label: "Realtime", name: "OpenAI Realtime" },
+  delegate: { label: gettext("Delegated"), name: gettext("a call of another agent") },
+  completions: { label: gettext("Completions"), name: gettext("OpenAI Chat Completions") },
+  responses: { label: gettext("Responses"), name: gettext("OpenAI Responses") },
+  realtime: { label: gettext("Realtime"), name: gettext("OpenAI Realtime") },
   "ag-ui": { label: "AG-UI", name: "the Agent-User Interaction Protocol (AG-UI)" },
   a2a: { label: "A2A", name: "the Agent2Agent Protocol (A2A)" },
   acp: { label: "ACP", name: "the Agent Client Protocol (ACP)" },
@@ -28,6 +29,6 @@ const known = (transport) => TRANSPORTS[transport] || { label: transport, name: 
 export function transportBadge(transport, isAnswer = false) {
   if (!transport || transport === OWN) return "";
   const { label, name } = known(transport);
-  return html` <span class="badge transport" title="${isAnswer ? "Asked" : "Came"} over ${name}" data-testid="transport"
-    data-transport=${transport}><span class="visually-hidden">${isAnswer ? "asked over " : "came over "}</span>${label}</span>`;
+  return html` <span class="badge transport" title=${interpolate(isAnswer ? gettext("Asked over %(name)s") : gettext("Came over %(name)s"), { name })} data-testid="transport"
+    data-transport=${transport}><span class="visually-hidden">${isAnswer ? gettext("asked over") : gettext("came over")} </span>${label}</span>`;
 }

@@ -2,9 +2,9 @@
 
 import { announce } from "../dom.js";
 import { View } from "../view.js";
-import { gettext } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { askPermission, forgetQuestion, mayAsk } from "./notifier.js";
+import { gettext } from "../words.js";
 
 class NotificationBanner extends View {
   connectedCallback() {

@@ -6,8 +6,8 @@
  * notifications either: both need a secure address (https, or this machine).
  */
 
-import { gettext } from "../words.js";
 import { isMention, notifies } from "./rules.js";
+import { gettext } from "../words.js";
 
 const BODY_CHARS = 160;
 const DISMISSED = "uamp.notifications.asked";

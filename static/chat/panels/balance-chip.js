@@ -5,6 +5,7 @@ import { announce } from "../dom.js";
 import { View, glyph } from "../view.js";
 import { wallet } from "../wallet.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 let isWarned = false;
 
@@ -28,13 +29,13 @@ class BalanceChip extends View {
     const { balance, isLow } = wallet;
     if (!balance) return nothing;
     const amount = shown(balance.available, balance.currency);
-    return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${isLow ? `Balance ${amount}, low. Top up` : `Balance ${amount}`}
-      title=${isLow ? "Your balance is low: top it up" : "Your balance and what you spent"}>${glyph(isLow ? "alert" : "wallet")}<span>${brief(balance.available, balance.currency)}</span></a>`;
+    return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${interpolate(isLow ? gettext("Balance %(amount)s, low. Top up") : gettext("Balance %(amount)s"), { amount })}
+      title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and what you spent")}>${glyph(isLow ? "alert" : "wallet")}<span>${brief(balance.available, balance.currency)}</span></a>`;
   }
 
   updated() {
     const { balance, isLow } = wallet;
-    if (balance && isLow && !isWarned) announce(`Your balance is low: ${shown(balance.available, balance.currency)} are left.`);
+    if (balance && isLow && !isWarned) announce(interpolate(gettext("Your balance is low: %(amount)s are left."), { amount: shown(balance.available, balance.currency) }));
     isWarned = Boolean(balance && isLow);
   }
 }

@@ -6,11 +6,11 @@ import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import "../actions/pinned-list.js";
 import "./balance-chip.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 const FACES = 4;
 
 /** @param {number} count @param {string} one @param {string} many */
-const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 
 /** Fires (bubbling) `open-sidebar`, `open-search` and `toggle-members`. */
 class ChatHead extends View {
@@ -41,9 +41,9 @@ class ChatHead extends View {
   render() {
     const chat = this.chatId ? store.get(this.chatId) : undefined;
     return html`<header class="chat-head ${this.chatId ? "" : "is-bare"}">
-      <button type="button" class="icon-button menu-button" aria-label="Show chats" title="Show chats" @click=${() => this._fire("open-sidebar")}>${glyph("back")}</button>
+      <button type="button" class="icon-button menu-button" aria-label=${gettext("Show chats")} title=${gettext("Show chats")} @click=${() => this._fire("open-sidebar")}>${glyph("back")}</button>
       <div class="chat-title">${chat ? html`<h1 dir="auto">${store.nameOf(chat)}</h1><p>${this._facts(chat)}</p>` : nothing}</div>
-      ${chat ? html`<button type="button" class="icon-button search-button" aria-label="Search" title="Search (Ctrl+Shift+F)" aria-keyshortcuts="Control+Shift+F" data-testid="search"
+      ${chat ? html`<button type="button" class="icon-button search-button" aria-label=${gettext("Search")} title=${gettext("Search (Ctrl+Shift+F)")} aria-keyshortcuts="Control+Shift+F" data-testid="search"
         @click=${() => this._fire("open-search")}>${glyph("search")}</button><pinned-list></pinned-list>` : nothing}
       ${chat ? this._call(chat) : nothing}
       <balance-chip></balance-chip>
@@ -56,14 +56,18 @@ class ChatHead extends View {
     const agents = participants.filter((member) => member.kind === "agent").length;
     const people = participants.filter((member) => member.kind === "user");
     const online = people.filter((member) => member.online || String(member.id) === me.id).length;
-    return [counted(people.length, "person", "people"), agents && counted(agents, "agent", "agents"), online && `${online} online`].filter(Boolean).join(" · ");
+    return [
+      interpolate(ngettext("%(n)s person", "%(n)s people", people.length), { n: people.length }),
+      agents && interpolate(ngettext("%(n)s agent", "%(n)s agents", agents), { n: agents }),
+      online && interpolate(ngettext("%(n)s online", "%(n)s online", online), { n: online }),
+    ].filter(Boolean).join(" · ");
   }
 
   /** Begins a call, or joins the one that goes on; where one can speak and another person is there. @param {import("../chat-store.js").Chat} chat */
   _call(chat) {
     const isIn = calls.active?.chatId === chat.id;
     if (isIn || !canCall() || !store.others(chat).some(({ kind }) => kind === "user")) return nothing;
-    const label = calls.of(chat.id) ? "Join the call" : "Call";
+    const label = calls.of(chat.id) ? gettext("Join the call") : gettext("Call");
     return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
       @click=${() => calls.start(chat.id)}>${glyph("phone")}</button>`;
   }
@@ -71,7 +75,7 @@ class ChatHead extends View {
   /** @param {import("../chat-store.js").Chat} chat */
   _members(chat) {
     return html`<button type="button" class="members-button" data-testid="members" aria-controls="members" aria-expanded=${String(this.membersShown)}
-      aria-label="Members: ${this._facts(chat)}" @click=${() => this._fire("toggle-members")}><span class="avatar-stack">${
+      aria-label=${interpolate(gettext("Members: %(facts)s"), { facts: this._facts(chat) })} @click=${() => this._fire("toggle-members")}><span class="avatar-stack">${
         store.others(chat).slice(0, FACES).map((member) => face(member.name, member.kind, member.online))}</span>${glyph("members")}</button>`;
   }
 

@@ -5,8 +5,8 @@ import { shortTime } from "../time.js";
 import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
-import { gettext, interpolate } from "../words.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 const FILTER_FROM = 8;
 
@@ -17,7 +17,7 @@ function plain(text) {
 
 /** What stands for a message without words; an agent's may have had no time for any. */
 function wordless({ preview, participants }) {
-  return participants.some((p) => p.kind === "agent" && p.name === preview.name) ? "…" : "sent a file";
+  return participants.some((p) => p.kind === "agent" && p.name === preview.name) ? "…" : gettext("sent a file");
 }
 
 const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></li>`;
@@ -66,13 +66,13 @@ class ChatList extends View {
     const isFilterShown = store.loaded && store.list.length >= FILTER_FROM;
     return html`
       <div class="chat-list-head">
-        <h2>Chats</h2>
-        <button type="button" class="icon-button" aria-label="New chat" title="New chat" data-testid="new-chat" @click=${() => this._fire("new-chat")}>${glyph("add")}</button>
+        <h2>${gettext("Chats")}</h2>
+        <button type="button" class="icon-button" aria-label=${gettext("New chat")} title=${gettext("New chat")} data-testid="new-chat" @click=${() => this._fire("new-chat")}>${glyph("add")}</button>
       </div>
-      <input type="search" class="field" placeholder="Find a chat" aria-label="Find a chat" ?hidden=${!isFilterShown}
+      <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
         @input=${(event) => { this._wanted = event.target.value.trim().toLowerCase(); }}>
       <notification-banner></notification-banner>
-      <nav aria-label="Chats"><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
+      <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
 
   _items() {
@@ -80,7 +80,7 @@ class ChatList extends View {
     const chats = store.list;
     if (chats.length === 0) return this._none();
     const shown = chats.filter((chat) => store.nameOf(chat).toLowerCase().includes(this._wanted));
-    if (shown.length === 0) return html`<li class="chat-none">No chat has that name.</li>`;
+    if (shown.length === 0) return html`<li class="chat-none">${gettext("No chat has that name.")}</li>`;
     return repeat(shown, ({ id }) => id, (chat) => this._item(chat));
   }
 
@@ -89,7 +89,7 @@ class ChatList extends View {
     const others = store.others(chat);
     const online = others.some((p) => p.kind === "user" && p.online);
     const unread = unreadOf(chat);
-    const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : "No messages yet";
+    const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : gettext("No messages yet");
     return html`<li><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
       aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(event) => this._choose(event, chat.id)}>
       ${faceOfChat(chat, name, others, online)}
@@ -97,16 +97,16 @@ class ChatList extends View {
         <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title=${gettext("Muted")}>${glyph("muted")}<span class="visually-hidden">${gettext("muted")}</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
         <span class="chat-item-sub"><span class="chat-preview" dir="auto">${plain(words)}</span>${
           chat.unread_replies > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies })} title=${gettext("New replies in threads that you follow")}>${glyph("thread")}${shown99(chat.unread_replies)}</span>` : ""}${
-          unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label="${unread.shown} unread">${shown99(unread.shown)}</span>` : ""}</span>
-      </span>${online ? html`<span class="visually-hidden">online</span>` : ""}</a></li>`;
+          unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label=${interpolate(gettext("%(n)s unread"), { n: unread.shown })}>${shown99(unread.shown)}</span>` : ""}</span>
+      </span>${online ? html`<span class="visually-hidden">${gettext("online")}</span>` : ""}</a></li>`;
   }
 
   _none() {
-    return html`<li class="chat-none"><p>You have no chats yet.</p><button type="button" class="button button-primary" @click=${() => this._fire("new-chat")}>Start a chat</button></li>`;
+    return html`<li class="chat-none"><p>${gettext("You have no chats yet.")}</p><button type="button" class="button button-primary" @click=${() => this._fire("new-chat")}>${gettext("Start a chat")}</button></li>`;
   }
 
   _failed() {
-    return html`<li class="chat-none"><p>The chats could not be loaded. ${this._error}</p><button type="button" class="button" @click=${() => store.refresh()}>Try again</button></li>`;
+    return html`<li class="chat-none"><p>${gettext("The chats could not be loaded.")} ${this._error}</p><button type="button" class="button" @click=${() => store.refresh()}>${gettext("Try again")}</button></li>`;
   }
 
   _choose(event, chatId) {

@@ -4,19 +4,20 @@ import { client } from "../context.js";
 import { announce } from "../dom.js";
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 /** A connection that comes back this fast is not worth a line that moves the page. */
 const QUIET_MS = 700;
 
 function textOf({ phase, attempt, retryAt }) {
   const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
-  const tries = attempt > 1 ? ` (attempt ${attempt})` : "";
+  const tries = attempt > 1 ? ` ${interpolate(gettext("(attempt %(attempt)s)"), { attempt })}` : "";
   return {
-    connecting: `Connecting…${tries}`,
-    waiting: `Connection lost. Next try in ${seconds} s${tries}. What you write is kept.`,
-    offline: "You are offline. What you write is kept and sent when you are back.",
-    refused: "You are signed out. What you wrote is kept.",
-    closed: "Not connected.",
+    connecting: gettext("Connecting…") + tries,
+    waiting: interpolate(gettext("Connection lost. Next try in %(seconds)s s%(tries)s. What you write is kept."), { seconds, tries }),
+    offline: gettext("You are offline. What you write is kept and sent when you are back."),
+    refused: gettext("You are signed out. What you wrote is kept."),
+    closed: gettext("Not connected."),
   }[phase];
 }
 
@@ -26,7 +27,7 @@ class ConnectionBanner extends View {
     this.dataset.testid = "banner";
     this.hidden = true;
     this.setAttribute("role", "region");
-    this.setAttribute("aria-label", "Connection");
+    this.setAttribute("aria-label", gettext("Connection"));
     client.addEventListener("state", () => this._changed());
   }
 
@@ -34,7 +35,7 @@ class ConnectionBanner extends View {
     const { state } = client;
     const isRefused = state.phase === "refused";
     return html`<span>${textOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
-      isRefused ? "Sign in" : "Try now"}</button>`;
+      isRefused ? gettext("Sign in") : gettext("Try now")}</button>`;
   }
 
   _try() {
@@ -49,7 +50,7 @@ class ConnectionBanner extends View {
     clearTimeout(this._timer);
     clearInterval(this._ticks);
     if (phase === "open") {
-      if (!this.hidden) announce("Connected again.");
+      if (!this.hidden) announce(gettext("Connected again."));
       this.hidden = true;
     } else if (phase === "refused") this._appear();
     else if (this.hidden) this._timer = setTimeout(() => this._appear(), QUIET_MS);

@@ -4,6 +4,7 @@ import { page } from "../context.js";
 import { Selected } from "../store/store.js";
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 /** Names under which an item of a list has its words, and those that say that it is done. */
 const WORDS = ["text", "title", "name", "label", "item", "task"];
@@ -22,12 +23,12 @@ function itemOf(value) {
 
 const listTemplate = (values) => html`<ul>${values.map((value) => {
   const { words, isDone } = itemOf(value);
-  const box = isDone === null ? "" : html`<span class="task-box ${isDone ? "is-done" : ""}" role="img" aria-label=${isDone ? "Done" : "Not done"}></span>`;
+  const box = isDone === null ? "" : html`<span class="task-box ${isDone ? "is-done" : ""}" role="img" aria-label=${isDone ? gettext("Done") : gettext("Not done")}></span>`;
   return html`<li class=${isDone === null ? "" : "task"} dir="auto">${box}${words}</li>`;
 })}</ul>`;
 
 function valueTemplate(value) {
-  if (Array.isArray(value)) return value.length ? listTemplate(value) : html`<p class="state-empty">Empty</p>`;
+  if (Array.isArray(value)) return value.length ? listTemplate(value) : html`<p class="state-empty">${gettext("Empty")}</p>`;
   return isPlain(value) ? html`<p dir="auto">${String(value)}</p>` : html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`;
 }
 
@@ -52,8 +53,8 @@ class SharedStatePanel extends View {
     const entries = Object.entries(value);
     return html`
       <details class="shared-state">
-        <summary>${glyph("check")}<b>Shared</b><span class="state-counts" dir="auto">${entries.map(countOf).join(" · ")}</span>${
-          by ? html`<small>by ${by}</small>` : ""}${glyph("chevron")}</summary>
+        <summary>${glyph("check")}<b>${gettext("Shared")}</b><span class="state-counts" dir="auto">${entries.map(countOf).join(" · ")}</span>${
+          by ? html`<small>${interpolate(gettext("by %(name)s"), { name: by })}</small>` : ""}${glyph("chevron")}</summary>
         <div class="state-values">${entries.map(([name, one]) => html`<section><h2 dir="auto">${name}</h2>${valueTemplate(one)}</section>`)}</div>
       </details>`;
   }

@@ -14,11 +14,11 @@ import { entryOf, isFrom } from "../store/entry.js";
 import { History, catchUp, followSession } from "../store/history.js";
 import { newestOfOthers } from "../store/open-chat.js";
 import { View, glyph } from "../view.js";
-import { gettext, interpolate } from "../words.js";
 import { html, repeat } from "../../vendor/lit/lit.js";
 import { threadLink } from "../actions/actions.js";
 import "../composer/composer.js";
 import "../log/message-list.js";
+import { gettext, interpolate } from "../words.js";
 
 /** Fires (bubbling) `close-thread`, and `open-message` for a message that is not in the thread. */
 class ThreadPanel extends View {

@@ -4,6 +4,7 @@ import { me } from "../context.js";
 import { people } from "../person/looks.js";
 import { View, dots } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 const LASTS_MS = 6_000;
 
@@ -43,8 +44,11 @@ class TypingLine extends View {
   render() {
     const names = Array.from(this._typists.values(), ({ name }) => people.nameOf(name));
     if (names.length === 0) return "";
-    const who = names.length > 2 ? "Several people are" : `${names.join(" and ")} ${names.length > 1 ? "are" : "is"}`;
-    return html`<span class="dots is-small">${dots}</span> ${who} typing`;
+    const [first, second] = names;
+    const text = names.length > 2
+      ? gettext("Several people are typing")
+      : interpolate(second ? gettext("%(first)s and %(second)s are typing") : gettext("%(first)s is typing"), { first, second });
+    return html`<span class="dots is-small">${dots}</span> ${text}`;
   }
 }
 customElements.define("typing-line", TypingLine);

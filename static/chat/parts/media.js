@@ -5,6 +5,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { fileSize } from "../file-size.js";
 import { previewOf } from "./preview.js";
 import "./sound-player.js";
+import { gettext } from "../words.js";
 
 /** Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us. */
 function urlOf(item) {
@@ -31,7 +32,7 @@ export function media(item) {
     return html`<a class="media-image" href=${url} target="_blank" aria-label="Open ${name}" data-name=${name}
       @click=${(event) => view(event, { kind: "image", url, name })}><img src=${url} alt=${alt} loading="lazy"></a>`;
   }
-  if (item.type === "audio" && url) return html`<sound-player .src=${url} .name=${name === "audio" ? "Voice note" : name}></sound-player>`;
+  if (item.type === "audio" && url) return html`<sound-player .src=${url} .name=${name === "audio" ? gettext("Voice note") : name}></sound-player>`;
   if (item.type === "video" && url) {
     return html`<video class="media-video" src=${url} controls preload="metadata" playsinline aria-label=${name}></video>`;
   }

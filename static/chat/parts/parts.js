@@ -6,6 +6,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { media } from "./media.js";
 import "./text.js";
 import "./tool-call.js";
+import { gettext } from "../words.js";
 
 /**
  * The parts of a stored message. With content items they stand in their order (UAMP §6.13).
@@ -42,7 +43,7 @@ export function partsOf({ content, content_items: items, status = "completed" })
 /** @param {{text: string}} part @param {boolean} isRunning */
 const thinking = ({ text }, isRunning) => html`
   <details class="thinking ${isRunning ? "is-running" : ""}">
-    <summary>${glyph("chevron")}<span>${isRunning ? "Thinking…" : "Thoughts"}</span></summary>
+    <summary>${glyph("chevron")}<span>${isRunning ? gettext("Thinking…") : gettext("Thoughts")}</span></summary>
     <div class="thinking-text" dir="auto">${text}</div>
   </details>`;
 

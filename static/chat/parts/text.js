@@ -6,6 +6,7 @@ import { GrowingText } from "../markdown/growing.js";
 import { beginningOf } from "../markdown/parser.js";
 import "../markdown/code-copy.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate, locale } from "../words.js";
 
 /** What of a folded text is drawn between two frames of the screen. */
 const STEP_CHARS = 16_000;
@@ -37,7 +38,7 @@ class StoredText extends View {
   }
 
   render() {
-    const words = this._isBusy ? "Showing all…" : `Show all (${Math.ceil(this.text.length / 1000)},000 characters)`;
+    const words = this._isBusy ? gettext("Showing all…") : interpolate(gettext("Show all (%(n)s characters)"), { n: new Intl.NumberFormat(locale).format(1000 * Math.ceil(this.text.length / 1000)) });
     return html`<div class="markdown ${this._isFolded ? "is-folded" : ""}" dir="auto">${this._nodes}</div>${
       this._isFolded
         ? html`<button type="button" class="button show-all" data-testid="show-all" ?disabled=${this._isBusy} @click=${() => this._showAll()}>${glyph("down")}<span>${words}</span></button>`

@@ -5,6 +5,7 @@ import { toolPriceText } from "../price.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { media } from "./media.js";
+import { gettext, interpolate } from "../words.js";
 
 const NEAR_END_PX = 24;
 
@@ -24,8 +25,10 @@ function parsed(json) {
   }
 }
 
-const STATES = { failed: "failed", stopped: "stopped", done: "done", asking: "asks first", running: "running…" };
-const WORK_STATES = { ...STATES, asking: "working…", running: "working…" };
+const STATES = {
+  failed: gettext("failed"), stopped: gettext("stopped"), done: gettext("done"), asking: gettext("asks first"), running: gettext("running…"),
+};
+const WORK_STATES = { ...STATES, asking: gettext("working…"), running: gettext("working…") };
 
 /** A result that is an error, in words: tools say it in one member of an object, or as a text. */
 function errorText(json) {
@@ -78,9 +81,9 @@ class ToolCall extends View {
       <details>
         <summary>${glyph(isWork ? "spark" : "tool")}<span class="tool-name">${this._name}</span><span class="tool-status">${[(isWork ? WORK_STATES : STATES)[state], ...this._facts(state)].join(" · ")}</span>${glyph("chevron")}</summary>
         <div class="tool-detail">
-          <p class="tool-label">${isWork ? "Task" : "Arguments"}</p>
+          <p class="tool-label">${isWork ? gettext("Task") : gettext("Arguments")}</p>
           <pre tabindex="0">${given}</pre>
-          ${part.result === null ? "" : html`<div><p class="tool-label">Result</p><pre tabindex="0">${pretty(part.result)}</pre></div>`}
+          ${part.result === null ? "" : html`<div><p class="tool-label">${gettext("Result")}</p><pre tabindex="0">${pretty(part.result)}</pre></div>`}
           ${isWork ? items : ""}
         </div>
       </details>
@@ -101,12 +104,12 @@ class ToolCall extends View {
   _progress(progress) {
     const { step, total_steps: total, message, stage } = progress;
     const value = shareOf(progress);
-    const count = total ? `Step ${step ?? 0} of ${total}` : "";
+    const count = total ? interpolate(gettext("Step %(step)s of %(total)s"), { step: step ?? 0, total }) : "";
     const share = value === null ? "" : `${Math.round(value)} %`;
     return html`
       <div class="tool-progress">
         <div class="progress ${value === null ? "is-unknown" : ""}" role="progressbar" aria-valuemin="0" aria-valuemax="100"
-          aria-label="Progress of ${this._name}" aria-valuenow=${value === null ? nothing : Math.round(value)}><div class="progress-fill"></div></div>
+          aria-label=${interpolate(gettext("Progress of %(name)s"), { name: this._name })} aria-valuenow=${value === null ? nothing : Math.round(value)}><div class="progress-fill"></div></div>
         <div class="tool-stage">${[share, count, message || stage || ""].filter(Boolean).join(" · ")}</div>
       </div>`;
   }

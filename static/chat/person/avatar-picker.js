@@ -1,7 +1,7 @@
 /** Choose an avatar: an emoji and a colour. The picture is chosen beside it. */
 
-import { gettext } from "../words.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
 
 /** Colours that white letters are read on. */
 const COLOURS = ["#bd4054", "#b74c05", "#93630b", "#3f7b05", "#007c59", "#007696", "#1b6cc7", "#6a5ec8", "#954fb1", "#b04488", "#4b5563"];

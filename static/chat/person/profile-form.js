@@ -3,11 +3,11 @@
 import { api, me, store } from "../context.js";
 import { announce } from "../dom.js";
 import { View, faceOf } from "../view.js";
-import { gettext, interpolate } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { colourChoice } from "./avatar-picker.js";
 import { people } from "./looks.js";
 import { squareOf } from "./square.js";
+import { gettext, interpolate } from "../words.js";
 
 class ProfileForm extends View {
   static properties = { _profile: { state: true }, _error: { state: true }, _busy: { state: true } };

@@ -4,9 +4,9 @@ import { me, settings } from "../context.js";
 import { announce } from "../dom.js";
 import { askPermission, permission } from "../notifications/notifier.js";
 import { View, glyph } from "../view.js";
-import { gettext, interpolate } from "../words.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import "./profile-form.js";
+import { gettext, interpolate } from "../words.js";
 
 const SECTIONS = { profile: gettext("Profile"), appearance: gettext("Appearance"), writing: gettext("Writing"), privacy: gettext("Privacy"), notifications: gettext("Notifications"), account: gettext("Account") };
 const THEMES = { system: gettext("As the system"), light: gettext("Light"), dark: gettext("Dark") };

@@ -5,6 +5,7 @@ import { fullTime, shortTime } from "../time.js";
 import { View, face, glyph, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { FILTERS, excerpt, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 const SEARCH_AFTER_MS = 250;
 const NAMES_SHOWN = 4;
@@ -54,15 +55,15 @@ class SearchDialog extends View {
   render() {
     return html`<dialog class="dialog is-wide search" aria-labelledby="search-title" data-testid="search-dialog">
       <form class="dialog-form" role="search" @submit=${(event) => this._submit(event)} @keydown=${(event) => this._key(event)}>
-        <header><h2 id="search-title">Search</h2>
-          <button type="button" class="icon-button" aria-label="Close" title="Close" @click=${() => this._close()}>${glyph("close")}</button></header>
+        <header><h2 id="search-title">${gettext("Search")}</h2>
+          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._close()}>${glyph("close")}</button></header>
         <div class="search-field">
           <div class="search-box">${glyph("search")}${this._filters.map((filter) => this._chip(filter))}
-            <input type="search" aria-label="Search messages, people, agents and chats" placeholder="Words, from:bob, has:file" maxlength="400" autocomplete="off" enterkeyhint="search"
+            <input type="search" aria-label=${gettext("Search messages, people, agents and chats")} placeholder=${gettext("Words, from:bob, has:file")} maxlength="400" autocomplete="off" enterkeyhint="search"
               data-testid="search-text" .value=${this._text} @input=${() => this._written()}></div>
-          <div class="search-offers" role="group" aria-label="Filters">${this._offers()}</div>
+          <div class="search-offers" role="group" aria-label=${gettext("Filters")}>${this._offers()}</div>
         </div>
-        <div class="search-results" role="region" aria-label="Results" aria-busy=${String(this._state.phase === "searching")}>${this._results()}</div>
+        <div class="search-results" role="region" aria-label=${gettext("Results")} aria-busy=${String(this._state.phase === "searching")}>${this._results()}</div>
         <p class="visually-hidden" role="status">${this._summary()}</p>
       </form>
     </dialog>`;
@@ -88,9 +89,9 @@ class SearchDialog extends View {
       this.updateComplete.then(() => this._input.focus());
     };
     return [
-      page.state.chatId && !has.has("in") ? offer("In this chat", () => this._add("in", page.state.chatId)) : nothing,
-      has.has("from") ? nothing : offer("From me", () => this._add("from", me.username)),
-      has.has("has") ? nothing : offer("With files", () => this._add("has", "file")),
+      page.state.chatId && !has.has("in") ? offer(gettext("In this chat"), () => this._add("in", page.state.chatId)) : nothing,
+      has.has("from") ? nothing : offer(gettext("From me"), () => this._add("from", me.username)),
+      has.has("has") ? nothing : offer(gettext("With files"), () => this._add("has", "file")),
       ...["from", "agent", "before", "after"].filter((name) => !has.has(name)).map((name) => offer(FILTERS[name], write(name))),
     ];
   }
@@ -99,13 +100,13 @@ class SearchDialog extends View {
     const { phase, error, found, words } = this._state;
     const names = this._names();
     if (phase === "failed") return html`${names}<p class="search-note" role="alert">${error}</p>`;
-    if (phase === "empty") return html`<p class="search-note">Write words that a message has. A filter narrows the search.</p>`;
-    if (!found) return html`${names}${spinner("Searching")}`;
+    if (phase === "empty") return html`<p class="search-note">${gettext("Write words that a message has. A filter narrows the search.")}</p>`;
+    if (!found) return html`${names}${spinner(gettext("Searching"))}`;
     const { data, has_more: hasMore, searched_chats: searched, chats } = found;
     return html`${names}
-      ${data.length ? html`<h3>Messages</h3><ul>${data.map((message) => this._message(message, words))}</ul>` : html`<p class="search-note" data-testid="search-none">No message was found.</p>`}
-      ${hasMore ? html`<p class="search-note">There are more. Narrow the search by before: and a day.</p>` : nothing}
-      ${searched < chats ? html`<p class="search-note">The ${searched} latest of your ${chats} chats were searched. in: reaches the others.</p>` : nothing}`;
+      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No message was found.")}</p>`}
+      ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search by before: and a day.")}</p>` : nothing}
+      ${searched < chats ? html`<p class="search-note">${interpolate(gettext("The %(searched)s latest of your %(chats)s chats were searched. in: reaches the others."), { searched, chats })}</p>` : nothing}`;
   }
 
   _message({ id, chat_id: chatId, name, sender_kind: kind, content, content_items: items, created_at: at, thread, also_in_chat: alsoInChat }, words) {
@@ -114,7 +115,7 @@ class SearchDialog extends View {
     const files = items.map(({ filename }) => filename).filter(Boolean);
     return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id, inChat ? "" : thread)}>
       ${face(name, kind)}
-      <span class="search-words"><span class="search-head"><b>${name}</b> <span class="search-chat">${chat ? store.nameOf(chat) : "Another chat"}</span>
+      <span class="search-words"><span class="search-head"><b>${name}</b> <span class="search-chat">${chat ? store.nameOf(chat) : gettext("Another chat")}</span>
         <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
         <span class="search-text" dir="auto">${excerpt(content, words).map(({ text, isFound }) => (isFound ? html`<mark>${text}</mark>` : text))}</span>
         ${files.length ? html`<span class="search-files">${glyph("file")}${files.join(", ")}</span>` : nothing}</span>
@@ -127,10 +128,10 @@ class SearchDialog extends View {
     const chats = words.length ? store.list.filter((chat) => store.nameOf(chat).toLowerCase().includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
     if (!chats.length && !people.length && !agents.length) return nothing;
     const row = (name, kind, note, act) => html`<li><button type="button" class="search-name" @click=${act}>${face(name, kind)}<span><b>${name}</b> <small>${note}</small></span></button></li>`;
-    return html`<h3>Names</h3><ul class="search-names" data-testid="search-names">
-      ${chats.map((chat) => row(store.nameOf(chat), "user", "Open the chat", () => this._openChat(chat.id)))}
-      ${people.map((name) => row(name, "user", "Messages of this person", () => this._add("from", name, true)))}
-      ${agents.map((name) => row(name, "agent", "Messages of this agent", () => this._add("agent", name, true)))}
+    return html`<h3>${gettext("Names")}</h3><ul class="search-names" data-testid="search-names">
+      ${chats.map((chat) => row(store.nameOf(chat), "user", gettext("Open the chat"), () => this._openChat(chat.id)))}
+      ${people.map((name) => row(name, "user", gettext("Messages of this person"), () => this._add("from", name, true)))}
+      ${agents.map((name) => row(name, "agent", gettext("Messages of this agent"), () => this._add("agent", name, true)))}
     </ul>`;
   }
 
@@ -138,7 +139,9 @@ class SearchDialog extends View {
     const { phase, found, error } = this._state;
     if (phase === "failed") return error;
     if (phase !== "found") return "";
-    return `${found.data.length}${found.has_more ? " or more" : ""} ${found.data.length === 1 ? "message" : "messages"} found.`;
+    return found.has_more
+      ? interpolate(gettext("%(n)s or more messages found."), { n: found.data.length })
+      : interpolate(ngettext("%(n)s message found.", "%(n)s messages found.", found.data.length), { n: found.data.length });
   }
 
   _written() {
