@@ -20,6 +20,8 @@ from agents_app.admin.records import CappedPaginator
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
 from chat_app.contents import reading_rights
 from chat_app.conversation import deletion, pins, reactions, revisions
+from chat_app.links.invite_links import create_invite_link
+from chat_app.links.share_links import create_share_link
 from chat_app.log import entries
 from chat_app.members import receipts
 from chat_app.models import (
@@ -92,6 +94,8 @@ def one_of_each(number: int) -> Chat:
     factories.presence(person)
     SharedState.objects.create(chat=chat, version=1)
     AgentMention.objects.create(chat=chat, pair=f"{agent.pk} other")
+    create_share_link(chat_id=chat.pk, made_by=person)
+    create_invite_link(chat_id=chat.pk, made_by=person)
     profiles.set_picture(user_id=person.pk, data=factories.png())
     person_settings.update_settings(user_id=person.pk, change=SettingsChange(theme="dark"))
     return chat
@@ -323,3 +327,22 @@ def test_an_operator_takes_a_profile_away() -> None:
     assert operator.post(address("chat_app.profile"), chosen).status_code == 302
     assert not Profile.objects.exists()
     assert not ProfilePicture.objects.exists()
+
+
+def test_an_operator_revokes_links_and_it_is_recorded() -> None:
+    person = factories.user()
+    chat = factories.chat(person)
+    link, secret = create_share_link(chat_id=chat.pk, made_by=person)
+    post = {"action": "revoke", "_selected_action": [link.pk]}
+    reader = signed_in(staff("view_sharelink"))
+    reader.post(address("chat_app.sharelink"), post)
+    assert Client().get(f"/shared/{secret}").status_code == 200
+
+    client = signed_in(factories.superuser())
+    client.post(address("chat_app.sharelink"), post)
+    assert Client().get(f"/shared/{secret}").status_code == 404
+    assert LogEntry.objects.get().change_message == "Revoked."
+    (payload,) = ChatEvent.objects.filter(chat=chat, type="link.revoked").values_list(
+        "payload", flat=True
+    )
+    assert payload["by"]["name"] == "root"
