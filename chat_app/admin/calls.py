@@ -32,3 +32,15 @@ class VoiceCallAdmin(HistoryAdmin):
         "started_at", "answered_at", "ended_at",
     )  # fmt: skip
     inlines: ClassVar = [VoiceCallMemberInline]
+
+
+@admin.register(VoiceCallMember)
+class VoiceCallMemberAdmin(HistoryAdmin):
+    """People in calls: who was called, and who took part in which session."""
+
+    list_display = ("user", "call", "state", "joined_at", "seen_at", "rings_until")
+    list_select_related = ("user", "call")
+    search_fields = ("user__username__exact", "call__chat__id__exact")
+    search_help_text = "A person's name, or the id of a chat."
+    ordering = ("-id",)
+    fields = ("call", "user", "state", "session_id", "joined_at", "seen_at", "rings_until")

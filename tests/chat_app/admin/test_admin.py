@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
 from agents_app.admin.records import CappedPaginator
@@ -26,12 +27,17 @@ from chat_app.log import entries
 from chat_app.members import receipts
 from chat_app.models import (
     AgentMention,
+    CallMemberState,
     Chat,
     ChatEvent,
     Message,
+    MessageThread,
     Profile,
     ProfilePicture,
     SharedState,
+    ThreadFollower,
+    VoiceCall,
+    VoiceCallMember,
 )
 from chat_app.people import profiles
 from chat_app.people import settings as person_settings
@@ -94,6 +100,12 @@ def one_of_each(number: int) -> Chat:
     factories.presence(person)
     SharedState.objects.create(chat=chat, version=1)
     AgentMention.objects.create(chat=chat, pair=f"{agent.pk} other")
+    call = VoiceCall.objects.create(chat=chat, call_id=f"call{number}", started_by=person)
+    VoiceCallMember.objects.create(call=call, user=person, state=CallMemberState.JOINED)
+    thread = MessageThread.objects.create(
+        root_id=act["message_id"], chat=chat, last_seq=1, last_at=timezone.now()
+    )
+    ThreadFollower.objects.create(thread=thread, user=person)
     create_share_link(chat_id=chat.pk, made_by=person)
     create_invite_link(chat_id=chat.pk, made_by=person)
     profiles.set_picture(user_id=person.pk, data=factories.png())
