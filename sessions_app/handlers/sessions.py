@@ -36,6 +36,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agents_app.selectors import AgentSpec
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
@@ -269,16 +270,20 @@ def _call_frame(call: ToolCall) -> str:
 async def _capabilities_of(session: OpenSession) -> uamp.Capabilities:
     if session.agent_id is None:
         return server_capabilities()
-    of_agent = agent_capabilities(await agent_spec(session.agent_id))
-    return msgspec.structs.replace(of_agent, conversation=CONVERSATION)
+    return _of_agent(await agent_spec(session.agent_id))
+
+
+def _of_agent(spec: AgentSpec) -> uamp.Capabilities:
+    """Return the capabilities of an agent, with what happens in the chats that it answers in."""
+    return msgspec.structs.replace(agent_capabilities(spec), conversation=CONVERSATION)
 
 
 def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:
     """Return the capabilities of an agent, or those of a model under the model's own name."""
     if (spec := agents.get_agent(name, viewer=viewer)) is not None:
-        return agent_capabilities(spec)
+        return _of_agent(spec)
     if (spec := agents.agent_with_model(name, viewer=viewer)) is not None:
-        return msgspec.structs.replace(agent_capabilities(spec), id=name, model_id=name)
+        return msgspec.structs.replace(_of_agent(spec), id=name, model_id=name)
     return None
 
 

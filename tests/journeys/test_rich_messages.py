@@ -254,7 +254,10 @@ async def test_a_text_too_long_for_a_message_is_attached_whole(
         await expect(attached.get_by_role("progressbar")).to_have_count(0)
         await write(page, "the whole log")
         await expect(page.get_by_test_id("message-body").last).to_contain_text("the whole log")
-        stored = product.messages()[-1]["content_items"]
-        sizes = [item["size"] for item in stored if item.get("filename") == "pasted-text.txt"]
-        assert sizes == [len(pasted)], stored
+        (stored,) = [
+            item for item in product.messages()[-1]["content_items"] if item["type"] == "file"
+        ]
+        with product.api("alice") as client:
+            file = client.get(f"/api/v1/contents/{stored['content_id']}").raise_for_status().json()
+        assert (file["filename"], file["size_bytes"]) == ("pasted-text.txt", len(pasted)), file
         no_complaints(page)

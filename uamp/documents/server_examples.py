@@ -335,36 +335,6 @@ SERVER_EXAMPLES: tuple[Event, ...] = (
         mentioned_by="weather-bot",
         message_id="msg_1",
     ),
-    e.CallUpdated(
-        event_id="evt_605",
-        session_id=SESSION,
-        chat_id=CHAT,
-        call_id="voice_1",
-        state="running",
-        revision=3,
-        started_by="user_a",
-        media=("audio",),
-        started_at=1704067200000,
-        answered_at=1704067209000,
-        members=(
-            e.CallMember(
-                user_id="user_a", username="alice", state="joined", joined_at=1704067200000
-            ),
-            e.CallMember(user_id="user_b", username="bob", state="joined", joined_at=1704067209000),
-        ),
-    ),
-    e.CallEnded(
-        event_id="evt_606",
-        session_id=SESSION,
-        seq=55,
-        chat_id=CHAT,
-        call_id="voice_1",
-        started_by=e.CallPerson(user_id="user_a", username="alice"),
-        participants=(e.CallPerson(user_id="user_b", username="bob"),),
-        started_at=1704067200000,
-        duration_ms=180000,
-        reason="ended",
-    ),
     e.PaymentRequired(
         event_id="evt_410",
         session_id=SESSION,
@@ -404,6 +374,36 @@ SERVER_EXAMPLES: tuple[Event, ...] = (
         balance_required="0.05",
         balance_current="0.00",
         can_retry=True,
+    ),
+    e.CallUpdated(
+        event_id="evt_605",
+        session_id=SESSION,
+        chat_id=CHAT,
+        call_id="voice_1",
+        state="running",
+        revision=3,
+        started_by="user_a",
+        media=("audio",),
+        started_at=1704067200000,
+        answered_at=1704067209000,
+        members=(
+            e.CallMember(
+                user_id="user_a", username="alice", state="joined", joined_at=1704067200000
+            ),
+            e.CallMember(user_id="user_b", username="bob", state="joined", joined_at=1704067209000),
+        ),
+    ),
+    e.CallEnded(
+        event_id="evt_606",
+        session_id=SESSION,
+        seq=55,
+        chat_id=CHAT,
+        call_id="voice_1",
+        started_by=e.CallPerson(user_id="user_a", username="alice"),
+        participants=(e.CallPerson(user_id="user_b", username="bob"),),
+        started_at=1704067200000,
+        duration_ms=180000,
+        reason="ended",
     ),
     e.Pong(event_id="pong_001", reply_to="ping_001"),
 )

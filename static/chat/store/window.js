@@ -36,14 +36,14 @@ export const withActs = ({ acts, userId }, entries) =>
 const lastOf = (entries) => entries.at(-1)?.seq ?? 0;
 
 /**
- * With the last one alone of the answers that are in one place.
- * @param {Entry[]} entries in the order of the log @param {Entry} entry one of them
+ * With the last one alone of the answers that are in one place. A page may have the last one before
+ * the socket sends a former one again.
+ * @param {Entry[]} entries in the order of the log
  */
-function withoutReplaced(entries, { versionOf }) {
-  if (!versionOf) return entries;
-  const isInPlace = (/** @type {Entry} */ one) => one.id === versionOf || one.versionOf === versionOf;
-  const last = entries.findLast(isInPlace);
-  return entries.filter((one) => one === last || !isInPlace(one));
+function withoutReplaced(entries) {
+  const last = new Map(entries.flatMap(({ versionOf, seq }) => (versionOf ? [[versionOf, seq]] : [])));
+  if (last.size === 0) return entries;
+  return entries.filter(({ id, versionOf, seq }) => (last.get(versionOf ?? id) ?? seq) === seq);
 }
 
 /**
@@ -61,14 +61,14 @@ export function inWindow(state, entry) {
   const isBefore = state.hasOlder && entries.length > 0 && seq < entries[0].seq;
   if (isBehind || isBefore) return next;
   const all = merged(entries, withActs(state, [entry]));
-  return all === entries ? next : { ...next, entries: withoutReplaced(all, entry) };
+  return all === entries ? next : { ...next, entries: withoutReplaced(all) };
 }
 
 /** @type {import("./store.js").Reducers<OpenChat>} */
 export const WINDOW_REDUCERS = {
   /** A page beside what is there; `hasOlder` or `hasNewer` is given for the end at which it is. */
   page: (state, { entries, hasOlder, hasNewer, failures }) => {
-    const all = merged(state.entries, withActs(state, entries));
+    const all = withoutReplaced(merged(state.entries, withActs(state, entries)));
     const newest = Math.max(state.newest, lastOf(all));
     return {
       ...state, loaded: true, entries: all, newest,

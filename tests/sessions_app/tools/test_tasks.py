@@ -167,7 +167,7 @@ def test_rapid_progress_is_thinned_out_but_each_stage_keeps_its_last() -> None:
     with receiving(call) as received:
         notify_workers(call.pk)
         row = ended(call)
-        wait_for(lambda: received[-1]["type"] == "run.settled")
+        wait_for(lambda: received and received[-1]["type"] == "run.settled")
     reported = progress_of(received)
     assert row.status == "done"
     assert len(reported) <= 14
@@ -338,7 +338,7 @@ def test_a_cancelled_response_stops_its_running_tool(tmp_path: Path) -> None:
         responses.request_cancel(call.response_id)
         long_tools.open_gate(tmp_path / "j")
         row = ended(call)
-        wait_for(lambda: received[-1]["type"] == "run.settled")
+        wait_for(lambda: received and received[-1]["type"] == "run.settled")
     assert (row.status, row.is_error) == ("cancelled", True)
     assert row.result == "The tool was cancelled."
     assert lines(tmp_path / "j") == ["began"]
@@ -609,7 +609,7 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
     with receiving(call) as received:
         notify_workers(call.pk)
         row = ended(call)
-        wait_for(lambda: received[-1]["type"] == "run.settled")
+        wait_for(lambda: received and received[-1]["type"] == "run.settled")
     assert (row.status, row.is_error) == ("done", False)
     assert row.result.startswith("**rain.csv** has 2 rows and 2 columns.")
     [item] = row.content_items
@@ -679,7 +679,7 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     with receiving(call) as received:
         wait_for(lambda: requeue_lost_calls() == [call.pk])
         row = ended(call)
-        wait_for(lambda: received[-1]["type"] == "run.settled")
+        wait_for(lambda: received and received[-1]["type"] == "run.settled")
 
     assert (row.status, row.result, row.attempts) == ("done", "8 steps", 2)
     again = [line.split() for line in lines(journal)[len(killed) :]]

@@ -32,7 +32,7 @@ PROGRAMS = (
     "/info",
     "/api/v1/me",
 )
-PAGES = ("/", "/account", "/login", "/admin/login/", "/chats/one", "/static/chat/styles/base.css")
+PAGES = ("/", "/account", "/login", "/admin/login/", "/chats/one")
 TURN = [
     new_event("session.create", uamp_version="1.0", session={}, agent="priced"),
     new_event("input.text", text="Hello"),

@@ -43,7 +43,7 @@ def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Pa
             )
             for _ in range(2)
         ]
-        printed = [json.loads(program.communicate(timeout=60)[0]) for program in programs]
+        printed = [json.loads(program.communicate(timeout=110)[0]) for program in programs]
         serving = Serving(data_dir)
     finally:
         os.umask(old)
