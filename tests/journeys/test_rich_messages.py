@@ -253,7 +253,7 @@ async def test_a_text_too_long_for_a_message_is_attached_whole(
         await expect(page.locator(".composer-note")).to_contain_text("It is attached as a file.")
         await expect(attached.get_by_role("progressbar")).to_have_count(0)
         await write(page, "the whole log")
-        await expect(page.get_by_test_id("message-body").last).to_contain_text("the whole log")
+        await expect(page.get_by_test_id("message").last).to_contain_text("the whole log")
         (stored,) = [
             item for item in product.messages()[-1]["content_items"] if item["type"] == "file"
         ]
