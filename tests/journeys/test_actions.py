@@ -187,6 +187,7 @@ async def answer_again(alice: Page, bob: Page) -> None:
     await expect(bob.get_by_role("menuitem", name="Earlier answers")).to_be_visible()
     await expect(bob.get_by_role("menuitem", name="Answer again")).to_have_count(0)
     await write(alice, "thank you")
+    await expect(message(alice, "thank you")).to_be_visible()
     await answer.focus()
     await alice.keyboard.press("m")
     await expect(alice.get_by_role("menuitem", name="Earlier answers")).to_be_visible()
