@@ -213,6 +213,15 @@ async def scrolled(page: Page, key: str, until: int) -> None:
             await page.wait_for_timeout(20)
 
 
+async def settled(page: Page) -> list[int]:
+    """Return the messages on the page, once no more of them come or go by scrolling."""
+    known: list[int] = []
+    while (shown := await page.evaluate(SHOWN)) != known:
+        known = shown
+        await page.wait_for_timeout(500)
+    return known
+
+
 async def test_a_long_chat_is_small_on_the_page_at_every_place(
     product: Product, chromium: Browser
 ) -> None:
@@ -222,7 +231,7 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         bob = await sign_in(await running.new_context(), product, "bob", chat_id)
         assert (await alice.evaluate(SHOWN))[-1] == COUNT
         await scrolled(alice, "PageUp", COUNT - 400)
-        shown = await alice.evaluate(SHOWN)
+        shown = await settled(alice)
         assert shown[-1] < COUNT
         # What arrives meanwhile is counted; the reader stays.
         await write(bob, "What is new?")
