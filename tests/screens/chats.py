@@ -23,7 +23,7 @@ def _message(page: Page, text: str) -> Locator:
 
 
 async def _begin(stage: Stage, question: str) -> Page:
-    """Ask in a chat that is new, so that no other screen meets what runs there."""
+    """Ask in a new chat, so that the answer is on no other screen."""
     agent = question.split(maxsplit=1)[0].removeprefix("@")
     page = await stage.page(chat_id=stage.chat(f"Ask {agent}", agents=(agent,), users=("bob",)))
     await write(page, question)
