@@ -20,6 +20,7 @@ from uamp.events import (
     SERVER_EVENTS,
     CapabilitiesAnnounced,
     CapabilitiesQuery,
+    ChatsWatch,
     InputTyping,
     Ping,
     Pong,
@@ -42,13 +43,19 @@ _MINUTE = 60.0
 _CONNECTION_EVENTS = (
     SessionCreate,
     CapabilitiesQuery,
+    ChatsWatch,
     Ping,
     CapabilitiesAnnounced,
     SessionError,
     Pong,
 )
 # A repeat of these changes nothing, so they are handled again rather than remembered.
-_REMEMBERED = frozenset(CLIENT_EVENTS.values()) - {Ping, CapabilitiesQuery, InputTyping}
+_REMEMBERED = frozenset(CLIENT_EVENTS.values()) - {
+    Ping,
+    CapabilitiesQuery,
+    ChatsWatch,
+    InputTyping,
+}
 
 
 class Repeated(Event, frozen=True, kw_only=True, tag="repeated"):

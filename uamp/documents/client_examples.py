@@ -156,6 +156,8 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
             sdp_m_line_index=0,
         ),
     ),
+    e.QueueRemove(event_id="evt_640", session_id=SESSION, item_id="12"),
+    e.QueueStart(event_id="evt_641", session_id=SESSION, item_id="12"),
     e.MessageRead(event_id="evt_610", session_id=SESSION, chat_id=CHAT, message_id="msg_1"),
     e.MessageEdit(
         event_id="evt_611",
@@ -163,6 +165,7 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
         message_id="msg_0",
         content="What's the weather in Lyon?",
         revision=0,
+        ask_again=True,
     ),
     e.MessageDelete(event_id="evt_612", session_id=SESSION, message_id="msg_0"),
     e.MessagePin(event_id="evt_613", session_id=SESSION, message_id="msg_1"),
@@ -174,6 +177,7 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
         event_id="evt_616", session_id=SESSION, message_id="msg_1", emoji="\N{PARTY POPPER}"
     ),
     e.ChatUpdate(event_id="evt_620", session_id=SESSION, title="Trip to Lyon", avatar="\N{ROCKET}"),
+    e.ChatFork(event_id="evt_627", session_id=SESSION, message_id="msg_1", key="fork_1"),
     e.ParticipantAdd(event_id="evt_621", session_id=SESSION, user="bob"),
     e.ParticipantRemove(event_id="evt_622", session_id=SESSION, participant_id=7),
     e.ParticipantUpdate(
@@ -187,5 +191,6 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
         budget="2.50",
         budget_period="day",
     ),
+    e.ChatsWatch(event_id="evt_630"),
     e.Ping(event_id="ping_001"),
 )

@@ -4,6 +4,7 @@ Every wire type has exactly one example, and each example is sendable as it is.
 """
 
 from uamp import events as e
+from uamp.documents.chat_examples import CHAT_EXAMPLES
 from uamp.documents.client_examples import CLIENT_EXAMPLES
 from uamp.documents.server_examples import SERVER_EXAMPLES
 from uamp.events.base import Event, type_of
@@ -21,5 +22,6 @@ _SYSTEM: tuple[Event, ...] = (
 )
 
 EXAMPLES: dict[str, Event] = {
-    type_of(event): event for event in (*CLIENT_EXAMPLES, *SERVER_EXAMPLES, *_SYSTEM)
+    type_of(event): event
+    for event in (*CLIENT_EXAMPLES, *SERVER_EXAMPLES, *CHAT_EXAMPLES, *_SYSTEM)
 }

@@ -29,9 +29,12 @@ from uamp.events import (
     calls,
     client,
     conversation,
+    forks,
     members,
     payments,
+    queue,
     server,
+    watching,
 )
 from uamp.events.base import Event
 from uamp.limits import limit_table
@@ -52,7 +55,10 @@ _MODULES = (
     server,
     conversation,
     members,
+    forks,
+    queue,
     payments,
+    watching,
     generation,
 )
 

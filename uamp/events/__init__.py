@@ -1,8 +1,9 @@
 """All events, one class per wire type (UAMP §4 to §7, §11, §15).
 
 `client`, `server` and `system` hold the classes by sender, `conversation` those that servers send
-about the people and messages of a chat, `members` and `payments` those of both; `tables` finds a
-class by its wire type. The values that events carry are in `uamp.types`, JSON is in `uamp.codec`.
+about the people and messages of a chat, `members`, `payments` and `watching` those of both;
+`tables` finds a class by its wire type. The values that events carry are in `uamp.types`, JSON is
+in `uamp.codec`.
 """
 
 from uamp.events.base import Event, UnknownEvent, type_of
@@ -59,6 +60,7 @@ from uamp.events.conversation import (
     ReactionAdded,
     ReactionRemoved,
 )
+from uamp.events.forks import ChatFork, ChatForked, ForkSource
 from uamp.events.members import (
     Actor,
     AgentStopped,
@@ -85,6 +87,7 @@ from uamp.events.payments import (
     PaymentScheme,
     PaymentSubmit,
 )
+from uamp.events.queue import QueueItem, QueueRemove, QueueStart, QueueUpdated
 from uamp.events.server import (
     AudioDelta,
     AudioDone,
@@ -132,11 +135,19 @@ from uamp.events.tables import (
     ServerEvent,
     SystemEvent,
 )
+from uamp.events.watching import (
+    ActivityMessage,
+    ChatActivity,
+    ChatsWatch,
+    ChatsWatched,
+    PersonChanged,
+)
 
 __all__ = [
     "CLIENT_EVENTS",
     "SERVER_EVENTS",
     "SYSTEM_EVENTS",
+    "ActivityMessage",
     "Actor",
     "AgentStopped",
     "AudioDelta",
@@ -148,16 +159,22 @@ __all__ = [
     "CallUpdated",
     "CapabilitiesAnnounced",
     "CapabilitiesQuery",
+    "ChatActivity",
+    "ChatFork",
+    "ChatForked",
     "ChatLink",
     "ChatMember",
     "ChatMessage",
     "ChatUpdate",
     "ChatUpdated",
+    "ChatsWatch",
+    "ChatsWatched",
     "ClientCapabilities",
     "ClientEvent",
     "Delta",
     "ErrorDetail",
     "Event",
+    "ForkSource",
     "IceCandidate",
     "InputAudio",
     "InputEvent",
@@ -192,12 +209,17 @@ __all__ = [
     "PaymentRequirements",
     "PaymentScheme",
     "PaymentSubmit",
+    "PersonChanged",
     "Ping",
     "Pong",
     "PresenceOffline",
     "PresenceOnline",
     "PresenceTyping",
     "Progress",
+    "QueueItem",
+    "QueueRemove",
+    "QueueStart",
+    "QueueUpdated",
     "RateLimit",
     "ReactionAdd",
     "ReactionAdded",

@@ -186,11 +186,15 @@ class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
     ``replaces``, an addition, is the id of an answer that is made again: the new one takes its
     place, and no input belongs to it. The person who asked the question may, and an owner of the
     chat, until another question follows.
+
+    ``queue``, an addition too: while answers run in the chat, the message is queued (queue.updated)
+    and sent when they have ended.
     """
 
     response: ResponseConfig | None = None
     response_format: ResponseFormat | None = None
     replaces: Identifier | None = None
+    queue: bool = False
 
 
 class ResponseCancel(Event, frozen=True, kw_only=True, tag="response.cancel"):
@@ -276,12 +280,14 @@ class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
 
     The server fills ``user_id`` and ``read_at``; from a client they are ignored. So it is with
     ``thread``, an addition: a message that only a thread shows marks what was read of that thread,
-    and nothing of the chat.
+    and nothing of the chat; ``replies`` of others are read by it that were not before, counted
+    up to 100.
     """
 
     chat_id: str | None = None
     message_id: str
     thread: str | None = None
+    replies: Count | None = None
     user_id: str | None = None
     read_at: Time | None = None
 
@@ -291,12 +297,16 @@ class MessageEdit(Event, frozen=True, kw_only=True, tag="message.edit"):
 
     ``revision`` is the one that is changed, 0 for the text that was sent: where the message has
     another one by now, the change is refused (message_conflict). Without it the last change counts.
+    With ``ask_again`` each current answer to the message is made again, as ``response.create`` with
+    ``replaces`` does: the text is not changed where that is refused because a later question
+    follows (message_conflict) or because the message has no answer (message_not_found).
     """
 
     chat_id: Identifier | None = None
     message_id: Identifier
     content: str
     revision: Count | None = None
+    ask_again: bool = False
 
 
 class MessageDelete(Event, frozen=True, kw_only=True, tag="message.delete"):

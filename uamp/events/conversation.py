@@ -51,6 +51,8 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     message to whose thread it belongs: it is shown there, with ``also_in_chat`` in the chat too.
     ``version_of`` is the id of the first version of an answer that was made again: the message
     takes the place of every version before it.
+    In a fork ``copied_from`` is the id of the message of the source of which it is a copy; its
+    ``created_at`` is the original's.
     A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
     was deleted has ``deleted_at``, and neither text nor content items.
     """
@@ -71,16 +73,23 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     version_of: str | None = None
     thread: str | None = None
     also_in_chat: bool = False
+    copied_from: str | None = None
     revision: Count | None = None
     edited_at: Time | None = None
     deleted_at: Time | None = None
 
 
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
-    """A new message in a chat (UAMP §7.1)."""
+    """A new message in a chat (UAMP §7.1).
+
+    ``mentions`` are the ids of the people of the chat whom it mentions, an addition. So are
+    ``followers``, those whom a reply concerns: they follow its thread, or it mentions them.
+    """
 
     chat_id: str
     message: ChatMessage
+    mentions: tuple[str, ...] | None = None
+    followers: tuple[str, ...] | None = None
 
 
 class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):

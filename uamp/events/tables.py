@@ -48,6 +48,7 @@ from uamp.events.conversation import (
     ReactionAdded,
     ReactionRemoved,
 )
+from uamp.events.forks import ChatFork, ChatForked
 from uamp.events.members import (
     AgentStopped,
     ChatUpdate,
@@ -68,6 +69,7 @@ from uamp.events.payments import (
     PaymentRequired,
     PaymentSubmit,
 )
+from uamp.events.queue import QueueRemove, QueueStart, QueueUpdated
 from uamp.events.server import (
     AudioDelta,
     AudioDone,
@@ -101,6 +103,7 @@ from uamp.events.system import (
     SystemStop,
     SystemUnroutable,
 )
+from uamp.events.watching import ChatActivity, ChatsWatch, ChatsWatched, PersonChanged
 
 InputEvent = InputText | InputAudio | InputImage | InputVideo | InputFile
 
@@ -127,6 +130,8 @@ ClientEvent = (
     | VoiceDecline
     | VoiceEnd
     | CallSignal
+    | QueueRemove
+    | QueueStart
     | MessageRead
     | MessageEdit
     | MessageDelete
@@ -135,9 +140,11 @@ ClientEvent = (
     | ReactionAdd
     | ReactionRemove
     | ChatUpdate
+    | ChatFork
     | ParticipantAdd
     | ParticipantRemove
     | ParticipantUpdate
+    | ChatsWatch
     | Ping
 )
 
@@ -176,6 +183,7 @@ ServerEvent = (
     | ReactionAdded
     | ReactionRemoved
     | ChatUpdated
+    | ChatForked
     | ParticipantJoined
     | ParticipantUpdated
     | ParticipantLeft
@@ -194,6 +202,10 @@ ServerEvent = (
     | CallSignal
     | CallUpdated
     | CallEnded
+    | QueueUpdated
+    | ChatsWatched
+    | ChatActivity
+    | PersonChanged
     | Pong
 )
 

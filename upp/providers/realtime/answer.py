@@ -19,6 +19,8 @@ from upp.providers.http.failures import Failures
 from upp.stream import EventDelta, StreamEvent, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 
+ANSWER_EVENTS = 200_000
+"""The most events of one answer, those that mean nothing included."""
 _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
 _TEXT = frozenset({"response.output_text.delta", "response.output_audio_transcript.delta"})
 
@@ -89,6 +91,7 @@ class RealtimeAnswer:
         self._calls: list[ToolCall] = []
         self._usage = TokenUsage()
         self._stop_reason: str | None = None
+        self._events = 0
 
     @property
     def is_answered(self) -> bool:
@@ -98,14 +101,18 @@ class RealtimeAnswer:
     def add(self, data: str) -> list[StreamEvent]:
         """Keep an event and return what it means; raises UPPError, msgspec.DecodeError."""
         event = _DECODER.decode(data)
+        self._events += 1
+        if self._events > ANSWER_EVENTS:
+            message = f"The server sent more than {ANSWER_EVENTS} events in one answer."
+            raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
         match event.type:
             case "error":
                 raise self._failures.of_stream(event.error)
             case kind if kind in _TEXT and event.delta:
                 self._text.append(event.delta)
                 return [text_delta(event.delta)]
-            case "response.output_audio.delta":
-                return [self._sound(event.delta or "")]
+            case "response.output_audio.delta" if event.delta:
+                return [self._sound(event.delta)]
             case "response.output_item.done" if event.item is not None:
                 return self._item(event.item)
             case "response.done" if event.response is not None:

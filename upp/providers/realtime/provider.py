@@ -18,6 +18,7 @@ from upp.config.retry import NoRetry, retrying
 from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
+from upp.providers.http.connections import CLOSE_SECONDS
 from upp.providers.http.failures import Failures
 from upp.providers.http.server import VendorServer
 from upp.providers.http.transport import SILENT_SECONDS
@@ -176,8 +177,11 @@ class _VendorSocket:
         return None
 
     async def close(self) -> None:
-        """Close the socket; a server that does not answer that is left."""
-        await self._socket.close()
+        """Close the socket; a server that does not answer that is left, even if it sends on."""
+        # aiohttp's own limit begins anew with each message.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._socket.close()
 
     def _ended(self, message: aiohttp.WSMessage) -> UPPError:
         code = self._socket.close_code
