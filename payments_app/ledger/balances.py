@@ -7,7 +7,7 @@ An account is judged after it is locked.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from payments_app.ledger.outcomes import (
     InsufficientFunds,
@@ -17,7 +17,7 @@ from payments_app.ledger.sql import row_lock, rows, run
 from payments_app.money import InvalidAmount, Money
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,17 @@ def lock_found(
     return found, {account.code: account.id for account in found.values()}
 
 
+_listeners: Final[list[Callable[[Collection[str]], None]]] = []
+
+
+def changes_to(notify: Callable[[Collection[str]], None]) -> None:
+    """Let a function be called with the codes of accounts whose balance changes.
+
+    It is called in the transaction that changes them, and must send nothing before the commit.
+    """
+    _listeners.append(notify)
+
+
 def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAccount]) -> None:
     """Change locked accounts by (posted, held) each; InsufficientFunds where that overdraws."""
     for account_id, (posted, held) in legs.items():
@@ -89,3 +100,6 @@ def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAcc
     )
     if changed != len(legs):
         raise UnknownAccount("An account was not there when its money moved.")
+    moved = [accounts[account_id].code for account_id, leg in legs.items() if any(leg)]
+    for notify in _listeners:
+        notify(moved)
