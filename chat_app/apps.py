@@ -12,7 +12,12 @@ class ChatAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Keep the index of words with every `migrate`."""
-        from chat_app.search import index  # noqa: PLC0415 models are there only now
+        """Keep the index of words with every `migrate`, and send when agents come and go."""
+        from agents_app.models import agents  # noqa: PLC0415 models are there only now
+        from chat_app.members import agent_presence  # noqa: PLC0415 as above
+        from chat_app.search import index  # noqa: PLC0415 as above
 
+        agents.presence_changed.connect(
+            agent_presence.notify_members, dispatch_uid="chat_app.agent_presence"
+        )
         post_migrate.connect(index.prepare, sender=self, dispatch_uid="search_index")

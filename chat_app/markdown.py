@@ -15,6 +15,7 @@ import re
 import sys
 import time
 from collections import OrderedDict
+from html import unescape
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -265,6 +266,14 @@ def render(text: str, *, asker: str = "", until: float | None = None) -> str:
 
 def _as_written(encoded: bytes) -> str:
     return f"<p>{escapeHtml(encoded.decode())}</p>".replace("\n", "<br>\n")
+
+
+def plain(text: str, *, asker: str = "", until: float | None = None) -> str:
+    """Return `text` on one line, without the marks of Markdown; it is text, not HTML."""
+    if not text:
+        return ""
+    shown = nh3.clean(render(text, asker=asker, until=until), tags=set())
+    return " ".join(unescape(shown).split())
 
 
 def render_here(encoded: bytes) -> bytes:

@@ -1,5 +1,14 @@
 """Django admin of chats, their calls, members, messages and contents."""
 
-from chat_app.admin import calls, chats, contents, links, members, messages
+from chat_app.admin import calls, chats, contents, link_cards, links, members, messages, transcripts
 
-__all__ = ["calls", "chats", "contents", "links", "members", "messages"]
+__all__ = [
+    "calls",
+    "chats",
+    "contents",
+    "link_cards",
+    "links",
+    "members",
+    "messages",
+    "transcripts",
+]

@@ -23,12 +23,13 @@ from chat_app.log.deletions import without_deleted
 from chat_app.models import (
     Chat,
     ChatEvent,
+    ChatOrigin,
     Message,
     Participant,
     SharedState,
 )
-from chat_app.rest.overview import CountOf
 from chat_app.rest.paging import SEQ_MAX
+from chat_app.row_counts import CountOf
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -67,7 +68,12 @@ class ChatAdmin(HistoryAdmin):
         "agents_quiet", "agent_hops", "budget", "budget_period", "epoch", "last_seq",
         "created_by", "created_at", "latest_at",
     )  # fmt: skip
-    readonly_fields = (*(name for name in fields if name != "title"), "money")
+    readonly_fields = (
+        *(name for name in fields if name != "title"),
+        "money",
+        "forked_from",
+        "forks",
+    )
     inlines = (ParticipantInline,)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
@@ -84,7 +90,23 @@ class ChatAdmin(HistoryAdmin):
         """Show the way to its money to those who may see it."""
         fields = super().get_fields(request, obj)
         sees = request.user.has_perms(["payments_app.view_transfer", "payments_app.view_account"])
-        return (*fields, "money") if sees else fields
+        own = (*fields, "forked_from", "forks")
+        return (*own, "money") if sees else own
+
+    @admin.display(description="forked from")
+    def forked_from(self, chat: Chat) -> SafeString | str:
+        """Return the way to the chat whose history it begins with."""
+        fork = ChatOrigin.objects.filter(pk=chat.pk).first()
+        if fork is None:
+            return "-"
+        url = reverse("admin:chat_app_chatorigin_change", args=[fork.pk])
+        return format_html('<a href="{}">{}</a>', url, fork.source_title or fork.source_message)
+
+    @admin.display(description="forks")
+    def forks(self, chat: Chat) -> SafeString:
+        """Return the way to the chats that begin with its history."""
+        url = reverse("admin:chat_app_chatorigin_changelist")
+        return format_html('<a href="{}?q={}">Forks</a>', url, chat.pk)
 
     @admin.display(description="money")
     def money(self, chat: Chat) -> SafeString:
@@ -138,6 +160,26 @@ class ChatAdmin(HistoryAdmin):
                 "title": f"Transcript of {chat}",
             },
         )
+
+
+@admin.register(ChatOrigin)
+class ChatOriginAdmin(HistoryAdmin):
+    """Chats that begin with the history of another one: who made each, and from which message."""
+
+    list_display = ("chat", "source", "source_message", "messages", "forked_by", "forked_at")
+    list_select_related = ("chat", "source", "forked_by")
+    search_fields = (
+        "chat__id__exact",
+        "source__id__exact",
+        "source_message__exact",
+        "forked_by__username__exact",
+    )
+    search_help_text = "The id of either chat or of the message, or a person's name."
+    ordering = ("-forked_at", "-chat")
+    fields = (
+        "chat", "source", "source_title", "source_message", "messages", "agents_left_out",
+        "forked_by", "forked_at",
+    )  # fmt: skip
 
 
 @admin.register(SharedState)

@@ -16,6 +16,7 @@ from chat_app.models import (
     ChatEvent,
     Message,
     MessageDeletion,
+    MessageMention,
     MessageRevision,
     MessageStatus,
     MessageThread,
@@ -52,6 +53,7 @@ class EventTypeFilter(ValueFilter):
     values = (
         "agent.stopped",
         "call.ended",
+        "chat.forked",
         "chat.updated",
         "link.created",
         "link.revoked",
@@ -86,9 +88,18 @@ class MessageAdmin(HistoryAdmin):
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
         "response_id", "status", "transport", "created_at", "reply_to", "thread_link",
-        "thread_only", "version_of", "replaced_by", "revision", "edited_at", "deleted_at",
+        "thread_only", "version_of", "replaced_by", "original", "revision", "edited_at",
+        "deleted_at",
     )  # fmt: skip
-    readonly_fields = ("body", "items", "thread_link")
+    readonly_fields = ("body", "items", "thread_link", "original")
+
+    @admin.display(description="copied from")
+    def original(self, message: Message) -> SafeString | str:
+        """Return the way to the message that it is a copy of, in a fork."""
+        if message.copied_from is None:
+            return "-"
+        url = reverse("admin:chat_app_message_change", args=[message.copied_from])
+        return format_html('<a href="{}">{}</a>', url, message.copied_from)
 
     @admin.display(description="thread")
     def thread_link(self, message: Message) -> SafeString | str:
@@ -183,6 +194,18 @@ class MessageThreadAdmin(HistoryAdmin):
     search_help_text = "The id of a message or a chat."
     ordering = ("-chat", "-last_seq")
     fields = ("root", "chat", "replies", "last_seq", "last_at", "faces")
+
+
+@admin.register(MessageMention)
+class MessageMentionAdmin(HistoryAdmin):
+    """The people whom messages mention."""
+
+    list_display = ("message_id", "user", "chat_id", "seq")
+    list_select_related = ("user",)
+    search_fields = ("message__id__exact", "chat__id__exact", "user__username__exact")
+    search_help_text = "The id of a message or a chat, or a person's name."
+    ordering = ("-id",)
+    fields = ("message", "chat", "user", "seq")
 
 
 @admin.register(ThreadFollower)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+from csp.decorators import csp_replace, csp_update
 from django.conf import settings
 from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
+from django.http import Http404
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
@@ -24,24 +28,62 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
+# Diagrams are drawn in a frame.
+_FRAMES = {"frame-src": [SELF]}
+# The page that draws one has no origin, and can reach nothing: neither the chat nor any network.
+_DIAGRAM_POLICY = {
+    "default-src": [NONE],
+    "script-src": [SELF],
+    "style-src": [SELF, UNSAFE_INLINE],
+    "base-uri": [NONE],
+    "form-action": [NONE],
+    "frame-ancestors": [SELF],
+    "sandbox": ["allow-scripts"],
+}
+
+
 @require_safe
 @never_cache
 @login_required
 @ensure_csrf_cookie
+@csp_update(_FRAMES)
 def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     """Return the shell of the chat; `chat_id` is the chat that it opens first.
 
     The id is not looked up: a stranger and a wrong id get the same page, and the same answer from
     REST. Without a session the answer is a redirect to the login page.
     """
-    start = {
-        "me": _me(request),
-        "settings": settings_data(settings_of(caller(request).pk)),
-        "chat_id": chat_id,
-        "upload_bytes": settings.UAMP_UPLOAD_BYTES,
-        "csrf_cookie": settings.CSRF_COOKIE_NAME,
-    }
-    return render(request, "chat_app/chat.html", {"start": start})
+    return render(request, "chat_app/chat.html", {"start": _start(request, chat_id)})
+
+
+@require_safe
+@cache_control(max_age=3600)
+@xframe_options_sameorigin
+@csp_replace({**dict.fromkeys(settings.CONTENT_SECURITY_POLICY["DIRECTIVES"]), **_DIAGRAM_POLICY})
+def diagram(request: HttpRequest) -> HttpResponse:
+    """Return the page in whose frame a chat draws a diagram; it carries no data.
+
+    The chat sends it the code by `postMessage`. What draws it reads untrusted text, so that it runs
+    without an origin: no cookie, no storage, no request.
+    """
+    return render(request, "chat_app/diagram.html")
+
+
+@require_safe
+@never_cache
+@login_required
+@ensure_csrf_cookie
+@csp_update(_FRAMES)
+def style(request: HttpRequest) -> HttpResponse:
+    """Return the page that shows the design tokens and every component in its states.
+
+    It is for staff, who work on the server; to others it is a path that is not there. Its scripts
+    draw samples and send nothing.
+    """
+    if not caller(request).is_staff:
+        raise Http404
+    start = {**_start(request), "link_cards": True, "transcripts": True}
+    return render(request, "admin/chat_app/style.html", {"start": start})
 
 
 @require_safe
@@ -55,6 +97,20 @@ def money(request: HttpRequest) -> HttpResponse:
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
     }
     return render(request, "chat_app/money.html", {"start": start})
+
+
+def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
+    """Return what the components of the chat read before anything else."""
+    return {
+        "me": _me(request),
+        "settings": settings_data(settings_of(caller(request).pk)),
+        "chat_id": chat_id,
+        "upload_bytes": settings.UAMP_UPLOAD_BYTES,
+        "link_cards": settings.UAMP_LINK_CARDS,
+        "transcripts": bool(settings.UAMP_TRANSCRIPTION_URL),
+        "languages": settings.LANGUAGES,
+        "csrf_cookie": settings.CSRF_COOKIE_NAME,
+    }
 
 
 def _me(request: HttpRequest) -> dict[str, Any]:

@@ -133,7 +133,8 @@ def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
             change = _Change(_new_call(act, media, now), now)
             change.join(user_id, act.session_id)
         for other in sorted(called):
-            if change.state_of(other) != CallMemberState.JOINED:
+            # One whom the call rings for already is not rung for longer.
+            if change.state_of(other) not in {CallMemberState.JOINED, CallMemberState.RINGING}:
                 change.ring(other)
         change.settle()
         return change.acted(user_id)
@@ -341,7 +342,9 @@ class _Change:
         self.call.revision += 1
         self.call.save()
         event = call_updated(self.call, self.members.values())
-        signal = fanout.signal_message(chat_id=self.call.chat_id, frame=uamp.encode(event))
+        signal = fanout.signal_message(
+            chat_id=self.call.chat_id, frame=uamp.encode(event), is_watched=True
+        )
         fanout.publish_on_commit(self.call.chat_id, [signal])
         return True
 

@@ -20,6 +20,21 @@ def current_call(chat_id: str) -> ev.CallUpdated | None:
     return call_updated(call, call.members.select_related("user").order_by("id"))
 
 
+def ringing_calls(user_id: int) -> list[ev.CallUpdated]:
+    """Return the calls that ring for a person now, in the chats that they are in."""
+    ringing = VoiceCallMember.objects.filter(
+        user_id=user_id,
+        state=CallMemberState.RINGING,
+        call__ended_at__isnull=True,
+        call__chat__participants__user_id=user_id,
+        call__chat__participants__left_at__isnull=True,
+    ).select_related("call")
+    return [
+        call_updated(row.call, row.call.members.select_related("user").order_by("id"))
+        for row in ringing
+    ]
+
+
 def session_of_participant(
     *, chat_id: str, call_id: str, session_id: str, to_user_id: str
 ) -> tuple[int, str]:

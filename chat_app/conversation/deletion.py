@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 import uamp
@@ -21,24 +21,46 @@ from chat_app.conversation.errors import NotTheAuthor
 from chat_app.conversation.messages import append_act, locked_message
 from chat_app.conversation.threads import uncount_reply
 from chat_app.ids import new_event_id
-from chat_app.log.entries import milliseconds
+from chat_app.log.entries import lock_chats, milliseconds
 from chat_app.log.retention import delete_unused
 from chat_app.members import avatars
 from chat_app.members.membership import is_owner
+from chat_app.members.mentions import forget_mentions
 from chat_app.models import ContentUse, Message, MessageDeletion, Pin, Reaction
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+
+class DelegatedWork(NamedTuple):
+    """A response of another agent for a message: its chat, and the message that is its task."""
+
+    chat_id: str
+    message_id: str | None
+    response_id: str
+
+
+def _no_work(_message_id: str, _response_id: str | None) -> Iterable[DelegatedWork]:
+    return ()
+
+
+_delegated: Callable[[str, str | None], Iterable[DelegatedWork]] = _no_work
+
+
+def delegations_by(find: Callable[[str, str | None], Iterable[DelegatedWork]]) -> None:
+    """Set what finds the work that was delegated for a message, or by the response it shows."""
+    global _delegated  # noqa: PLW0603 one for the process
+    _delegated = find
 
 
 def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessageDeleted:
     """Delete a message; its author may, and an owner of the chat.
 
     Contents that no other message of the chat shows are no longer for its members, except the
-    picture of the chat. Returns the
-    event; one without `seq` says that the message was deleted before. Raises MessageNotFound and
-    NotTheAuthor.
+    picture of the chat. The work that other agents did for the message, in chats of its asker, goes
+    with it. Returns the event; one without `seq` says that the message was deleted before. Raises
+    MessageNotFound and NotTheAuthor.
     """
     with transaction.atomic():
         message = locked_message(
@@ -49,24 +71,40 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
         known = MessageDeletion.objects.filter(pk=message_id).first()
         if known is not None:
             return _event(known, message)
-        now = timezone.now()
-        deletion = MessageDeletion.objects.create(
-            message=message,
-            chat_id=chat_id,
-            response_id=message.response_id,
-            deleted_by_id=user_id,
-            deleted_at=now,
-        )
-        items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
-        message.content, message.content_items, message.deleted_at = "", [], now
-        message.save(update_fields=["content", "content_items", "deleted_at"])
-        Reaction.objects.filter(message=message).delete()
-        Pin.objects.filter(message=message).delete()
-        _withdraw(chat_id, references.content_ids(items))
-        uncount_reply(message)
-        event = _event(deletion, message)
-        seq = append_act(event)
+        return _delete(message, user_id)
+
+
+def _delete(message: Message, user_id: int | None) -> ev.MessageDeleted:
+    """Delete a message of a locked chat, and what other agents were asked and answered for it."""
+    now = timezone.now()
+    deletion = MessageDeletion.objects.create(
+        message=message,
+        chat_id=message.chat_id,
+        response_id=message.response_id,
+        deleted_by_id=user_id,
+        deleted_at=now,
+    )
+    items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
+    message.content, message.content_items, message.deleted_at = "", [], now
+    message.save(update_fields=["content", "content_items", "deleted_at"])
+    Reaction.objects.filter(message=message).delete()
+    Pin.objects.filter(message=message).delete()
+    _withdraw(message.chat_id, references.content_ids(items))
+    forget_mentions(message.pk)
+    uncount_reply(message)
+    event = _event(deletion, message)
+    seq = append_act(event)
+    for work in _delegated(message.pk, message.response_id):
+        _delete_work(work, user_id)
     return msgspec.structs.replace(event, seq=seq)
+
+
+def _delete_work(work: DelegatedWork, user_id: int | None) -> None:
+    """Delete the task and the answer of another agent, in the chat in which it worked."""
+    lock_chats([work.chat_id])
+    own = Q(pk=work.message_id) | Q(response_id=work.response_id)
+    for message in Message.objects.filter(own, chat_id=work.chat_id, deleted_at__isnull=True):
+        _delete(message, user_id)
 
 
 def _event(deletion: MessageDeletion, message: Message) -> ev.MessageDeleted:

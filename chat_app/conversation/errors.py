@@ -45,6 +45,9 @@ class TooManyPins(Exception):
 class ChatWentOn(Exception):
     """A later question follows the answer that is to be made again."""
 
+    def __init__(self) -> None:
+        super().__init__("A later question follows this message.")
+
 
 class EmptyMessage(Exception):
     """The message would have neither text nor a medium."""

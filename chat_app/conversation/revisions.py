@@ -23,6 +23,7 @@ from chat_app.conversation.messages import append_act, locked_message
 from chat_app.ids import new_event_id
 from chat_app.log.deletions import without_deleted
 from chat_app.log.entries import milliseconds
+from chat_app.members.mentions import change_mentions, mentioned_people
 from chat_app.models import ChatEvent, Message, MessageRevision
 from uamp import events as ev
 
@@ -59,6 +60,9 @@ def edit_message(
         message.content, message.content_items = content, msgspec.to_builtins(items)
         message.revision, message.edited_at = number + 1, timezone.now()
         message.save(update_fields=["content", "content_items", "revision", "edited_at"])
+        if not message.thread_only:
+            people = mentioned_people(chat_id, content, author=user_id)
+            change_mentions(chat_id, message_id, message.seq, people)
         event = _event(message)
         seq = append_act(event)
         _keep(message, seq=seq)

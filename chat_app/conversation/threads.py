@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import Exists, OuterRef
+
 from chat_app.conversation.errors import MessageNotFound, ThreadNested
-from chat_app.members.triggers import mentioned_names
+from chat_app.members.mentions import mentioned_people
 from chat_app.models import Message, MessageThread, Participant, ThreadFollower
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from chat_app.log.entries import NewMessage
 
@@ -21,6 +23,8 @@ FACES: Final = 5
 """So many of those who replied last are kept with a thread."""
 _READ: Final = 50
 """So many replies are read for the faces of a thread that lost one."""
+FOLLOWERS_MAX: Final = 200
+"""So many people a reply concerns at most, those whom it mentions first."""
 
 
 def thread_root(chat_id: str, message_id: str) -> str:
@@ -39,6 +43,27 @@ def thread_root(chat_id: str, message_id: str) -> str:
     return str(first_version or message_id)
 
 
+def followers_of(
+    chat_id: str, root_id: str, *, mentions: Sequence[int], author: int | None = None
+) -> tuple[int, ...]:
+    """Return the members whom a reply to a message will concern, but for its author.
+
+    They follow the thread or are mentioned; before its first reply only the root's author follows.
+    """
+    members = Participant.objects.filter(chat_id=chat_id, user=OuterRef("user"), left_at=None)
+    found = ThreadFollower.objects.filter(Exists(members), thread=root_id).order_by("pk")
+    followers = list(found.values_list("user__pk", flat=True)[: FOLLOWERS_MAX + 1])
+    if not followers:
+        there = Participant.objects.filter(
+            chat_id=chat_id,
+            left_at=None,
+            user__in=Message.objects.filter(pk=root_id).values("sender_user"),
+        )
+        followers = list(there.values_list("user__pk", flat=True))
+    concerned = dict.fromkeys([*mentions, *followers])
+    return tuple(one for one in concerned if one != author)[:FOLLOWERS_MAX]
+
+
 def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
     """Count a reply that was just written at a place of the log; the caller holds the chat's lock.
 
@@ -50,7 +75,7 @@ def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
         reply.sender_agent_id is not None, reply.sender_agent_id or reply.sender_user_id, reply.name
     )
     thread = MessageThread.objects.filter(pk=reply.thread).first()
-    followers = _mentioned(chat_id, reply)
+    followers = set(mentioned_people(chat_id, reply.content))
     if thread is None:
         root = Message.objects.filter(pk=reply.thread, sender_user__isnull=False)
         followers.update(root.values_list("sender_user__pk", flat=True))
@@ -116,17 +141,6 @@ def threads_of(root_ids: Collection[str], reader: int) -> dict[str, dict[str, An
         for root_id, read_seq in followed.values_list("thread_id", "read_seq"):
             found[root_id] |= {"following": True, "read_seq": read_seq}
     return found
-
-
-def _mentioned(chat_id: str, reply: NewMessage) -> set[int]:
-    """Return the members whom a reply mentions."""
-    names = mentioned_names(reply.content) if "@" in reply.content else set()
-    if not names:
-        return set()
-    members = Participant.objects.filter(
-        chat_id=chat_id, user__isnull=False, left_at__isnull=True
-    ).values_list("user__pk", "user__username")
-    return {user_id for user_id, name in members if name.casefold() in names}
 
 
 def _face(is_agent: bool, sender: object, name: str) -> dict[str, Any]:  # noqa: FBT001 a column

@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
 from chat_app.conversation.errors import ChatWentOn, MessageNotFound, NotTheAuthor
 from chat_app.members.membership import is_owner
-from chat_app.models import Message
+from chat_app.members.mentions import forget_mentions
+from chat_app.models import ChatEvent, Message, MessageRevision
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.db.models import QuerySet
+
+    from uamp import events as ev
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,37 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
     return question.pk
 
 
+def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:
+    """Return the ids of the current answers of agents among those of responses.
+
+    They have the order of their first versions, which no new version changes.
+    """
+    rows = Message.objects.filter(
+        chat_id=chat_id,
+        response_id__in=list(response_ids),
+        sender_agent__isnull=False,
+        replaced_by__isnull=True,
+        deleted_at__isnull=True,
+    )
+    first = Message.objects.filter(pk=OuterRef("version_of")).values("seq")
+    rows = rows.annotate(place=Coalesce(Subquery(first), "seq"))
+    return list(rows.order_by("place").values_list("pk", flat=True))
+
+
+def was_asked_since_edit(edited: ev.MessageEdited, response_ids: Iterable[str]) -> bool:
+    """Return whether one of the responses was begun after the last edit of their question."""
+    edit = MessageRevision.objects.filter(message_id=edited.message_id, number=edited.revision)
+    later = ChatEvent.objects.filter(chat_id=edited.chat_id, seq__gt=edit.values("seq")[:1])
+    begun = later.filter(type="response.created", response_id__in=list(response_ids))
+    return begun.exists()
+
+
 def replace_versions(chat_id: str, first_id: str, new_id: str) -> None:
     """Let a new version take the place of those before it; the caller holds the chat's lock."""
     place = Message.objects.filter(pk=new_id).values("seq")
     # Another version that ends at the same time may be written already, with a later place.
     former = versions_of(chat_id, first_id).filter(replaced_by__isnull=True, seq__lt=place)
+    forget_mentions(*former.values_list("pk", flat=True))
     former.update(replaced_by=new_id)
 
 

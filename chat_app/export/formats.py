@@ -51,6 +51,11 @@ def json(chat: Chat, pages: Pages) -> Iterator[bytes]:
 def markdown(chat: Chat, pages: Pages) -> Iterator[bytes]:
     """Yield a heading, the messages under their senders, and a line with their count."""
     yield f"# {_escaped(chat.title or chat.pk)}\n\n".encode()
+    if (origin := _origin(chat)) is not None:
+        source = _escaped(origin["title"] or "another chat")
+        several = f"the first {origin['messages']} messages are copies"
+        copied = "the first message is a copy" if origin["messages"] == 1 else several
+        yield f"A fork of {source}: {copied}.\n\n".encode()
     count = 0
     for page in pages:
         count += len(page)
@@ -67,7 +72,22 @@ FORMATS: Final[dict[str, tuple[Write, str, str]]] = {
 
 
 def _chat(chat: Chat) -> dict[str, Any]:
-    return {"id": chat.pk, "title": chat.title, "created_at": chat.created_at}
+    data = {"id": chat.pk, "title": chat.title, "created_at": chat.created_at}
+    origin = _origin(chat)
+    return data if origin is None else {**data, "forked_from": origin}
+
+
+def _origin(chat: Chat) -> dict[str, Any] | None:
+    """Return where a fork comes from; None for another chat. It reads the chat's origin."""
+    origin = getattr(chat, "origin", None)
+    if origin is None:
+        return None
+    return {
+        "title": origin.source_title,
+        "message_id": origin.source_message,
+        "messages": origin.messages,
+        "forked_at": origin.forked_at,
+    }
 
 
 def _line(value: dict[str, Any]) -> bytes:
@@ -78,7 +98,9 @@ def _section(message: dict[str, Any]) -> str:
     at = message["created_at"].strftime("%Y-%m-%d %H:%M:%S UTC")
     edited = ", edited" if message["revision"] else ""
     place = ", in a thread" if message["thread"] else ""
-    head = f"## {_escaped(message['name'] or message['role'])} ({at}{place}{edited})\n\n"
+    receipt = message.get("receipt")
+    paid = f", {receipt['amount']} {receipt['currency']}" if receipt else ""
+    head = f"## {_escaped(message['name'] or message['role'])} ({at}{place}{edited}{paid})\n\n"
     if message["deleted_at"] is not None:
         return f"{head}*Deleted.*\n\n"
     # A quote ends where the message ends, whatever block its text has opened.

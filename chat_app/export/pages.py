@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chat_app.members.membership import is_member
 from chat_app.models import Chat, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 PAGE: Final = 50
 """So many messages are in memory at once."""
@@ -18,10 +18,20 @@ class ExportStopped(Exception):
     """The reader is no longer a member: the file ends without its last line."""
 
 
-def pages(chat: Chat, user_id: int) -> Iterator[list[dict[str, Any]]]:
+class Receipts(Protocol):
+    """What answers cost: given a chat, a reader and ids of responses, by the ids of responses."""
+
+    def __call__(
+        self, chat_id: str, user_id: int, response_ids: Collection[str]
+    ) -> Mapping[str, dict[str, Any]]:
+        """Return the receipts, at most one for each id."""
+
+
+def pages(chat: Chat, user_id: int, *, receipts: Receipts) -> Iterator[list[dict[str, Any]]]:
     """Yield the messages of a chat up to its last one now, oldest first.
 
-    Raises ExportStopped when the reader has left the chat.
+    An answer that cost something has its `receipt`. Raises ExportStopped when the reader has left
+    the chat.
     """
     after = 0
     while after < chat.last_seq:
@@ -33,12 +43,14 @@ def pages(chat: Chat, user_id: int) -> Iterator[list[dict[str, Any]]]:
         found = list(rows.order_by("seq")[:PAGE])
         if not found:
             return
-        yield [_plain(message) for message in found]
+        paid = receipts(chat.pk, user_id, [row.response_id for row in found if row.response_id])
+        yield [_plain(message, paid.get(message.response_id)) for message in found]
         after = found[-1].seq
 
 
-def _plain(message: Message) -> dict[str, Any]:
+def _plain(message: Message, receipt: dict[str, Any] | None) -> dict[str, Any]:
     """Return a message as it is now; one that was deleted has its place and no text."""
+    paid = {} if receipt is None else {"receipt": receipt}
     return {
         "id": message.pk,
         "seq": message.seq,
@@ -53,7 +65,9 @@ def _plain(message: Message) -> dict[str, Any]:
         "reply_to": message.reply_to,
         "thread": message.thread,
         "also_in_chat": message.thread is not None and not message.thread_only,
+        "copied_from": message.copied_from,
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,
+        **paid,
     }

@@ -67,7 +67,7 @@ def create_invite_link(
     TooManyLinks.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, made_by.pk)
         if chat is None:
             raise NotAMember
@@ -102,7 +102,7 @@ def revoke_invite_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
     Raises NotAMember where there is none, and NotAllowed.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, revoked_by.pk)
         link = InviteLink.objects.filter(chat_id=chat_id, pk=link_id).first()
         if link is None:
@@ -143,7 +143,7 @@ def join_by_link(secret: str, user: User) -> str | None:
     if found is None:
         return None
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().get(pk=found.chat_id)
+        chat = Chat.objects.select_for_update(no_key=True).get(pk=found.chat_id)
         # What was read before the lock may be over: by now it may be revoked, or used up.
         link = link_of(InviteLink, secret)
         if not isinstance(link, InviteLink):

@@ -39,7 +39,7 @@ def create_share_link(
     TooManyLinks.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, made_by.pk)
         if chat is None:
             raise NotAMember
@@ -69,7 +69,7 @@ def share_links(chat_id: str) -> QuerySet[ShareLink]:
 def revoke_share_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
     """Revoke a link at once; raises NotAMember where there is none, and NotAllowed."""
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, revoked_by.pk)
         link = ShareLink.objects.filter(chat_id=chat_id, pk=link_id).first()
         if link is None:

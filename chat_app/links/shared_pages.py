@@ -37,6 +37,9 @@ PAGE: Final = 50
 SHOWN_CHARS: Final = 20_000
 """So much of the arguments and of the result of a tool call is shown."""
 _MEDIA: Final = frozenset({"image", "audio", "video", "file"})
+# Long lines of code are scrolled with the keyboard, too. No text and no attribute has `"><`.
+_CODE: Final = '"><pre><code>'
+_CODE_BY_KEYBOARD: Final = '"><pre tabindex="0"><code>'
 _OWN_ADDRESS: Final = re.compile(r'(?<=")/api/content/([0-9a-fA-F-]{36})(?=")')
 
 
@@ -100,7 +103,7 @@ def shared_page(
             at=row.created_at,
             is_edited=row.edited_at is not None,
             is_cut=row.status != "completed",
-            quote=quotes.get(row.reply_to or "", ""),
+            quote=markdown.plain(quotes.get(row.reply_to or "", ""), asker=asker, until=until),
             parts=tuple(_parts(link, row, asker=asker, until=until)),
         )
         for row in found
@@ -182,6 +185,7 @@ def _parts(link: ShareLink, row: Message, *, asker: str, until: float) -> list[S
 
     def text(written: str) -> ShownPart:
         html = markdown.render(written, asker=asker, until=until)
+        html = html.replace(_CODE, _CODE_BY_KEYBOARD)
         return ShownPart(
             kind="text",
             html=_OWN_ADDRESS.sub(lambda m: address(m.group(1)).replace("&", "&amp;"), html),

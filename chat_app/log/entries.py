@@ -53,6 +53,12 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     # The message to whose thread it belongs, and whether the chat shows it too.
     thread: str | None = None
     also_in_chat: bool = False
+    # In a fork, the message of the source of which it is a copy.
+    copied_from: str | None = None
+    # The people of the chat whom it mentions.
+    mentions: tuple[int, ...] = ()
+    # The people whom it concerns as a reply in a thread.
+    followers: tuple[int, ...] = ()
 
     @property
     def is_in_thread_only(self) -> bool:
@@ -73,6 +79,8 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
             event_id=new_event_id(),
             timestamp=milliseconds(self.at),
             chat_id=chat_id,
+            mentions=tuple(map(str, self.mentions)) or None,
+            followers=tuple(map(str, self.followers)) or None,
             message=ev.ChatMessage(
                 id=self.id,
                 role=self.role,
@@ -90,6 +98,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
                 version_of=self.version_of,
                 thread=self.thread,
                 also_in_chat=self.also_in_chat,
+                copied_from=self.copied_from,
             ),
         )
 
@@ -131,7 +140,7 @@ def lock_chats(chat_ids: Iterable[str]) -> dict[str, Chat]:
 
     Must run inside a transaction. On SQLite the transaction itself is the lock.
     """
-    locked = Chat.objects.select_for_update().filter(pk__in=set(chat_ids)).order_by("pk")
+    locked = Chat.objects.select_for_update(no_key=True).filter(pk__in=set(chat_ids)).order_by("pk")
     return {chat.pk: chat for chat in locked}
 
 
@@ -161,7 +170,7 @@ def append_many(appends: Sequence[Append]) -> list[int]:
                 )
             )
             if new.message is not None:
-                messages.append(_message_row(chat, chat.last_seq, new.message))
+                messages.append(message_row(chat, chat.last_seq, new.message))
         chat.latest_at = append.at
     Message.objects.bulk_create(messages)
     ChatEvent.objects.bulk_create(events)
@@ -175,7 +184,8 @@ def seq_of_event(chat_id: str, response_id: str, event_id: str) -> int | None:
     return next((end.seq for end in ends if end.payload["event_id"] == event_id), None)
 
 
-def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
+def message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
+    """Return the row of a message at a place of a chat's log; it is not saved."""
     return Message(
         id=new.id,
         chat=chat,
@@ -193,6 +203,7 @@ def _message_row(chat: Chat, seq: int, new: NewMessage) -> Message:
         version_of=new.version_of,
         thread=new.thread,
         thread_only=new.is_in_thread_only or None,
+        copied_from=new.copied_from,
         created_at=new.at,
     )
 

@@ -37,6 +37,11 @@ def session_group(session_id: str) -> str:
     return f"session.{session_id}"
 
 
+def person_group(user_id: int) -> str:
+    """Return the group of all sockets that watch the chats of a person."""
+    return f"person.{user_id}"
+
+
 def event_message(
     *, chat_id: str, seq: int, event_type: str, response_id: str, frame: str, origin: str = ""
 ) -> dict[str, Any]:
@@ -81,6 +86,7 @@ def signal_message(
     to_user_id: int | None = None,
     to_session_id: str | None = None,
     before_end: bool = False,
+    is_watched: bool = False,
 ) -> dict[str, Any]:
     """Return the layer message for an event that is not kept: typing, presence, progress, voice.
 
@@ -88,6 +94,7 @@ def signal_message(
     does not need to get it; `to_user_id` and `to_session_id` the only person and the only session
     that it is for, if there is one.
     `before_end`: it is a part of the answer, and is dropped where the end of that was sent.
+    `is_watched`: sockets that watch the chat without a session in it receive the frame too.
     """
     return {
         "type": "chat.signal",
@@ -99,7 +106,34 @@ def signal_message(
         "to": to_user_id,
         "session": to_session_id,
         "before_end": before_end,
+        "watched": is_watched,
     }
+
+
+def person_message(
+    user_id: int, frame: str, *, added: str = "", removed: str = ""
+) -> dict[str, Any]:
+    """Return the layer message for the sockets that watch the chats of a person.
+
+    `added` and `removed` are the chat that they watch from now on, or no more.
+    """
+    return {
+        "type": "person.event",
+        "person": user_id,
+        "frame": frame,
+        "added": added,
+        "removed": removed,
+    }
+
+
+def send_to_person_on_commit(message: dict[str, Any], *, waits: bool = True) -> None:
+    """Send a message of `person_message` once the transaction has committed (from threads).
+
+    Without `waits` the thread goes on before it is sent.
+    """
+    group = person_group(message["person"])
+    run = _threads.run if waits else _threads.start
+    transaction.on_commit(lambda: run(send, group, message))
 
 
 async def send(group: str, message: dict[str, Any]) -> None:
@@ -147,6 +181,10 @@ class _ThreadSender:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         os.register_at_fork(after_in_child=self._forget)
+
+    def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+        """Begin a coroutine function that handles its own errors; see `run`."""
+        asyncio.run_coroutine_threadsafe(function(*arguments), self._running_loop())
 
     def run(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Run a coroutine function to its end; raises RuntimeError on the thread of a loop."""

@@ -48,7 +48,7 @@ def set_agent(
     NotAllowed, and NoKeywords.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         caller = member_of(chat, changed_by.pk)
         row = Participant.objects.filter(
             chat_id=chat_id, pk=participant_id, agent__isnull=False, left_at__isnull=True

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+
 from chat_app.models import Chat, ChatKind, Participant
 
 if TYPE_CHECKING:
@@ -19,12 +22,30 @@ def chats_of(user_id: int) -> QuerySet[Chat]:
     )
 
 
+def latest_chats(user_id: int, *, most: int) -> list[tuple[str, int]]:
+    """Return the shared chats that a person is in, as id and last place of the log.
+
+    Those that were written to last come first, at most `most` and one more.
+    """
+    chats = chats_of(user_id).filter(kind=ChatKind.GROUP).order_by("-latest_at", "pk")
+    return list(chats.values_list("pk", "last_seq")[: most + 1])
+
+
 def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
     """Return the titles of those of these chats that have one."""
     rows = Chat.objects.filter(pk__in=chat_ids).exclude(title="")
     return dict(rows.values_list("pk", "title"))
 
 
-def group_chats_of(user_id: int) -> list[str]:
-    """Return the ids of the shared chats that a person is in."""
-    return list(chats_of(user_id).filter(kind=ChatKind.GROUP).values_list("id", flat=True))
+def chats_with_presence(user_id: int) -> list[str]:
+    """Return the ids of the shared chats whose members are sent when this person comes and goes.
+
+    Chats of more than UAMP_PRESENCE_MEMBERS people are left out: each who comes would be a frame to
+    each who is there.
+    """
+    most = settings.UAMP_PRESENCE_MEMBERS
+    people = Participant.objects.filter(
+        chat=OuterRef("pk"), user__isnull=False, left_at__isnull=True
+    )
+    shared = chats_of(user_id).filter(kind=ChatKind.GROUP)
+    return list(shared.exclude(Exists(people[most : most + 1])).values_list("id", flat=True))

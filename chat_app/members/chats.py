@@ -28,6 +28,7 @@ from chat_app.models import (
     PayerRule,
 )
 from chat_app.new_rows import insert
+from chat_app.people.notices import notify_person
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ def create_chat(
     ]
     if members:
         insert(*members)
+    if kind == ChatKind.GROUP:
+        for member in members:
+            if member.user_id is not None:
+                notify_person(member.user_id, "chat_added", chat_id=chat.pk, added=True)
     return chat
 
 
@@ -109,7 +114,7 @@ def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.Cha
     have the right, NoSponsor where no agent of the chat is sponsored, and InvalidAvatar.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, changed_by.pk)
         if chat is None:
             raise NotAMember

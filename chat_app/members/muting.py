@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from chat_app.members.membership import NotAMember
 from chat_app.models import Participant
+from chat_app.people.notices import notify_person
 
 
 def set_muted(
@@ -29,3 +30,4 @@ def set_muted(
     own = Participant.objects.filter(chat_id=chat_id, user_id=user_id, left_at__isnull=True)
     if not own.update(**values):
         raise NotAMember
+    notify_person(user_id, "chat_settings", chat_id=chat_id)

@@ -32,12 +32,28 @@ from chat_app.models import (
     ParticipantRole,
     PayerRule,
 )
+from chat_app.people.notices import notify_person
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.contrib.auth.models import User
 
 Change = TypeVar("Change", ev.ParticipantJoined, ev.ParticipantLeft, ev.ParticipantUpdated)
+
+
+def _nothing_runs(_chat_id: str, _agent_id: str, _user_id: int) -> None:
+    """Stop nothing: this process serves no sessions."""
+
+
+_stop_answers: Callable[[str, str, int], None] = _nothing_runs
+
+
+def answers_stopped_by(stop: Callable[[str, str, int], None]) -> None:
+    """Set what stops the answers of an agent in a chat that a person removed it from."""
+    global _stop_answers  # noqa: PLW0603 one for the process
+    _stop_answers = stop
 
 
 class LastOwner(Exception):
@@ -59,7 +75,7 @@ def add_participant(
     `added_by` is in the chat, NotAllowed for an agent that another member adds there.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, added_by.pk)
         if chat is None:
             raise NotAMember
@@ -93,6 +109,8 @@ def join(
     participant.muted_at = participant.notifications = None
     participant.save()
     append_membership(ev.ParticipantJoined, participant, by=by)
+    if participant.user_id is not None:
+        notify_person(participant.user_id, "chat_added", chat_id=chat.pk, added=True)
     return participant
 
 
@@ -102,11 +120,11 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
     An owner who leaves pays for nothing any more, and the links that the member made end. When the
     last owner leaves, the admin who has been there the longest owns the chat, or else the person
     who has. The others no longer see that the member types, and the call of the chat goes on
-    without them. Raises NotAMember when the caller or the participant is not in the chat,
-    NotAllowed when the caller may not.
+    without them. What an agent answers there is cancelled by who removed it. Raises NotAMember when
+    the caller or the participant is not in the chat, NotAllowed when the caller may not.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         caller = member_of(chat, removed_by.pk)
         participant = Participant.objects.filter(
             chat_id=chat_id, pk=participant_id, left_at__isnull=True
@@ -123,8 +141,11 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
         end_links_of(participant, role=None)
         append_membership(ev.ParticipantLeft, participant, by=removed_by)
         if participant.user is not None:
+            notify_person(participant.user.pk, "chat_removed", chat_id=chat_id, removed=True)
             _stop_typing(chat_id, participant.user)
             end_participation(chat_id=chat_id, user_id=participant.user.pk, now=participant.left_at)
+        elif participant.agent_id is not None:
+            _stop_answers(chat_id, participant.agent_id, removed_by.pk)
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 
@@ -151,7 +172,7 @@ def change_role(
     NotAllowed unless `changed_by` is an owner, and LastOwner.
     """
     with transaction.atomic():
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         caller = member_of(chat, changed_by.pk)
         participant = Participant.objects.filter(
             chat_id=chat_id, pk=participant_id, user__isnull=False, left_at__isnull=True

@@ -5,7 +5,7 @@ A person whose settings say so reads in private: the marker moves, and only they
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import Q
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 
+REPLIES_MAX: Final = 100
+"""So many replies of a thread are counted at most."""
+
+
 def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadReceipt | None:
     """Move a member's marker forward to a message and publish `message.read`.
 
@@ -42,7 +46,7 @@ def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadRece
     now = timezone.now()
     with transaction.atomic():
         # The chat's lock first, as every writer of its log takes it.
-        Chat.objects.select_for_update().filter(pk=chat_id).first()
+        Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
         if message is None or user_id is None or not is_member(chat_id, user_id):
             raise NotAMember
@@ -60,14 +64,27 @@ def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadRece
 
 
 def _mark_thread_read(message: Message, user_id: int, now: datetime) -> None:
-    behind = ThreadFollower.objects.filter(
+    place = ThreadFollower.objects.filter(
         thread=message.thread, user_id=user_id, read_seq__lt=message.seq
+    ).first()
+    if place is None:
+        return
+    news = new_replies(user_id, place.read_seq).filter(thread=message.thread)
+    replies = len(news.filter(seq__lte=message.seq).values_list("pk")[:REPLIES_MAX])
+    place.read_seq = message.seq
+    place.save(update_fields=["read_seq"])
+    _publish(message, user_id, now, replies=replies)
+
+
+def new_replies(user_id: int, read_seq: Any) -> QuerySet[Message]:
+    """Return what only threads show and others wrote behind a place, a number or an expression."""
+    written = Message.objects.filter(
+        thread_only=True, deleted_at__isnull=True, replaced_by__isnull=True, seq__gt=read_seq
     )
-    if behind.update(read_seq=message.seq):
-        _publish(message, user_id, now)
+    return written.filter(Q(sender_user__isnull=True) | ~Q(sender_user=user_id))
 
 
-def _publish(message: Message, user_id: int, now: datetime) -> None:
+def _publish(message: Message, user_id: int, now: datetime, *, replies: int | None = None) -> None:
     chat_id = message.chat_id
     event = ev.MessageRead(
         event_id=new_event_id(),
@@ -75,13 +92,16 @@ def _publish(message: Message, user_id: int, now: datetime) -> None:
         chat_id=chat_id,
         message_id=message.pk,
         thread=message.thread if message.thread_only else None,
+        replies=replies,
         user_id=str(user_id),
         read_at=milliseconds(now),
     )
     if shows_receipts(user_id):
         append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)
     else:
-        own = fanout.signal_message(chat_id=chat_id, frame=uamp.encode(event), to_user_id=user_id)
+        own = fanout.signal_message(
+            chat_id=chat_id, frame=uamp.encode(event), to_user_id=user_id, is_watched=True
+        )
         fanout.publish_on_commit(chat_id, [own])
 
 

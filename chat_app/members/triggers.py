@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from chat_app.members.membership import AgentMember
 
 MENTION: Final = re.compile(r"(?<![\w@/.])@([\w][\w.-]*)")
+# The same as in static/chat/store/mentions.js.
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 def mentioned_names(text: str) -> set[str]:
-    """Return the names that a text mentions, in lower case."""
+    """Return the names that a text mentions outside of code, in lower case."""
+    if "`" in text:
+        text = _CODE.sub(" ", text)
     return {name.rstrip(".-").casefold() for name in MENTION.findall(text)}
 
 

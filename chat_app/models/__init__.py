@@ -1,9 +1,10 @@
 """The chat domain as rows: one ordered log per chat, and what can be read from it.
 
 `chats` has chats, logs and contents, `members` who is in them, `links` the ways in for others,
-`conversation` what members did with messages, `calls` whom they called, `people` profiles and
-settings, `threads` the replies to messages. Other apps call the functions of `log`, `members`,
-`links`, `contents` and `calls`, not these classes.
+`conversation` what members did with messages, `calls` whom they called, `forks` which chats begin
+with the history of others, `link_cards` the pages to which messages link, `people` profiles and
+settings, `threads` the replies to messages, `transcripts` what is said in sounds. Other apps call
+the functions of `log`, `members`, `links`, `contents` and `calls`, not these classes.
 """
 
 from chat_app.models.calls import (
@@ -37,6 +38,8 @@ from chat_app.models.conversation import (
     Pin,
     Reaction,
 )
+from chat_app.models.forks import ChatOrigin
+from chat_app.models.link_cards import LinkCard, LinkCardState
 from chat_app.models.links import InviteLink, ShareLink
 from chat_app.models.members import (
     AgentMention,
@@ -54,7 +57,8 @@ from chat_app.models.people import (
     SendKey,
     Theme,
 )
-from chat_app.models.threads import MessageThread, ThreadFollower
+from chat_app.models.threads import MessageMention, MessageThread, ThreadFollower
+from chat_app.models.transcripts import Transcript, TranscriptState
 
 __all__ = [
     "EMOJI_CHARS",
@@ -66,13 +70,17 @@ __all__ = [
     "ChatBudgetPeriod",
     "ChatEvent",
     "ChatKind",
+    "ChatOrigin",
     "Content",
     "ContentUse",
     "ContextScope",
     "Density",
     "InviteLink",
+    "LinkCard",
+    "LinkCardState",
     "Message",
     "MessageDeletion",
+    "MessageMention",
     "MessageRevision",
     "MessageStatus",
     "MessageThread",
@@ -93,6 +101,8 @@ __all__ = [
     "SharedState",
     "Theme",
     "ThreadFollower",
+    "Transcript",
+    "TranscriptState",
     "VoiceCall",
     "VoiceCallMember",
     "new_chat_id",

@@ -166,6 +166,8 @@ class Message(models.Model):
     # The message to whose thread it belongs; and whether that thread alone shows it, None is no.
     thread = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     thread_only = models.BooleanField(null=True, blank=True)
+    # In a fork, the message of the source of which it is a copy; None where it was written here.
+    copied_from = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     # How often it was edited, and when last; None where it never was.
     revision = models.IntegerField(null=True, blank=True)
     edited_at = models.DateTimeField(null=True, blank=True)

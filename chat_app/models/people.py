@@ -63,6 +63,8 @@ class PersonSettings(models.Model):
     quiet_until = models.CharField(max_length=5, blank=True, default="")
     time_zone = models.CharField(max_length=64, blank=True, default="")
     send_key = models.CharField(max_length=12, choices=SendKey, default=SendKey.ENTER)
+    # A code of settings.LANGUAGES; empty for what the browser asks for.
+    language = models.CharField(max_length=8, blank=True, default="", db_default="")
     updated_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

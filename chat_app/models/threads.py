@@ -1,4 +1,4 @@
-"""Threads: what is counted of the replies to a message, and who follows them."""
+"""Whom messages concern: the threads of replies with their followers, and mentions."""
 
 from __future__ import annotations
 
@@ -38,6 +38,32 @@ class MessageThread(models.Model):
 
     def __str__(self) -> str:
         return f"{self.replies} replies to {self.root_id}"
+
+
+class MessageMention(models.Model):
+    """A person whom a message of a chat mentions, written with the message.
+
+    Messages that only a thread shows have none: those whom they mention follow the thread.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    message = models.ForeignKey(Message, models.CASCADE, related_name="mention_rows")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    # The place of the message in the log.
+    seq = models.BigIntegerField()
+
+    class Meta:
+        """The mentions of a person in a chat are counted from their read marker on."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["chat", "user", "seq"], name="a_message_mentions_a_person_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} mentions {self.user}"
 
 
 class ThreadFollower(models.Model):

@@ -16,6 +16,8 @@ PICTURE_MIME: Final = "image/webp"
 PICTURE_PIXELS: Final = 256
 """Width and height of what is stored."""
 SOURCE_PIXELS_MAX: Final = 30_000_000
+DECODED_PIXELS_MAX: Final = 16_000_000
+"""Pixels that are held in memory; a JPEG is decoded at a fraction of its size."""
 _FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY: Final = 82
 
@@ -44,10 +46,16 @@ def square_of(data: bytes) -> Square:
                 raise InvalidPicture("The picture has more than 30 megapixels.")
             # A photograph is decoded at a fraction of its size.
             image.draft("RGB", (2 * PICTURE_PIXELS, 2 * PICTURE_PIXELS))
-            upright = ImageOps.exif_transpose(image)
-            mode = "RGBA" if upright.has_transparency_data else "RGB"
+            if image.width * image.height > DECODED_PIXELS_MAX:
+                raise InvalidPicture("A picture that is no JPEG has at most 16 megapixels.")
+            mode = "RGBA" if image.has_transparency_data else "RGB"
+            # Averaged before it is turned and fitted: each of these copies the picture.
+            times = max(1, min(image.size) // (2 * PICTURE_PIXELS))
+            reduced = image.convert(mode).reduce(times)
             small = ImageOps.fit(
-                upright.convert(mode), (PICTURE_PIXELS, PICTURE_PIXELS), Image.Resampling.LANCZOS
+                ImageOps.exif_transpose(reduced),
+                (PICTURE_PIXELS, PICTURE_PIXELS),
+                Image.Resampling.LANCZOS,
             )
     except (UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise InvalidPicture("A picture is a PNG, JPEG, WebP or GIF file.") from error

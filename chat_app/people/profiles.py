@@ -57,15 +57,16 @@ def update_profile(*, user: User, change: ProfileChange) -> Profile:
     return profile
 
 
-@transaction.atomic
 def set_picture(*, user_id: int, data: bytes) -> Profile:
     """Make an uploaded file the picture of a person. Raises InvalidPicture."""
+    # Before the transaction: on SQLite only one is written at a time, and decoding takes long.
     square = square_of(data)
-    profile = _locked(user_id)
-    ProfilePicture.objects.update_or_create(
-        profile=profile, defaults={"data": square.data, "created_at": timezone.now()}
-    )
-    return _with_version(profile, square.version)
+    with transaction.atomic():
+        profile = _locked(user_id)
+        ProfilePicture.objects.update_or_create(
+            profile=profile, defaults={"data": square.data, "created_at": timezone.now()}
+        )
+        return _with_version(profile, square.version)
 
 
 @transaction.atomic
@@ -119,7 +120,7 @@ def people_named(prefix: str) -> Q:
 def _locked(user_id: int) -> Profile:
     """Return a person's profile, locked; needs a transaction."""
     Profile.objects.get_or_create(user_id=user_id)
-    return Profile.objects.select_for_update().get(pk=user_id)
+    return Profile.objects.select_for_update(no_key=True).get(pk=user_id)
 
 
 def _with_version(profile: Profile, version: str) -> Profile:

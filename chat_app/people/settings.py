@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from zoneinfo import available_timezones
 
 import msgspec
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from chat_app.models import PersonSettings
+from chat_app.people.notices import notify_person
 
 FIELDS: Final = (
     "theme",
@@ -23,6 +26,7 @@ FIELDS: Final = (
     "quiet_until",
     "time_zone",
     "send_key",
+    "language",
 )
 _TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]{0,30}(?:/[A-Za-z0-9_+\-]{1,30}){0,2}")
@@ -50,6 +54,7 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     quiet_until: str | None = None
     time_zone: str | None = None
     send_key: str | None = None
+    language: str | None = None
 
 
 def settings_of(user_id: int) -> PersonSettings:
@@ -65,14 +70,23 @@ def update_settings(*, user_id: int, change: SettingsChange) -> PersonSettings:
     """
     PersonSettings.objects.get_or_create(user_id=user_id)
     with transaction.atomic():
-        row = PersonSettings.objects.select_for_update().get(pk=user_id)
+        row = PersonSettings.objects.select_for_update(no_key=True).get(pk=user_id)
         for name in FIELDS:
             if (value := getattr(change, name)) is not None:
                 setattr(row, name, value)
         _check_quiet_hours(row)
+        if row.language and row.language not in dict(settings.LANGUAGES):
+            raise InvalidSettings("language", "This server has no pages in that language.")
         row.updated_at = timezone.now()
         row.save()
+        notify_person(user_id, "settings")
     return row
+
+
+def language_of(user_id: int) -> str:
+    """Return the code of the language that a person chose for the pages; empty for none."""
+    chosen = PersonSettings.objects.filter(pk=user_id).values_list("language", flat=True).first()
+    return chosen or ""
 
 
 def settings_data(row: PersonSettings) -> dict[str, Any]:
@@ -90,7 +104,9 @@ def _check_quiet_hours(row: PersonSettings) -> None:
         value = getattr(row, name)
         if value and not _TIME.fullmatch(value):
             raise InvalidSettings(name, "A time is written as 22:30.")
-    if row.time_zone and not _ZONE.fullmatch(row.time_zone):
+    # A machine without a database of time zones knows none: there the form is enough.
+    zones = available_timezones()
+    if row.time_zone and not (row.time_zone in zones if zones else _ZONE.fullmatch(row.time_zone)):
         raise InvalidSettings("time_zone", "A time zone is written as Europe/Berlin.")
     if bool(row.quiet_from) != bool(row.quiet_until):
         raise InvalidSettings("quiet_until", "Quiet hours have a beginning and an end.")

@@ -140,7 +140,7 @@ class ContentView(RestView):
     def get(self, request: Request, content_id: uuid.UUID) -> Response:
         """Return the file's description, and an address that every client may read for a while."""
         read_query(request, NoQuery)
-        return Response(content_data(_readable(content_id, user_id=caller(request).pk)))
+        return Response(content_data(readable(content_id, user_id=caller(request).pk)))
 
 
 class BlobView(RestView):
@@ -169,7 +169,7 @@ class BlobView(RestView):
             if content is None:
                 raise Http404
         else:
-            content = _readable(content_id, user_id=request.user.pk)
+            content = readable(content_id, user_id=request.user.pk)
         return blob_response(content, request)
 
 
@@ -177,7 +177,8 @@ def _too_large() -> Problem:
     return Problem("content_too_large", f"A file has at most {settings.UAMP_UPLOAD_BYTES} bytes.")
 
 
-def _readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
+def readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
+    """Return a content that a person may read; raises Http404."""
     try:
         return reading_rights.readable(str(content_id), owner=quota.ContentOwner(user_id=user_id))
     except reading_rights.ContentNotFound as error:

@@ -22,9 +22,11 @@ from chat_app.rest.paging import read_query
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from typing import Any
+    from typing import Any, ClassVar
 
     from rest_framework.request import Request
+
+    from chat_app.export.pages import Receipts
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +57,11 @@ class ExportResponse(StreamingHttpResponse):
 
 
 class ExportView(RestView):
-    """A chat as a file."""
+    """A chat as a file. The room that knows what answers cost names its `receipts`."""
 
     throttle_scope = "exports"
+
+    receipts: ClassVar[Receipts]
 
     @extend_schema(
         operation_id="export_chat",
@@ -77,8 +81,9 @@ class ExportView(RestView):
             raise Http404
         write, media_type, suffix = FORMATS[chosen]
         name = f"{chat.title or chat.pk}.{suffix}"
+        read = pages(chat, caller(request).pk, receipts=self.receipts)
         return ExportResponse(
-            _until_stopped(write(chat, pages(chat, caller(request).pk)), chat.pk),
+            _until_stopped(write(chat, read), chat.pk),
             content_type=media_type,
             headers={
                 "Content-Disposition": content_disposition_header(as_attachment=True, filename=name)

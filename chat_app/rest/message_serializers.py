@@ -115,6 +115,9 @@ class MessageSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The message to whose thread it belongs."
     )
     also_in_chat = serializers.BooleanField(help_text="Whether a reply is shown in the chat too.")
+    copied_from = serializers.CharField(
+        allow_null=True, help_text="In a fork: the message of the source that it is a copy of."
+    )
     replies = ThreadSerializer(allow_null=True)
     revision = serializers.IntegerField(help_text="How often it was edited.")
     edited_at = serializers.DateTimeField(allow_null=True)
@@ -229,6 +232,7 @@ def _message_data(
         "replaced_by": message.replaced_by,
         "thread": message.thread,
         "also_in_chat": message.thread is not None and not message.thread_only,
+        "copied_from": message.copied_from,
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,

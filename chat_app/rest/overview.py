@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from django.conf import settings
 from django.db import connection
-from django.db.models import IntegerField, Subquery
 from django.db.models.functions import Substr
 
 from agents_app.pricing import read_pricing
+from chat_app.forks.origins import origins_of
 from chat_app.members.avatars import avatar_url
 from chat_app.members.presence import online_user_ids
 from chat_app.members.rights import RIGHTS
@@ -34,19 +34,19 @@ THREADS_WINDOW: Final = 200
 PREVIEW_CHARS: Final = 200
 
 
-class CountOf(Subquery):
-    """The number of rows of a subquery; with a limit in it, counting stops there."""
-
-    template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
-    output_field = IntegerField()
-
-
 class _News(NamedTuple):
-    """What a person has not read of a chat, and the message that the chat ends with."""
+    """What a person has not read of a chat, its last message, and whether it is a fork.
+
+    `last_seq` is the end of the log at which all of it was counted: who counts on from a place
+    before it counts a message twice.
+    """
 
     unread: int = 0
     newest_id: str | None = None
     unread_replies: int = 0
+    unread_mentions: int = 0
+    is_fork: int | None = None
+    last_seq: int = 0
 
 
 # The marker is read once for each chat and bounds the range of the index; what one chat costs is
@@ -81,10 +81,22 @@ SELECT chat.id, (
         JOIN chat_app_message reply
             ON reply.thread = latest.root_id AND reply.seq > follower.read_seq
         WHERE reply.thread_only IS NOT NULL AND reply.deleted_at IS NULL
+            AND reply.replaced_by IS NULL
             AND (reply.sender_user_id IS NULL OR reply.sender_user_id <> %s)
         LIMIT %s
     ) counted
-)
+), (
+    SELECT COUNT(*) FROM (
+        SELECT 1 FROM chat_app_messagemention mention
+        WHERE mention.chat_id = chat.id AND mention.user_id = %s AND mention.seq > COALESCE((
+            SELECT receipt.seq FROM chat_app_readreceipt receipt
+            WHERE receipt.chat_id = chat.id AND receipt.user_id = %s
+        ), 0)
+        LIMIT %s
+    ) counted
+), (
+    SELECT 1 FROM chat_app_chatorigin origin WHERE origin.chat_id = chat.id
+), chat.last_seq
 FROM chat_app_chat chat WHERE chat.id IN ({marks})"""
 
 
@@ -96,7 +108,8 @@ def _news(chat_ids: list[str], user_id: int) -> dict[str, _News]:
     with connection.cursor() as cursor:
         of_chat = [user_id, UNREAD_WINDOW, user_id, UNREAD_MAX]
         of_threads = [THREADS_WINDOW, user_id, user_id, UNREAD_MAX]
-        cursor.execute(statement, [*of_chat, *of_threads, *chat_ids])
+        of_mentions = [user_id, user_id, UNREAD_MAX]
+        cursor.execute(statement, [*of_chat, *of_threads, *of_mentions, *chat_ids])
         return {chat_id: _News(*counted) for chat_id, *counted in cursor}
 
 
@@ -105,7 +118,8 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
 
     `unread` counts the messages of others among the UNREAD_WINDOW newest behind the marker, up to
     UNREAD_MAX; `unread_replies` those of the threads that the person follows, among the
-    THREADS_WINDOW that were written to last.
+    THREADS_WINDOW that were written to last; `unread_mentions` the messages behind the marker that
+    mention the person.
     """
     chat_ids = [chat.pk for chat in chats]
     news = _news(chat_ids, user_id)
@@ -113,6 +127,8 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     online = online_user_ids(
         {row.user_id for rows in members.values() for row in rows if row.user_id is not None}
     )
+    # Most lists have no fork, and then nothing is asked for.
+    origins = origins_of([chat_id for chat_id, new in news.items() if new.is_fork], user_id)
     previews = _previews([new.newest_id for new in news.values() if new.newest_id])
     return [
         {
@@ -131,10 +147,12 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             **_own(members.get(chat.pk, []), user_id),
             "created_at": chat.created_at,
             "latest_at": chat.latest_at,
-            "last_seq": chat.last_seq,
+            "last_seq": news[chat.pk].last_seq,
             "epoch": chat.epoch,
             "unread": news[chat.pk].unread,
             "unread_replies": news[chat.pk].unread_replies,
+            "unread_mentions": news[chat.pk].unread_mentions,
+            "forked_from": origins.get(chat.pk),
             "preview": previews.get(news[chat.pk].newest_id or ""),
             "participants": [
                 participant_data(row, online=online) for row in members.get(chat.pk, [])
@@ -192,6 +210,7 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
         "id": row.agent_id,
         "name": str(row.agent),
         "role": row.role,
+        "online": row.agent is not None and row.agent.is_online,
         "trigger": row.trigger,
         "keywords": row.keywords or [],
         "context": row.context or ContextScope.CHAT,

@@ -114,7 +114,7 @@ def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Pa
     elif (around := query.get("around")) is not None:
         return _page_around(rows, request, query, around)
     found = list(rows.order_by("-seq" if falling else "seq")[: query["limit"] + 1])
-    return _cut(found, request, query["limit"], lambda row: str(row.seq))
+    return cut(found, request, query["limit"], lambda row: str(row.seq))
 
 
 def _page_around(
@@ -151,12 +151,12 @@ def time_page(
             raise _wrong_cursor() from error
         rows = rows.filter(Q(**{f"{field}__lt": time}) | Q(**{field: time, "pk__lt": pk}))
     found = list(rows.order_by(f"-{field}", "-pk")[: query["limit"] + 1])
-    return _cut(
+    return cut(
         found, request, query["limit"], lambda row: f"{getattr(row, field).isoformat()}|{row.pk}"
     )
 
 
-def _cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
+def cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
     """Return the first `limit` rows; one row more than that says that there is a next page."""
     if len(found) <= limit:
         return Page(rows=found)
@@ -219,6 +219,16 @@ def _read_cursor(request: Request, cursor: str) -> str:
     if listed != _list_of(request):
         raise _wrong_cursor()
     return str(place)
+
+
+def place_before(request: Request, query: dict[str, Any], read: Callable[[str], Row]) -> Row | None:
+    """Return what the cursor of a list says, where there is one; raises Problem for a wrong one."""
+    if not (cursor := query.get("cursor")):
+        return None
+    try:
+        return read(_read_cursor(request, cursor))
+    except ValueError as error:
+        raise _wrong_cursor() from error
 
 
 def _integer(place: str) -> int:

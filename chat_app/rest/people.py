@@ -121,7 +121,7 @@ class OwnPictureView(RestView):
     """The caller's picture."""
 
     parser_classes = (MultiPartParser,)
-    throttle_scope = "uploads"
+    throttle_scope = "pictures"
 
     @extend_schema(
         operation_id="set_picture",

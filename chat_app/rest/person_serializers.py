@@ -46,6 +46,7 @@ class SettingsSerializer(serializers.Serializer[Any]):
     quiet_until = serializers.CharField()
     time_zone = serializers.CharField(help_text="A name such as Europe/Berlin.")
     send_key = serializers.CharField(help_text="enter or ctrl_enter")
+    language = serializers.CharField(help_text="Of the pages; empty for the browser's.")
 
 
 class ProfileChangeSerializer(StrictSerializer):
@@ -71,3 +72,4 @@ class SettingsChangeSerializer(StrictSerializer):
     quiet_until = serializers.CharField(max_length=5, required=False, allow_blank=True)
     time_zone = serializers.CharField(max_length=64, required=False, allow_blank=True)
     send_key = serializers.ChoiceField(choices=SendKey.choices, required=False)
+    language = serializers.CharField(max_length=8, required=False, allow_blank=True)

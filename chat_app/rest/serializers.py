@@ -97,7 +97,10 @@ class ParticipantSerializer(serializers.Serializer[Any]):
         required=False, allow_null=True, help_text="What its answers may cost here, in `currency`."
     )
     budget_period = serializers.CharField(required=False, allow_null=True, help_text="day or total")
-    online = serializers.BooleanField(required=False)
+    online = serializers.BooleanField(
+        required=False,
+        help_text="Whether a person has a page or program open, or an agent is switched on.",
+    )
     display_name = serializers.CharField(
         required=False, help_text="Of a person; empty where the username is shown."
     )
@@ -113,6 +116,23 @@ class PreviewSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     content = serializers.CharField()
+
+
+class OriginSerializer(serializers.Serializer[Any]):
+    """Where a forked chat comes from; `seq` is the entry of its log behind the copied messages."""
+
+    chat_id = serializers.CharField(allow_null=True, help_text="Null where it was deleted.")
+    message_id = serializers.CharField()
+    title = serializers.CharField(help_text="What the source was called then.")
+    messages = serializers.IntegerField(help_text="How many were copied.")
+    seq = serializers.IntegerField()
+    agents_left_out = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Agents of the source that the person who forked it may not use.",
+    )
+    forked_by = serializers.CharField(allow_null=True)
+    forked_at = serializers.DateTimeField()
+    readable = serializers.BooleanField(help_text="Whether the caller is in the source.")
 
 
 class ChatSerializer(serializers.Serializer[Any]):
@@ -150,6 +170,10 @@ class ChatSerializer(serializers.Serializer[Any]):
     unread_replies = serializers.IntegerField(
         help_text="In threads that the caller follows; it stops counting at 100."
     )
+    unread_mentions = serializers.IntegerField(
+        help_text="Unread messages that mention the caller; it stops counting at 100."
+    )
+    forked_from = OriginSerializer(allow_null=True)
     preview = PreviewSerializer(allow_null=True)
     participants = ParticipantSerializer(many=True)
 
@@ -204,6 +228,13 @@ class NewChatSerializer(StrictSerializer):
     agents = serializers.ListField(
         child=serializers.CharField(max_length=NAME_CHARS), max_length=AGENTS_MAX, default=list
     )
+
+
+class NewForkSerializer(StrictSerializer):
+    """The body of POST /api/v1/chats/{id}/forks: the message that the copied history ends with."""
+
+    message_id = serializers.RegexField(r"\A[A-Za-z0-9_-]{1,40}\Z")
+    title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
 
 
 class ChatChangeSerializer(StrictSerializer):

@@ -1,0 +1,20 @@
+"""Cards of linked pages in the admin; they are read-only."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.models import LinkCard
+
+
+@admin.register(LinkCard)
+class LinkCardAdmin(HistoryAdmin):
+    """What was read of the pages to which messages link; their addresses are not kept."""
+
+    list_display = ("url_sha256", "state", "site", "title", "created_at")
+    list_filter = ("state",)
+    search_fields = ("url_sha256__exact",)
+    search_help_text = "The SHA-256 of an address."
+    ordering = ("-created_at",)
+    fields = ("url_sha256", "state", "site", "title", "description", "created_at")

@@ -1,0 +1,21 @@
+"""Transcripts of sounds in the admin; they are read-only."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.models import Transcript
+
+
+@admin.register(Transcript)
+class TranscriptAdmin(HistoryAdmin):
+    """What is said in sounds, and of which of them the server had no text."""
+
+    list_display = ("content", "state", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("content",)
+    search_fields = ("content__id__exact",)
+    search_help_text = "The id of a content."
+    ordering = ("-content_id",)
+    fields = ("content", "state", "text", "created_at")

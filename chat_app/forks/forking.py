@@ -1,0 +1,241 @@
+"""Forking a chat: a new chat of a person that begins with a copy of another one's history.
+
+Synchronous. The history is read without a lock; one transaction writes the new chat, which no one
+else can see before its commit. Nothing of the source is locked or changed, and no money moves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from uuid import UUID
+
+import msgspec
+from django.db import IntegrityError, OperationalError, transaction
+from django.utils import timezone
+
+import uamp
+from agents_app import selectors as agents
+from chat_app.contents import references
+from chat_app.conversation.errors import MessageNotFound
+from chat_app.forks.copies import history_until
+from chat_app.forks.origins import forked_event
+from chat_app.log.entries import NewMessage, message_row, milliseconds
+from chat_app.members.chats import create_chat
+from chat_app.members.membership import is_member
+from chat_app.models import (
+    Chat,
+    ChatEvent,
+    ChatOrigin,
+    ContentUse,
+    Message,
+    MessageDeletion,
+    Participant,
+    ParticipantReplyTrigger,
+    ReadReceipt,
+    new_message_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from django.contrib.auth.models import User
+
+    from chat_app.forks.copies import CopiedHistory
+    from uamp import events as ev
+
+ATTEMPTS: Final = 3
+"""How often a history is read where messages of it are deleted meanwhile."""
+
+
+class _HistoryChanged(Exception):
+    """A message was deleted after the history was read."""
+
+
+class _Agents(NamedTuple):
+    """Ids and triggers of agents that become members, and the names of the others."""
+
+    members: list[tuple[str, str]]
+    left_out: list[str]
+
+
+def fork_chat(
+    *,
+    chat_id: str,
+    message_id: str,
+    forked_by: User,
+    title: str | None = None,
+    key: str | None = None,
+    admit: Callable[[int], None],
+) -> ev.ChatForked:
+    """Make a chat with the history of another one up to a message; returns its event without `seq`.
+
+    The same `key` for the same message leads to the chat that it led to before. `admit` is called
+    with the bytes of text that are stored, and may raise. Raises MessageNotFound to strangers and
+    for a message that is not there, ForkTooLarge, and OperationalError where messages of the
+    history are deleted again and again meanwhile.
+    """
+    digest = None if key is None else _digest(message_id, key)
+    for attempt in range(ATTEMPTS):
+        if (known := _known(forked_by, digest)) is not None:
+            return forked_event(known)
+        message = Message.objects.filter(
+            pk=message_id, chat_id=chat_id, deleted_at__isnull=True
+        ).first()
+        if message is None or not is_member(chat_id, forked_by.pk):
+            raise MessageNotFound
+        history = history_until(message)
+        if attempt == 0:
+            admit(history.size)
+        try:
+            return _write(message, history, forked_by=forked_by, title=title, digest=digest)
+        except _HistoryChanged:
+            continue
+        except IntegrityError:
+            if (known := _known(forked_by, digest)) is None:
+                raise
+            return forked_event(known)
+    raise OperationalError("messages of the history are being deleted")
+
+
+def _digest(message_id: str, key: str) -> str:
+    return hashlib.sha256(f"{message_id}\n{key}".encode()).hexdigest()
+
+
+def _known(forked_by: User, digest: str | None) -> ChatOrigin | None:
+    if digest is None:
+        return None
+    rows = ChatOrigin.objects.select_related("chat", "forked_by")
+    return rows.filter(forked_by=forked_by, key=digest).first()
+
+
+@transaction.atomic
+def _write(
+    message: Message,
+    history: CopiedHistory,
+    *,
+    forked_by: User,
+    title: str | None,
+    digest: str | None,
+) -> ev.ChatForked:
+    """Write the new chat, its history and members."""
+    source = Chat.objects.get(pk=message.chat_id)
+    now = timezone.now()
+    usable = _agents_for(source.pk, forked_by)
+    chat = create_chat(
+        title=source.title if title is None else title,
+        created_by_id=forked_by.pk,
+        user_ids=[forked_by.pk],
+        agents=usable.members,
+    )
+    fork = ChatOrigin.objects.create(
+        chat=chat,
+        source=source,
+        source_title=source.title,
+        source_message=message.pk,
+        messages=len(history.messages),
+        seq=len(history.messages) + 1,
+        agents_left_out=usable.left_out,
+        forked_by=forked_by,
+        forked_at=now,
+        key=digest,
+    )
+    _check_unchanged(message, history, forked_by)
+    event = forked_event(fork)
+    rows = _copies(chat, history)
+    Message.objects.bulk_create([row for row, _ in rows])
+    entries = [_entry(chat, row.seq, payload, now) for row, payload in rows]
+    entries.append(_entry(chat, fork.seq, uamp.to_dict(event), now))
+    ChatEvent.objects.bulk_create(entries)
+    chat.last_seq = fork.seq
+    chat.save(update_fields=["last_seq"])
+    _use_contents(chat, source, history)
+    # What the person saw in the source is not news to them here.
+    newest = rows[-1][0]
+    ReadReceipt.objects.create(
+        chat=chat, user=forked_by, message=newest, seq=newest.seq, read_at=now
+    )
+    return event
+
+
+def _check_unchanged(message: Message, history: CopiedHistory, forked_by: User) -> None:
+    """Raise where the person left, or a text was deleted, since the history was read."""
+    if not is_member(message.chat_id, forked_by.pk):
+        raise MessageNotFound
+    ids = [one.pk for one in history.messages]
+    is_whole = bool(ids) and all(one.deleted_at is None for one in history.messages)
+    if not is_whole or MessageDeletion.objects.filter(pk__in=ids).exists():
+        raise _HistoryChanged
+
+
+def _agents_for(chat_id: str, person: User) -> _Agents:
+    """Return the agents of a chat that a person may use themselves, as new members."""
+    rows = Participant.objects.filter(
+        chat_id=chat_id, agent__isnull=False, left_at__isnull=True
+    ).select_related("agent")
+    members: list[tuple[str, str]] = []
+    left_out: list[str] = []
+    for row in rows.order_by("pk"):
+        spec = agents.get_agent(str(row.agent_id), viewer=person)
+        if spec is None:
+            left_out.append(str(row.agent))
+        else:
+            members.append((spec.id, spec.trigger))
+    if len(members) == 1:
+        # Alone with one agent, everything that is said is said to it.
+        members = [(members[0][0], ParticipantReplyTrigger.ALWAYS)]
+    return _Agents(members, left_out)
+
+
+def _copies(chat: Chat, history: CopiedHistory) -> list[tuple[Message, dict[str, Any]]]:
+    """Return the rows of the copied messages, and the event that announces each."""
+    ids = {one.pk: new_message_id() for one in history.messages}
+    by_first = {history.first_versions[one]: new for one, new in ids.items()}
+    copied = []
+    for seq, one in enumerate(history.messages, start=1):
+        answered = one.reply_to and history.first_versions.get(one.reply_to)
+        new = NewMessage(
+            id=ids[one.pk],
+            role=cast("uamp.Role", one.role),
+            at=one.created_at,
+            name=one.name,
+            content=one.content,
+            content_items=msgspec.convert(one.content_items, tuple[uamp.ContentItem, ...]),
+            sender_user_id=one.sender_user_id,
+            sender_agent_id=one.sender_agent_id,
+            status=one.status,
+            transport=one.transport,
+            reply_to=by_first.get(answered or ""),
+            copied_from=one.pk,
+        )
+        copied.append((message_row(chat, seq, new), uamp.to_dict(new.event(chat.pk))))
+    return copied
+
+
+def _entry(chat: Chat, seq: int, payload: dict[str, Any], at: datetime) -> ChatEvent:
+    return ChatEvent(
+        chat=chat,
+        seq=seq,
+        type=payload["type"],
+        payload={**payload, "timestamp": milliseconds(at)},
+        created_at=at,
+    )
+
+
+def _use_contents(chat: Chat, source: Chat, history: CopiedHistory) -> None:
+    """Let the members of the fork read what the copied messages show to those of the source.
+
+    A content that was withdrawn from the source is not shown here either.
+    """
+    shown: Counter[UUID] = Counter()
+    for one in history.messages:
+        if one.content_items:
+            items = msgspec.convert(one.content_items, tuple[uamp.ContentItem, ...])
+            shown.update({UUID(content_id) for content_id in references.content_ids(items)})
+    uses = ContentUse.objects.filter(chat=source, content_id__in=list(shown))
+    ContentUse.objects.bulk_create(
+        ContentUse(chat=chat, content_id=content_id, shown_by=shown[content_id])
+        for content_id in uses.values_list("content_id", flat=True)
+    )

@@ -1,0 +1,58 @@
+"""What the head of a web page says about it. Its author may mean harm: all of it is text."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Final
+
+from agents_app.tools.page_tokens import Tag, tokens
+
+TITLE_CHARS: Final = 200
+DESCRIPTION_CHARS: Final = 300
+SITE_CHARS: Final = 80
+
+# The names of each, the better one first.
+_TITLES = ("og:title", "twitter:title")
+_DESCRIPTIONS = ("og:description", "twitter:description", "description")
+
+
+@dataclass(frozen=True, slots=True)
+class PageHead:
+    """A page in short; `title` is never empty."""
+
+    title: str
+    description: str
+    site: str
+
+
+def read_head(source: str) -> PageHead | None:
+    """Return what a page says about itself; None for one without a title."""
+    said: dict[str, str] = {}
+    for token in tokens(source):
+        if not isinstance(token, Tag) or token.is_end:
+            continue
+        if token.name == "body":
+            break
+        if token.name == "title":
+            said.setdefault("title", html.unescape(token.rest))
+        elif token.name == "meta":
+            name = (token.attribute("property") or token.attribute("name")).lower()
+            said.setdefault(name, token.attribute("content"))
+    title = _first(said, (*_TITLES, "title"), TITLE_CHARS)
+    if not title:
+        return None
+    return PageHead(
+        title=title,
+        description=_first(said, _DESCRIPTIONS, DESCRIPTION_CHARS),
+        site=_first(said, ("og:site_name",), SITE_CHARS),
+    )
+
+
+def _first(said: dict[str, str], names: tuple[str, ...], most: int) -> str:
+    for name in names:
+        text = " ".join(said.get(name, "").split())
+        text = "".join(sign for sign in text if sign.isprintable())
+        if text:
+            return text if len(text) <= most else f"{text[: most - 1]}…"
+    return ""

@@ -1,0 +1,55 @@
+"""The people whom messages mention: found before a message is written, kept with it. Synchronous.
+
+How many mentions a person has not read is counted from their marker, never up and down.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from chat_app.members.triggers import mentioned_names
+from chat_app.models import MessageMention, Participant
+
+if TYPE_CHECKING:
+    from chat_app.log.entries import NewMessage
+
+MENTIONS_MAX: Final = 200
+"""So many people one message mentions at most; further names are only text."""
+
+
+def mentioned_people(chat_id: str, text: str, *, author: int | None = None) -> tuple[int, ...]:
+    """Return the ids of the people of a chat whom a text mentions, but for its author."""
+    names = mentioned_names(text) if "@" in text else set()
+    if not names:
+        return ()
+    members = Participant.objects.filter(
+        chat_id=chat_id, user__isnull=False, left_at__isnull=True
+    ).values_list("user__pk", "user__username")
+    found = sorted(
+        user_id for user_id, name in members if name.casefold() in names and user_id != author
+    )
+    return tuple(found[:MENTIONS_MAX])
+
+
+def keep_mentions(chat_id: str, message: NewMessage, seq: int) -> None:
+    """Write whom a message mentions, in the transaction that writes the message at this place."""
+    if message.mentions and not message.is_in_thread_only:
+        _write(chat_id, message.id, seq, message.mentions)
+
+
+def change_mentions(chat_id: str, message_id: str, seq: int, people: tuple[int, ...]) -> None:
+    """Let a message at a place of the log mention these people and no others."""
+    forget_mentions(message_id)
+    _write(chat_id, message_id, seq, people)
+
+
+def forget_mentions(*message_ids: str) -> None:
+    """Let messages mention no one: they were deleted, or another version took their place."""
+    MessageMention.objects.filter(message_id__in=message_ids).delete()
+
+
+def _write(chat_id: str, message_id: str, seq: int, people: tuple[int, ...]) -> None:
+    MessageMention.objects.bulk_create(
+        MessageMention(message_id=message_id, chat_id=chat_id, user_id=user_id, seq=seq)
+        for user_id in people
+    )
