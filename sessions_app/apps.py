@@ -11,8 +11,17 @@ class SessionsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have trials of agents paid: `agents_app` knows no money."""
+        """Do for other apps what they cannot: pay trials, find work and stop it, send balances."""
         from agents_app.admin import trial  # noqa: PLC0415 models are not loaded before
+        from chat_app.conversation import deletion  # noqa: PLC0415 as above
+        from chat_app.members import participants  # noqa: PLC0415 as above
+        from payments_app.ledger import balances  # noqa: PLC0415 as above
+        from sessions_app.billing.balance_notices import notify_owners  # noqa: PLC0415 as above
         from sessions_app.billing.trial_payments import TrialPayment  # noqa: PLC0415 as above
+        from sessions_app.store import responses  # noqa: PLC0415 as above
+        from sessions_app.tools import delegated_calls  # noqa: PLC0415 as above
 
         trial.paid_by(TrialPayment)
+        deletion.delegations_by(delegated_calls.work_for_message)
+        participants.answers_stopped_by(responses.cancel_answers)
+        balances.changes_to(notify_owners)

@@ -18,7 +18,7 @@ from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_RESTART
 from sessions_app.process import periodic, registry
 from sessions_app.process.registry import Process
-from sessions_app.turn import delegation, mentions
+from sessions_app.turn import delegation, mentions, queued_turns
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,11 @@ def start() -> Process:
     """
     process = registry.known()
     if process is None:
-        process = Process(delegate=delegation.delegate, ask_mentioned=mentions.ask_mentioned)
+        process = Process(
+            delegate=delegation.delegate,
+            ask_mentioned=mentions.ask_mentioned,
+            start_queued=queued_turns.start_due,
+        )
         registry.remember(process)
         process.spawn(process.signals.listen(), name="listen")
         periodic.start(process)

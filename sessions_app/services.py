@@ -236,7 +236,7 @@ def keep_input(
     for another body, too_many_inputs.
     """
     with transaction.atomic():
-        session = Session.objects.select_for_update().filter(pk=session_id).first()
+        session = Session.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
         if kept is not None:
             if kept.payload != payload:

@@ -52,6 +52,20 @@ def hold_session(session_id: str, *, held_by: str) -> None:
     )
 
 
+def session_like(session: Session) -> Session:
+    """Open a session of the same person in the same chat as one that has ended."""
+    return Session.objects.create(
+        user_id=session.user_id,
+        principal=session.principal,
+        chat=session.chat,
+        chat_scoped=True,
+        transport=session.transport,
+        uamp_version=session.uamp_version,
+        config=session.config,
+        payment_token_id=session.payment_token_id,
+    )
+
+
 def keep_session(session_id: str) -> bool:
     """Keep an ephemeral session, whose id was named again; return whether it is still there."""
     return bool(Session.objects.filter(pk=session_id).update(ephemeral=False))

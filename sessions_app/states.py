@@ -1,4 +1,4 @@
-"""The life cycles of tool calls, payment requests and webhook deliveries, as tables.
+"""The life cycles of tool calls, payment requests, webhook deliveries and queued turns, as tables.
 
 The protocol has no such states, unlike those of `uamp.state`. `transitions` moves the rows.
 """
@@ -69,6 +69,23 @@ class DeliveryTrigger(StrEnum):
     FAIL = "fail"
 
 
+class QueuedTurnState(StrEnum):
+    """Whether a queued message waits, is being sent, or was refused."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    FAILED = "failed"
+
+
+class QueuedTurnTrigger(StrEnum):
+    """What moves a queued message; `release`: it is tried again later, `ask`: its person asks."""
+
+    CLAIM = "claim"
+    RELEASE = "release"
+    FAIL = "fail"
+    ASK = "ask"
+
+
 TOOL_CALL_TRANSITIONS: dict[ToolCallState, dict[ToolCallTrigger, ToolCallState]] = {
     ToolCallState.ASKING: {
         ToolCallTrigger.ALLOW: ToolCallState.QUEUED,
@@ -118,4 +135,19 @@ DELIVERY_TRANSITIONS: dict[DeliveryState, dict[DeliveryTrigger, DeliveryState]] 
     },
     DeliveryState.SENT: {},
     DeliveryState.FAILED: {},
+}
+
+QUEUED_TURN_TRANSITIONS: dict[QueuedTurnState, dict[QueuedTurnTrigger, QueuedTurnState]] = {
+    QueuedTurnState.QUEUED: {
+        QueuedTurnTrigger.CLAIM: QueuedTurnState.STARTING,
+        QueuedTurnTrigger.FAIL: QueuedTurnState.FAILED,
+        QueuedTurnTrigger.ASK: QueuedTurnState.QUEUED,
+    },
+    # The process that sent it may have died.
+    QueuedTurnState.STARTING: {
+        QueuedTurnTrigger.CLAIM: QueuedTurnState.STARTING,
+        QueuedTurnTrigger.RELEASE: QueuedTurnState.QUEUED,
+        QueuedTurnTrigger.FAIL: QueuedTurnState.FAILED,
+    },
+    QueuedTurnState.FAILED: {QueuedTurnTrigger.ASK: QueuedTurnState.QUEUED},
 }

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sessions_app.models import PaymentRequest, Response, Session, ToolCall, WebhookDelivery
+from sessions_app.models import (
+    PaymentRequest,
+    QueuedTurn,
+    Response,
+    Session,
+    ToolCall,
+    WebhookDelivery,
+)
 from sessions_app.states import (
     DELIVERY_TRANSITIONS,
     PAYMENT_TRANSITIONS,
+    QUEUED_TURN_TRANSITIONS,
     TOOL_CALL_TRANSITIONS,
     ToolCallState,
     ToolCallTrigger,
@@ -40,6 +48,7 @@ _TABLES: Final[dict[type[Model], dict[Any, dict[Any, Any]]]] = {
     ToolCall: TOOL_CALL_TRANSITIONS,
     PaymentRequest: PAYMENT_TRANSITIONS,
     WebhookDelivery: DELIVERY_TRANSITIONS,
+    QueuedTurn: QUEUED_TURN_TRANSITIONS,
 }
 
 ENDS: Final = {

@@ -76,9 +76,16 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "reads": _same("UAMP_READS_PER_MINUTE"),
     "writes": _same("UAMP_WRITES_PER_MINUTE"),
     "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),
+    # Pictures of people: each is decoded, which takes up to a second of a core.
+    "pictures": _same("UAMP_PICTURES_PER_MINUTE"),
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
     "exports": _same("UAMP_EXPORTS_PER_MINUTE"),
+    # Each may have a worker read pages of the web.
+    "link cards": _same("UAMP_LINK_CARDS_PER_MINUTE"),
+    "transcripts": _same("UAMP_TRANSCRIPTS_PER_MINUTE"),
+    # Each copies the history of a chat.
+    "forks": _same("UAMP_FORKS_PER_MINUTE"),
     # Pages of shared chats and their files, of an address, of people and visitors alike.
     "shared pages": _same("UAMP_SHARED_PAGES_PER_MINUTE"),
     "shared files": _same("UAMP_SHARED_FILES_PER_MINUTE"),

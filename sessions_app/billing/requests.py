@@ -129,7 +129,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
 
 
 def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentRequest:
-    rows = PaymentRequest.objects.select_for_update(of=("self",)).filter(
+    rows = PaymentRequest.objects.select_for_update(no_key=True, of=("self",)).filter(
         asked_in=session.chat_id,
         status=PaymentState.WAITING,
         decided_at__isnull=True,

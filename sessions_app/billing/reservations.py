@@ -129,7 +129,9 @@ def reserve(
 
 def lock_running(response_id: str) -> bool:
     """Lock a response that has not ended; its end, which settles, waits for this transaction."""
-    running = Response.objects.select_for_update().filter(pk=response_id, finished_at__isnull=True)
+    running = Response.objects.select_for_update(no_key=True).filter(
+        pk=response_id, finished_at__isnull=True
+    )
     return running.values_list("pk", flat=True).first() is not None
 
 

@@ -7,7 +7,7 @@ rows, so that a lost layer message, a new socket and a slow one are all the same
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -103,6 +103,9 @@ class ChatSubscription:
         self._direct: OrderedDict[str, None] = OrderedDict()
         # Those of them whose run has sent its end.
         self._over: set[str] = set()
+        # The durable events that are queued: the place of each, and the response that it begins.
+        self._waiting: deque[tuple[int, str]] = deque()
+        self._drops = 0
 
     # --- From a run of this process ---
 
@@ -141,6 +144,9 @@ class ChatSubscription:
     def ended(self, response_id: str) -> None:
         """Take note that a run has ended, or goes on in another process."""
         self.runs.pop(response_id, None)
+        if response_id not in self._over:
+            # Its end, if there is one, is in the log.
+            self._outgoing.put(self.catch_up)
         self._over.discard(response_id)
         self._outgoing.wake()
 
@@ -193,8 +199,22 @@ class ChatSubscription:
         if self._outgoing.is_idle and seq <= self.cursor + 1:
             self._deliver_next(seq, event_type, response_id, text)
             self._outgoing.wake()
-        else:
-            self._outgoing.put(partial(self._deliver_next, seq, event_type, response_id, text))
+        elif self._outgoing.put(partial(self._deliver_queued, seq, event_type, response_id, text)):
+            begins = response_id if event_type == "response.created" else ""
+            self._queued_events().append((seq, begins))
+
+    def _queued_events(self) -> deque[tuple[int, str]]:
+        """Return the durable events that are queued, in the order of the queue."""
+        if self._drops != self._outgoing.drops:
+            self._drops = self._outgoing.drops
+            self._waiting.clear()
+        return self._waiting
+
+    def _deliver_queued(
+        self, seq: int, event_type: str, response_id: str, text: str
+    ) -> Reading | None:
+        self._queued_events().popleft()
+        return self._deliver_next(seq, event_type, response_id, text)
 
     def _deliver_next(
         self, seq: int, event_type: str, response_id: str, text: str
@@ -259,11 +279,15 @@ class ChatSubscription:
     async def catch_up(self, *, replay: bool = False) -> None:
         """Send what is durable after the cursor, a page at a time, as the client takes it.
 
-        A replay has no text of what has ended.
+        It ends before what is queued, which comes in its place between signals that the log does
+        not have. A replay has no text of what has ended.
         """
         page = await self._reader.events_after(self._chat_id, self.cursor)
         has_more = len(page) == PAGE
+        queued = {seq for seq, _ in self._queued_events()}
         for entry in page:
+            if entry.seq in queued or self._is_about_to_end(entry):
+                return
             text = fanout.frame_of(entry.payload, entry.seq)
             self._deliver(entry.seq, entry.type, entry.response_id, text, replay=replay)
             if self._outgoing.has_batch_bytes:
@@ -273,9 +297,17 @@ class ChatSubscription:
             # Read, or read again, when this was sent.
             self._outgoing.put_first(partial(self.catch_up, replay=replay))
 
+    def _is_about_to_end(self, entry: LoggedEvent) -> bool:
+        """Return whether an entry is the end of a response whose run sends it here next."""
+        response_id = entry.response_id
+        return entry.type in TERMINAL and response_id in self.runs and response_id not in self._over
+
     async def catch_up_running(self) -> None:
         """Send the state of each running response: its thought, then its text at offset 0."""
         for running in await self._reader.running(self._chat_id):
+            if any(begun == running.response_id for _, begun in self._queued_events()):
+                # All of it is queued behind its beginning.
+                continue
             if running.response_id not in self._sent:
                 # Its beginning is further back in the log than this session began to read.
                 created = ev.ResponseCreated(

@@ -21,6 +21,7 @@ from chat_app.log import fanout
 from sessions_app.access.pending_inputs import ConnectionBytes, PendingInputs
 from sessions_app.connection.attached_session import AttachedSession
 from sessions_app.connection.chat_subscription import ChatSubscription
+from sessions_app.connection.chat_watch import ChatWatch
 from sessions_app.connection.outgoing_queue import DialectFrame, Outgoing, OutgoingQueue
 from sessions_app.connection.token_watch import TokenWatch
 from sessions_app.frames import now_ms
@@ -97,6 +98,9 @@ class ClientConnection:
         self.sessions: dict[str, AttachedSession] = {}
         self.outgoing = OutgoingQueue(self._missed)
         self.groups = groups.member(self.take_layer_message)
+        # The chats of its person, once its client asks for them (chats.watch).
+        self.watch: ChatWatch | None = None
+        self._layer_groups = groups
         # What other processes run for its sessions, where an exchange waits for that.
         self.remote: RemoteResponses | None = None
         self.presence_id: str | None = None
@@ -196,6 +200,19 @@ class ClientConnection:
     async def leave_groups(self) -> None:
         """Take no more messages of the layer."""
         await self.groups.leave_all()
+        if self.watch is not None:
+            await self.watch.stop()
+
+    def watch_chats(self, user_id: int) -> ChatWatch:
+        """Return the watch over the chats of the connection's person, which is still to begin."""
+        if self.watch is None:
+            self.watch = ChatWatch(
+                user_id,
+                groups=self._layer_groups,
+                outgoing=self.outgoing,
+                may_act=lambda: not self.principal.is_expired,
+            )
+        return self.watch
 
     def take_layer_message(self, message: dict[str, Any]) -> None:
         """Take a message of a group that this connection joined (chat_app.fanout)."""
@@ -230,6 +247,8 @@ class ClientConnection:
         for attached in self.sessions.values():
             yield attached.subscription.catch_up
             yield attached.subscription.catch_up_running
+        if self.watch is not None:
+            yield self.watch.announce
 
     # --- Who may go on ---
 

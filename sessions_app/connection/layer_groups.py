@@ -15,6 +15,7 @@ from channels.layers import get_channel_layer
 import uamp
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
+from sessions_app.connection.activity import activity_of
 from sessions_app.frames import now_ms
 
 if TYPE_CHECKING:
@@ -28,13 +29,19 @@ logger = logging.getLogger(__name__)
 LISTEN_AGAIN_SECONDS: Final = 2.0
 # After so many members other tasks of the process have their turn.
 MEMBERS_AT_ONCE: Final = 256
+# Layer messages of growing answers, which those that watch a chat do not take.
+TEXTS: Final = frozenset({"chat.delta", "chat.text"})
 
 
 class GroupMember:
-    """A connection in groups of the layer. Only the tasks of its own connection call it."""
+    """A connection in groups of the layer. Only the tasks of its own connection call it.
 
-    def __init__(self, groups: LayerGroups, take: Take) -> None:
+    One that `watches` takes no text of answers, and each entry of a log with its `activity`.
+    """
+
+    def __init__(self, groups: LayerGroups, take: Take, *, watches: bool) -> None:
         self.take = take
+        self.watches = watches
         self._groups = groups
         self._joined: set[str] = set()
 
@@ -62,9 +69,16 @@ class _Group:
 
     def __init__(self) -> None:
         self.members: dict[GroupMember, None] = {}
+        self.watchers: dict[GroupMember, None] = {}
         self.is_joined = False
         # Held while the layer is asked: one that joins waits for the end of a leave.
         self.changing = asyncio.Lock()
+
+    def is_empty(self) -> bool:
+        return not (self.members or self.watchers)
+
+    def with_kind_of(self, member: GroupMember) -> dict[GroupMember, None]:
+        return self.watchers if member.watches else self.members
 
 
 class LayerGroups:
@@ -82,13 +96,18 @@ class LayerGroups:
 
     def member(self, take: Take) -> GroupMember:
         """Return a member that calls `take` with each message of the groups that it joins."""
-        return GroupMember(self, take)
+        return GroupMember(self, take, watches=False)
+
+    def watcher(self, take: Take) -> GroupMember:
+        """Return a member that takes what happens in chats in short; see GroupMember."""
+        return GroupMember(self, take, watches=True)
 
     async def join(self, name: str, member: GroupMember) -> None:
         """See GroupMember.join; the process itself joins once."""
         group = self._groups.setdefault(name, _Group())
-        is_renewal = member in group.members
-        group.members[member] = None
+        members = group.with_kind_of(member)
+        is_renewal = member in members
+        members[member] = None
         async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS), group.changing:
             if is_renewal or not group.is_joined:
                 await get_channel_layer().group_add(name, await self._opened_channel())
@@ -99,14 +118,14 @@ class LayerGroups:
         group = self._groups.get(name)
         if group is None:
             return
-        group.members.pop(member, None)
-        if group.members:
+        group.with_kind_of(member).pop(member, None)
+        if not group.is_empty():
             return
         async with group.changing:
-            if group.is_joined and not group.members:
+            if group.is_joined and group.is_empty():
                 group.is_joined = False
                 await self._discard(name)
-            if not group.members and self._groups.get(name) is group:
+            if group.is_empty() and self._groups.get(name) is group:
                 del self._groups[name]
 
     async def _discard(self, name: str) -> None:
@@ -137,12 +156,17 @@ class LayerGroups:
         group = self._groups.get(_group_of(message))
         if group is None:
             return
-        if message["type"] == "chat.delta":
+        takers = list(group.members)
+        if message["type"] not in TEXTS and group.watchers:
+            takers += list(group.watchers)
+            if message["type"] == "chat.event":
+                message["activity"] = activity_of(message)
+        if message["type"] == "chat.delta" and takers:
             deltas = uamp.TextDeltas(message["response"], event_id=new_event_id())
             message["frame"] = deltas.frame(
                 message["text"], offset=message["offset"], timestamp=now_ms()
             )
-        for number, member in enumerate(list(group.members), 1):
+        for number, member in enumerate(takers, 1):
             try:
                 member.take(message)
             except Exception:
@@ -153,6 +177,8 @@ class LayerGroups:
 
 def _group_of(message: dict[str, Any]) -> str:
     """Return the group that a message was sent to (chat_app.fanout)."""
+    if "person" in message:
+        return fanout.person_group(message["person"])
     if "chat" in message:
         return fanout.chat_group(message["chat"])
     return fanout.session_group(message["row"])

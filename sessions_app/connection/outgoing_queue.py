@@ -74,6 +74,8 @@ class OutgoingQueue:
         self._woken = asyncio.Event()
         self._is_reading = False
         self._is_behind = False
+        # How often queued work was dropped.
+        self.drops = 0
 
     # --- Adding ---
 
@@ -82,14 +84,18 @@ class OutgoingQueue:
         self._queue(outgoing)
         self.wake()
 
-    def put(self, work: Work) -> None:
-        """Queue work of a subscription; one that is too much makes the connection read again."""
+    def put(self, work: Work) -> bool:
+        """Queue work of a subscription; one that is too much makes the connection read again.
+
+        Returns whether it is queued.
+        """
         is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > self._most
         if is_long and not self._is_behind:
             self._fall_behind()
         if not self._is_behind:
             self._queue(work)
         self.wake()
+        return not self._is_behind
 
     def put_first(self, work: Work) -> None:
         """Queue the rest of the work that runs, before all that was queued."""
@@ -114,6 +120,7 @@ class OutgoingQueue:
         self._items = deque(i for i in self._items if isinstance(i, Outgoing))
         self._queued_bytes = sum(map(_size_of, self._items))
         self._is_behind = True
+        self.drops += 1
 
     # --- Its bounds ---
 

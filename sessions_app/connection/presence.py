@@ -1,13 +1,16 @@
 """Who is online: one row per open socket, and an event for the first and the last of a person.
 
-Only co-members of shared chats receive it: presence for all people is what overloads big servers.
+Only co-members of shared chats receive it, and not of those with very many members: presence for
+all people is what overloads big servers.
 """
 
 from __future__ import annotations
 
+import logging
 import uuid
 from typing import TYPE_CHECKING
 
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from chat_app.log import fanout
@@ -19,6 +22,8 @@ from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
+
+logger = logging.getLogger(__name__)
 
 
 async def arrive(principal: Principal, *, process: str) -> str | None:
@@ -36,6 +41,15 @@ async def arrive(principal: Principal, *, process: str) -> str | None:
     if came:
         await _publish(principal, online=True)
     return presence_id
+
+
+async def try_to_arrive(principal: Principal, *, process: str) -> str | None:
+    """Do as `arrive`, or nothing while the database is away."""
+    try:
+        return await arrive(principal, process=process)
+    except (DatabaseError, InterfaceError):
+        logger.warning("the presence of %s was not published", principal.key, exc_info=True)
+        return None
 
 
 async def leave(principal: Principal, presence_id: str) -> None:
@@ -56,7 +70,7 @@ async def _publish(principal: Principal, *, online: bool) -> None:
     if principal.user_id is None:
         return
     event_type = ev.PresenceOnline if online else ev.PresenceOffline
-    for chat_id in await database.run(chat_lists.group_chats_of, principal.user_id):
+    for chat_id in await database.run(chat_lists.chats_with_presence, principal.user_id):
         event = event_type(
             user_id=str(principal.user_id),
             username=principal.username,
@@ -66,5 +80,10 @@ async def _publish(principal: Principal, *, online: bool) -> None:
         )
         await fanout.send(
             fanout.chat_group(chat_id),
-            fanout.signal_message(chat_id=chat_id, frame=frame(event), user_id=principal.user_id),
+            fanout.signal_message(
+                chat_id=chat_id,
+                frame=frame(event),
+                user_id=principal.user_id,
+                is_watched=True,
+            ),
         )

@@ -6,7 +6,6 @@ A handler never waits for an agent: responses run by themselves and send through
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,7 +21,9 @@ from sessions_app.billing import payers
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.handlers.payments import take_payment_token
 from sessions_app.handlers.repeats import reply_again, reply_created
+from sessions_app.handlers.turns import admit, digest
 from sessions_app.process import registry
+from sessions_app.queue.reading import queue_of
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
 from uamp import ErrorCode, RemoteProtocolError
@@ -61,6 +62,8 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
         return
     attached.inputs.add(event, attached.session.principal.counted_as)
     attached.auto_started = ()
+    # What was typed is sent, which ends the sign for the others: what is typed next is a new one.
+    attached.typed_at = 0.0
     is_text = isinstance(event, ev.InputText)
     if attached.auto_respond is not None:
         # More comes: the turn is not complete.
@@ -110,7 +113,7 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
         return
     inputs = attached.inputs.take()
     try:
-        # A turn counts as one answer also where it starts none; `_admit` counts the others.
+        # A turn counts as one answer also where it starts none; `admit` counts the others.
         await check_rate(
             connection, attached.session.principal, "responses", attached.session.wire_id
         )
@@ -153,13 +156,13 @@ async def _start_with(
     request = TurnRequest(
         session=attached.session,
         event_id=event.event_id or new_event_id(),
-        sha256=_digest(event),
+        sha256=digest(event),
         inputs=inputs,
         create=event,
         pending_input_ids=attached.pending_input_ids,
         origin=connection.origin,
         pay=connection.pay,
-        admit=partial(_admit, connection, attached),
+        admit=partial(admit, connection, attached),
     )
     for given in inputs:
         if isinstance(given, ev.InputText) and given.payment_token:
@@ -168,28 +171,14 @@ async def _start_with(
     started = await start_response(request, listener)
     connection.started = tuple(started.response_ids)
     connection.has_begun = connection.has_begun or bool(started.response_ids)
-    if started.repeated:
+    if started.queued:
+        queue = await database.run(queue_of, attached.session.chat_id)
+        connection.reply(queue, session_id=event.session_id, in_reply_to=event.event_id)
+    elif started.repeated:
         await reply_again(connection, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:
             listener.follow(run)
-
-
-async def _admit(
-    connection: ClientConnection, attached: AttachedSession, answers: int, size: int
-) -> None:
-    """Count the answers of a turn but the first, all of them or none, and the bytes of its text."""
-    session = attached.session
-    if answers > 1:
-        await check_rate(
-            connection, session.principal, "responses", session.wire_id, cost=answers - 1
-        )
-    await check_text(connection, session.principal, size, session.wire_id)
-
-
-def _digest(event: ev.ResponseCreate) -> str:
-    content = msgspec.structs.replace(event, timestamp=None, session_id=None)
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel) -> None:

@@ -7,7 +7,7 @@ them: a session without a chat of its own choice, and an act that changed nothin
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
@@ -18,6 +18,8 @@ from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate, check_text
+from sessions_app.handlers.turns import make_again
+from sessions_app.turn.versions import edit_question
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 
 async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None:
-    """Change the text of the sender's own message."""
+    """Change the text of the sender's own message, and ask it again where they say so."""
     attached = await _admitted(connection, event)
     size = len(event.content.encode())
     if size > settings.UAMP_MESSAGE_BYTES:
@@ -43,9 +45,28 @@ async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None
             f"The text of a message has at most {settings.UAMP_MESSAGE_BYTES} bytes,"
             f" and this has {size}.",
         )
-    await check_text(connection, attached.session.principal, size, attached.session.wire_id)
-    edit = partial(edit_message, content=event.content, revision=event.revision)
-    await _act(connection, attached, event, edit)
+    session = attached.session
+    await check_text(connection, session.principal, size, session.wire_id)
+    if not event.ask_again:
+        edit = partial(edit_message, content=event.content, revision=event.revision)
+        await _act(connection, attached, event, edit)
+        return
+    await check_rate(connection, session.principal, "responses", session.wire_id)
+    answers: list[str] = []
+
+    def edit_and_ask(**of: Any) -> uamp.Event:
+        asked = edit_question(
+            content=event.content,
+            revision=event.revision,
+            session_id=session.id,
+            event_id=event.event_id,
+            **of,
+        )
+        answers.extend(asked.answer_ids)
+        return asked.edited
+
+    await _act(connection, attached, event, edit_and_ask)
+    await make_again(connection, attached, event, answers)
 
 
 async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -> None:
@@ -108,7 +129,7 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
             code, words = ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."
         case errors.NotTheAuthor():
             code, words = ErrorCode.FORBIDDEN, "The message is another member's."
-        case errors.RevisionConflict():
+        case errors.RevisionConflict() | errors.ChatWentOn():
             code, words = ErrorCode.MESSAGE_CONFLICT, str(error)
         case errors.TooManyRevisions():
             code = ErrorCode.QUOTA_EXCEEDED

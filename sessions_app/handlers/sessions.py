@@ -1,6 +1,6 @@
-"""The life of sessions on a connection: create, resume, update, end, and capabilities.
+"""The life of sessions on a connection: create, resume, update and end.
 
-UAMP §5.1-5.4, §9.1, §10. `session.created` is always the first answer.
+UAMP §5.1-5.3, §10. `session.created` is always the first answer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from agents_app import selectors as agents
-from agents_app.capabilities import CONVERSATION, agent_capabilities, server_capabilities
 from agents_app.providers.vendor_extensions import problem_of_extensions
 from chat_app.calls.reading import current_call
 from sessions_app import database, selectors, services, session_states
@@ -25,18 +23,18 @@ from sessions_app.billing.events import waiting_for
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from sessions_app.handlers.announcements import session_created
+from sessions_app.handlers.capabilities import capabilities_of
 from sessions_app.handlers.payments import pay_requests, take_payment_token
 from sessions_app.process import registry
+from sessions_app.queue.reading import current_queue
 from sessions_app.tools import approvals, calls, delegated_calls
 from sessions_app.transitions import TransitionRefused
-from sessions_app.turn.targets import agent_spec
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agents_app.selectors import AgentSpec
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
@@ -207,7 +205,7 @@ async def attach_session(
         in_reply_to=event.event_id,
     )
     connection.reply(
-        ev.CapabilitiesAnnounced(capabilities=await _capabilities_of(session)),
+        ev.CapabilitiesAnnounced(capabilities=await capabilities_of(session)),
         session_id=session.wire_id,
         in_reply_to=event.event_id,
     )
@@ -242,6 +240,9 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
         call = await database.run(current_call, session.chat_id)
         if call is not None:
             subscription.send_signal(frame(call))
+        queue = await database.run(current_queue, session.chat_id)
+        if queue is not None:
+            subscription.send_signal(frame(queue))
 
 
 async def waiting_frames(session: OpenSession) -> list[str]:
@@ -265,26 +266,6 @@ def _call_frame(call: ToolCall) -> str:
             response_id=call.response_id,
         )
     )
-
-
-async def _capabilities_of(session: OpenSession) -> uamp.Capabilities:
-    if session.agent_id is None:
-        return server_capabilities()
-    return _of_agent(await agent_spec(session.agent_id))
-
-
-def _of_agent(spec: AgentSpec) -> uamp.Capabilities:
-    """Return the capabilities of an agent, with what happens in the chats that it answers in."""
-    return msgspec.structs.replace(agent_capabilities(spec), conversation=CONVERSATION)
-
-
-def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:
-    """Return the capabilities of an agent, or those of a model under the model's own name."""
-    if (spec := agents.get_agent(name, viewer=viewer)) is not None:
-        return _of_agent(spec)
-    if (spec := agents.agent_with_model(name, viewer=viewer)) is not None:
-        return msgspec.structs.replace(_of_agent(spec), id=name, model_id=name)
-    return None
 
 
 async def update_session(connection: ClientConnection, event: ev.SessionUpdate) -> None:
@@ -364,46 +345,3 @@ async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> Non
     await database.run(session_states.close_session, attached.session.id, reason=reason)
     wire_id = attached.session.wire_id
     connection.send_frame(frame(ev.SessionEnd(session_id=wire_id, reason=reason)), wire_id)
-
-
-async def query_capabilities(connection: ClientConnection, event: ev.CapabilitiesQuery) -> None:
-    """Say what a model, an agent or this server can do (UAMP §5.4, §9.1).
-
-    `model` is the name or id of an agent, or a model that an agent answers with. Where nothing that
-    the caller may use has it, a session receives those of what answers in it, under its `id`;
-    without a session that is agent_not_found.
-    """
-    session_id = event.session_id
-    if session_id is None and len(connection.sessions) == 1:
-        session_id = next(iter(connection.sessions))
-    attached = connection.sessions.get(session_id or "")
-    if session_id is not None and attached is None:
-        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
-    principal = attached.session.principal if attached else connection.principal
-    capabilities = None
-    if event.model is not None:
-        capabilities = await database.run(_capabilities_by_name, event.model, principal.user_id)
-    if capabilities is None and attached is not None:
-        capabilities = await _capabilities_of(attached.session)
-    elif capabilities is None and event.model is not None:
-        raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, "No agent that you may use has this name, id or model."
-        )
-    connection.reply(
-        ev.CapabilitiesAnnounced(capabilities=capabilities or server_capabilities()),
-        session_id=session_id,
-        in_reply_to=event.event_id,
-    )
-
-
-async def take_client_capabilities(
-    connection: ClientConnection, event: ev.ClientCapabilities
-) -> None:
-    """Keep what the client can do (UAMP §5.5)."""
-    attached = connection.attached_to(event)
-    session, size = attached.session, len(msgspec.json.encode(event.capabilities))
-    await check_text(connection, session.principal, size, session.wire_id)
-    await database.run(
-        services.update_session, attached.session.id, client_capabilities=event.capabilities
-    )
-    attached.session.client_capabilities = event.capabilities

@@ -15,7 +15,9 @@ from django.db import DatabaseError, InterfaceError
 import uamp
 from agents_app.rest.problems import is_out_of_space
 from sessions_app.handlers.calls import take_call_event, take_signal
+from sessions_app.handlers.capabilities import query_capabilities, take_client_capabilities
 from sessions_app.handlers.chat import mark_read, take_typing, update_state
+from sessions_app.handlers.forks import take_fork
 from sessions_app.handlers.input import (
     cancel_response,
     create_response,
@@ -34,15 +36,11 @@ from sessions_app.handlers.messages import (
     take_reaction,
 )
 from sessions_app.handlers.payments import take_payment
+from sessions_app.handlers.queue import take_queue_event
 from sessions_app.handlers.repeats import repeat_response
-from sessions_app.handlers.sessions import (
-    create_session,
-    end_session,
-    query_capabilities,
-    take_client_capabilities,
-    update_session,
-)
+from sessions_app.handlers.sessions import create_session, end_session, update_session
 from sessions_app.handlers.tools import take_approval, take_tool_result
+from sessions_app.handlers.watching import watch_chats
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.errors.http_status import close_code
@@ -177,6 +175,8 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.InputTyping: take_typing,
     ev.ResponseCreate: create_response,
     ev.ResponseCancel: cancel_response,
+    ev.QueueRemove: take_queue_event,
+    ev.QueueStart: take_queue_event,
     ev.ToolResult: take_tool_result,
     ev.ToolApprove: take_approval,
     ev.PaymentSubmit: take_payment,
@@ -193,9 +193,11 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.ReactionAdd: take_reaction,
     ev.ReactionRemove: take_reaction,
     ev.ChatUpdate: take_chat_update,
+    ev.ChatFork: take_fork,
     ev.ParticipantAdd: take_addition,
     ev.ParticipantRemove: take_removal,
     ev.ParticipantUpdate: take_participant_update,
     ev.StateUpdate: update_state,
+    ev.ChatsWatch: watch_chats,
     ev.Ping: answer_ping,
 }

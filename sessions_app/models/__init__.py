@@ -9,6 +9,7 @@ from sessions_app.models.http_connections import (
     UnansweredRequest,
     new_connection_id,
 )
+from sessions_app.models.queue import QueuedTurn
 from sessions_app.models.responses import (
     PaymentRequest,
     Response,
@@ -31,6 +32,7 @@ __all__ = [
     "InboundEvent",
     "PaymentRequest",
     "PendingInput",
+    "QueuedTurn",
     "Response",
     "Session",
     "SessionTransport",

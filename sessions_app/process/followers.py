@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from chat_app.log import history as chat_history
-from chat_app.members import presence
+from chat_app.members import chat_lists, presence
 from sessions_app import database, selectors, session_states
 from sessions_app.access import auth
 from sessions_app.access.principal import PrincipalKind
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from sessions_app.access.principal import Principal
+    from sessions_app.connection.chat_watch import ChatWatch
     from sessions_app.connection.client_connection import ClientConnection
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,22 @@ class Followers:
         for follower in self:
             for chat_id in behind.intersection(follower.cursors()):
                 follower.read_again(chat_id)
+
+    async def check_watches(self) -> None:
+        """Compare what connections watch with the chats that their people are in now.
+
+        Finds what the layer lost: messages, chats that were added, and members who were removed.
+        """
+        watched: dict[int, list[ChatWatch]] = {}
+        for follower in self:
+            if follower.watch is not None:
+                watched.setdefault(follower.watch.user_id, []).append(follower.watch)
+        for user_id, watches in watched.items():
+            latest = await database.run(
+                chat_lists.latest_chats, user_id, most=settings.UAMP_WATCHED_CHATS
+            )
+            for watch in watches:
+                await watch.compare(latest)
 
     async def check_principals(self) -> None:
         """End the connections of principals that may not act any more, and ended sessions."""

@@ -37,6 +37,7 @@ REJOIN_SECONDS: Final = 30.0
 PRINCIPALS_SECONDS: Final = 2.0
 TOUCH_SECONDS: Final = 60.0
 CALLS_SECONDS: Final = 3.0
+QUEUE_SECONDS: Final = 1.0
 WEBHOOKS_SECONDS: Final = 1.0
 RETENTION_SECONDS: Final = 60.0
 # One kind of row is deleted in batches, each a transaction of its own, until none is left.
@@ -90,6 +91,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("flush answers", settings.UAMP_FLUSH_MS / 1000, runs.flush),
         PeriodicJob("read rows", READ_ROWS_SECONDS, runs.read_rows),
         PeriodicJob("poll logs", POLL_LOGS_SECONDS, followers.poll_logs),
+        PeriodicJob("check watches", settings.UAMP_WATCH_SECONDS, followers.check_watches),
         PeriodicJob("sweep responses", settings.UAMP_SWEEP_SECONDS, sweep),
         PeriodicJob("sweep the ledger", LEDGER_SECONDS, ledger),
         PeriodicJob("renew presence", PRESENCE_SECONDS, followers.renew_presence),
@@ -97,6 +99,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("touch sessions", TOUCH_SECONDS, touch),
         PeriodicJob("join the group of processes", REJOIN_SECONDS, process.signals.join),
         PeriodicJob("renew and sweep calls", CALLS_SECONDS, calls),
+        PeriodicJob("start queued turns", QUEUE_SECONDS, process.start_queued),
         PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
     ]

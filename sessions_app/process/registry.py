@@ -21,6 +21,7 @@ from sessions_app.process.capacity import Capacity
 from sessions_app.process.followers import Followers
 from sessions_app.process.history import History
 from sessions_app.process.runs import Runs
+from sessions_app.process.shared_reads import SharedReads
 from sessions_app.process.signals import ResponseSignals, send_decision
 from sessions_app.store.group_commit import make_turn_store
 from sessions_app.tools import approvals, delegated_calls
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sessions_app.response.tool_broker import Delegate
 
     AskMentioned: TypeAlias = Callable[[RunContext, NewMessage], Awaitable[None]]
+    StartQueued: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Process:
@@ -46,7 +48,9 @@ class Process:
     by `lifespan.shutdown`.
     """
 
-    def __init__(self, delegate: Delegate, ask_mentioned: AskMentioned) -> None:
+    def __init__(
+        self, delegate: Delegate, ask_mentioned: AskMentioned, start_queued: StartQueued
+    ) -> None:
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
         self.history = History()
@@ -59,7 +63,10 @@ class Process:
         # The connections that the end of the process closes.
         self.connections: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
         self.draining = False
+        self._reads = SharedReads()
         self._ask_mentioned = ask_mentioned
+        # Starts the messages that were queued while answers ran; called by one periodic task.
+        self.start_queued = start_queued
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def take_end(self, context: RunContext, end: CommittedEnd) -> None:
@@ -88,12 +95,12 @@ class Process:
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of a chat's log."""
-        return await database.run(chat_history.events_after, chat_id, after)
+        return await self._reads.read(chat_history.events_after, chat_id, after)
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return the running responses of a chat: from memory, or else as they were flushed."""
         found = []
-        for row in await database.run(selectors.running_responses, chat_id):
+        for row in await self._reads.read(selectors.running_responses, chat_id):
             run = self.runs.get(row.id)
             if run is None:
                 found.append(RunningText(row.id, row.agent, row.text, row.thinking, row.transport))

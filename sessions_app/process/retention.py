@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from chat_app.link_cards import cards as link_cards
 from chat_app.log import retention as chats
 from payments_app import selectors as ledger
 from sessions_app.access.principal import PrincipalKind
@@ -61,6 +62,7 @@ def sweep(*, limit: int = BATCH) -> int:
     deleted = _delete_oldest(InboundEvent.objects.all(), forgotten, limit)
     deleted += _delete_oldest(PendingInput.objects.all(), forgotten, limit)
     deleted += _delete_oldest(WebhookDelivery.objects.all(), forgotten, -(-limit // 4))
+    deleted += link_cards.forget_old(now, limit=limit)
     expired = BrowserSession.objects.filter(expire_date__lt=now).order_by("expire_date")
     deleted += _delete(
         BrowserSession.objects.all(), list(expired.values_list("pk", flat=True)[:limit])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -16,8 +16,10 @@ from django.utils import timezone
 
 import uamp
 from chat_app.contents import references
+from chat_app.conversation.threads import followers_of
 from chat_app.ids import new_event_id, new_hex
 from chat_app.log.entries import NewEvent, NewMessage, message_event
+from chat_app.members.mentions import mentioned_people
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing.reservations import AnswerCharge
@@ -157,19 +159,50 @@ class ResponseEnd:
         if ending.is_stopped and (open_calls := port.answer.meter.without_result()):
             rows = await database.run(begun_calls, port.response_id, open_calls)
             port.answer.meter.count_begun(rows)
+        text = port.answer.builder.text
+        concerned = _Concerned()
+        if port.context.fan_out and ("@" in text or port.context.thread is not None):
+            concerned = await database.run(
+                _concerned, port.context.chat_id, port.context.thread, text
+            )
         finish = _finish_of(
-            port, ending, has_calls=has_calls, held=None if guard is None else guard.held
+            port,
+            ending,
+            has_calls=has_calls,
+            held=None if guard is None else guard.held,
+            concerned=concerned,
         )
         if guard is None or finish.charge is None:
             return finish
         await guard.ends(finish.charge.amount)
-        return _finish_of(port, ending, has_calls=has_calls, held=guard.held)
+        return _finish_of(port, ending, has_calls=has_calls, held=guard.held, concerned=concerned)
 
 
-def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | None) -> Finish:
+class _Concerned(NamedTuple):
+    """The people whom an answer mentions, and those who follow its thread."""
+
+    mentions: tuple[int, ...] = ()
+    followers: tuple[int, ...] = ()
+
+
+def _concerned(chat_id: str, thread: str | None, text: str) -> _Concerned:
+    mentions = mentioned_people(chat_id, text)
+    if thread is None:
+        return _Concerned(mentions)
+    return _Concerned(mentions, followers_of(chat_id, thread, mentions=mentions))
+
+
+def _finish_of(
+    port: RunPort,
+    ending: Ending,
+    *,
+    has_calls: bool,
+    held: Money | None,
+    concerned: _Concerned,
+) -> Finish:
     """Return the write that ends a response: exactly one terminal event.
 
-    `held` is what is reserved for it, where that is known.
+    `held` is what is reserved for it, where that is known; `concerned` are people of the chat.
     """
     context, answer, builder = port.context, port.answer, port.answer.builder
     at, status, error = timezone.now(), ending.status, ending.error
@@ -192,6 +225,8 @@ def _finish_of(port: RunPort, ending: Ending, *, has_calls: bool, held: Money | 
             transport=context.protocol,
             version_of=context.replaces,
             thread=context.thread,
+            mentions=concerned.mentions,
+            followers=concerned.followers,
         )
     return Finish(
         chat_id=context.chat_id,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -23,15 +22,12 @@ from chat_app.rest.serializers import NoQuery
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
-from payments_app.reporting import answer_costs
-from sessions_app import selectors
 from sessions_app.billing import payers
-from sessions_app.models import Response
+from sessions_app.rest import receipts
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-ANSWERS_MAX: Final = 100
 KEY_CHARS: Final = 200
 
 
@@ -40,15 +36,15 @@ class ReceiptQuery(serializers.Serializer[Any]):
 
     responses = serializers.CharField(
         required=False,
-        max_length=41 * ANSWERS_MAX,
+        max_length=41 * receipts.ANSWERS_MAX,
         help_text="Ids with commas between, at most 100; without it the newest 100 answers.",
     )
 
     def validate_responses(self, text: str) -> list[str]:
         """Return the ids."""
         ids = [part for part in text.split(",") if part]
-        if len(ids) > ANSWERS_MAX:
-            raise ValidationError(f"At most {ANSWERS_MAX} ids.")
+        if len(ids) > receipts.ANSWERS_MAX:
+            raise ValidationError(f"At most {receipts.ANSWERS_MAX} ids.")
         return ids
 
 
@@ -105,59 +101,10 @@ class PaymentsView(RestView):
         """Return the receipts of answers that cost something, the newest first."""
         query = read_query(request, ReceiptQuery)
         check_member(request, chat_id)
-        rows = Response.objects.filter(chat_id=chat_id).annotate(calls=Count("tool_calls"))
-        if "responses" in query:
-            rows = rows.filter(pk__in=query["responses"])
-        newest = rows.select_related("agent").only("usage", "created_at", "agent__name")
-        shown = list(newest.order_by("-created_at")[:ANSWERS_MAX])
-        work = selectors.work_for(row.pk for row in shown)
-        every = [*shown, *(row for rows in work.values() for row in rows)]
-        costs = answer_costs.costs_of(row.pk for row in every)
-        user_id = caller(request).pk
-        data = []
-        for row in shown:
-            delegated = [
-                _receipt(done, costs[done.pk], user_id)
-                for done in work.get(row.pk, ())
-                if done.pk in costs
-            ]
-            if row.pk in costs:
-                data.append({**_receipt(row, costs[row.pk], user_id), "delegated": delegated})
-            elif delegated:
-                data.append({**_of_free(row, delegated[0]), "delegated": delegated})
+        data = receipts.receipts_of(
+            chat_id, caller(request).pk, response_ids=query.get("responses")
+        )
         return list_response(request, data, next_cursor=None, key="response_id")
-
-
-def _of_free(row: Any, first: dict[str, Any]) -> dict[str, Any]:
-    """Return the receipt of an answer that cost nothing itself, but for what it passed on."""
-    nothing = {"amount": "0", "refunded": "0", "fee": "0", "transfers": []}
-    return {**first, **_of_work(row), **nothing}
-
-
-def _receipt(row: Any, cost: answer_costs.AnswerCost, user_id: int) -> dict[str, Any]:
-    mine = user_id in cost.payers
-    return {
-        **_of_work(row),
-        "amount": str(cost.charged),
-        "refunded": str(cost.refunded),
-        "fee": str(cost.fee),
-        "currency": cost.charged.asset,
-        "paid_by": "pool" if "pool" in cost.kinds else "you" if mine else "other",
-        "paid_at": cost.at,
-        "transfers": list(cost.transfer_ids) if mine else [],
-    }
-
-
-def _of_work(row: Any) -> dict[str, Any]:
-    usage = row.usage or {}
-    return {
-        "response_id": row.pk,
-        "agent": row.agent.name,
-        "input_tokens": usage.get("input_tokens"),
-        "output_tokens": usage.get("output_tokens"),
-        "tools": row.calls,
-        "unfinished": (usage.get("cost") or {}).get("unfinished"),
-    }
 
 
 class PoolView(RestView):

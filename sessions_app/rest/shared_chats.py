@@ -10,6 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Final
 
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from chat_app.contents.reading_rights import ContentNotFound
@@ -69,7 +70,7 @@ def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "GET" and before is after is None:
         count_opening(link)
     context = {
-        "title": link.title or link.chat.title or "A shared chat",
+        "title": link.title or link.chat.title or gettext("A shared chat"),
         "shared_by": link.created_by.get_username() if link.created_by else "",
         "grows": link.until_seq is None,
         "made_at": link.created_at,

@@ -29,7 +29,7 @@ def renew_leases(process: str, response_ids: Sequence[str]) -> None:
     with transaction.atomic():
         # In the order of the turn writes, and past those that are being ended right now.
         held = (
-            Response.objects.select_for_update(skip_locked=True)
+            Response.objects.select_for_update(no_key=True, skip_locked=True)
             .filter(pk__in=response_ids, process=process, status__in=Response.LIVE)
             .order_by("pk")
             .values_list("pk", flat=True)

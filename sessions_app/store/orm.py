@@ -19,6 +19,7 @@ from chat_app.conversation.versions import replace_versions
 from chat_app.log import entries
 from chat_app.log.entries import Append
 from chat_app.members import membership
+from chat_app.members.mentions import keep_mentions
 from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
@@ -165,7 +166,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
     )
     for start, first in zip(starts, firsts, strict=True):
         use_inputs(start)
-        use_thread(start, first)
+        use_message(start, first)
     return firsts
 
 
@@ -201,7 +202,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     entries.lock_chats({f.chat_id for f in finishes})
     rows = {
         row.pk: row
-        for row in Response.objects.select_for_update()
+        for row in Response.objects.select_for_update(no_key=True)
         .filter(pk__in={f.response_id for f in finishes}, status__in=Response.LIVE)
         .order_by("pk")
     }
@@ -278,16 +279,18 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
     )
     for finish, first in zip(finishes, firsts, strict=True):
         use_version(finish)
-        use_thread(finish, first)
+        use_message(finish, first)
     return firsts
 
 
-def use_thread(turn: Start | Finish, first_seq: int) -> None:
-    """Count the message of a turn in its thread, once it is written."""
-    if turn.message is not None and turn.message.thread is not None:
-        # The end of a response comes before its message.
-        seq = first_seq + isinstance(turn, Finish)
-        count_reply(turn.chat_id, turn.message, seq)
+def use_message(turn: Start | Finish, first_seq: int) -> None:
+    """Count the message of a turn in its thread, and keep whom it mentions, once it is written."""
+    if turn.message is None or not (turn.is_in_thread or turn.has_mentions):
+        return
+    # The end of a response comes before its message.
+    seq = first_seq + isinstance(turn, Finish)
+    count_reply(turn.chat_id, turn.message, seq)
+    keep_mentions(turn.chat_id, turn.message, seq)
 
 
 def use_version(finish: Finish) -> None:

@@ -100,7 +100,7 @@ turn AS MATERIALIZED (
     SELECT * FROM judged WHERE known_sha256 IS NULL AND is_open AND is_member
 ), locked AS MATERIALIZED (
     SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM accepted))
-    ORDER BY id FOR UPDATE
+    ORDER BY id FOR NO KEY UPDATE
 ), """  # noqa: S608 states of the table
 
 _WRITTEN_STARTS: Final[LiteralString] = f"""
@@ -129,13 +129,13 @@ turn AS MATERIALIZED (
         usage jsonb, error jsonb, at timestamptz), patience
 ), locked AS MATERIALIZED (
     SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
-    ORDER BY id FOR UPDATE
+    ORDER BY id FOR NO KEY UPDATE
 ), live AS MATERIALIZED (
     SELECT response.id, response.fence, response.status FROM sessions_app_response response
     WHERE response.id = ANY(ARRAY(
         SELECT turn.response_id FROM turn JOIN locked ON locked.id = turn.chat_id
     ))
-    ORDER BY response.id FOR UPDATE
+    ORDER BY response.id FOR NO KEY UPDATE
 ), accepted AS MATERIALIZED (
     SELECT turn.* FROM turn JOIN live ON live.id = turn.response_id AND live.fence = turn.fence
     WHERE turn.is_first AND (live.status, turn.status) IN ({ENDS})

@@ -55,6 +55,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         return self.message is not None and self.message.thread is not None
 
     @property
+    def has_mentions(self) -> bool:
+        """Whether its message mentions people."""
+        return self.message is not None and bool(self.message.mentions)
+
+    @property
     def answered_id(self) -> str | None:
         """The message that its responses answer."""
         return self.message.id if self.message else self.question_id
@@ -107,6 +112,11 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     def is_in_thread(self) -> bool:
         """Whether its message belongs to a thread."""
         return self.message is not None and self.message.thread is not None
+
+    @property
+    def has_mentions(self) -> bool:
+        """Whether its message mentions people."""
+        return self.message is not None and bool(self.message.mentions)
 
     @property
     def is_version(self) -> bool:

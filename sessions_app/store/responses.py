@@ -44,6 +44,16 @@ def request_cancel(response_id: str, user_id: int | None = None) -> None:
     ).update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
 
 
+def cancel_answers(chat_id: str, agent_id: str, user_id: int) -> None:
+    """Record for each response of an agent in a chat that a person asked to cancel it."""
+    Response.objects.filter(
+        chat_id=chat_id,
+        agent_id=agent_id,
+        status__in=Response.LIVE,
+        cancel_requested_at__isnull=True,
+    ).update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
+
+
 def canceller_of(response_id: str) -> Canceller | None:
     """Return who asked to cancel a response, if it was a person."""
     found = Response.objects.filter(pk=response_id, cancel_requested_by__isnull=False)
@@ -75,7 +85,7 @@ def flush_responses(flushes: Sequence[Flush]) -> set[str]:
     with transaction.atomic():
         # In the order of the turn writes, and past those that are being ended right now.
         free = set(
-            Response.objects.select_for_update(skip_locked=True)
+            Response.objects.select_for_update(no_key=True, skip_locked=True)
             .filter(pk__in=[flush.response_id for flush in flushes])
             .order_by("pk")
             .values_list("pk", flat=True)

@@ -19,8 +19,8 @@ from sessions_app.store.orm import (
     earlier_finish,
     known_outcome,
     use_inputs,
+    use_message,
     use_outputs,
-    use_thread,
     use_version,
     with_charges,
     with_holds,
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     """Write the beginning of turns; see `orm.start_turns`."""
     rare = any(
-        s.content_ids or s.pending_input_ids or s.reservations or s.is_in_thread for s in starts
+        s.content_ids or s.pending_input_ids or s.reservations or s.is_in_thread or s.has_mentions
+        for s in starts
     )
     with _transaction(rare=rare):
         verdicts = _write_starts(starts)
@@ -49,7 +50,13 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
 def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
     """Write the end of responses; see `orm.finish_turns`."""
     rare = any(
-        f.content_ids or f.has_tool_calls or f.parent or f.charge or f.is_version or f.is_in_thread
+        f.content_ids
+        or f.has_tool_calls
+        or f.parent
+        or f.charge
+        or f.is_version
+        or f.is_in_thread
+        or f.has_mentions
         for f in finishes
     )
     with _transaction(rare=rare):
@@ -60,7 +67,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
             if first_seq is not None:
                 use_outputs(finish)
                 use_version(finish)
-                use_thread(finish, first_seq)
+                use_message(finish, first_seq)
                 outcomes.append(Finished(first_seq))
             elif finish.response_id in written:
                 outcomes.append(Fenced())
@@ -99,5 +106,5 @@ def _start_outcome(start: Start, verdict: Verdict) -> StartOutcome:
     if verdict.first_seq is None:
         raise KeyError(start.chat_id)
     use_inputs(start)
-    use_thread(start, verdict.first_seq)
+    use_message(start, verdict.first_seq)
     return StartCommitted(verdict.first_seq)

@@ -34,7 +34,7 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
     """
     now = timezone.now()
     with transaction.atomic():
-        rows = ToolCall.objects.select_for_update(of=("self",)).filter(
+        rows = ToolCall.objects.select_for_update(no_key=True, of=("self",)).filter(
             call_id=answer.call_id, asked_in=session.chat_id, decided_at__isnull=True
         )
         if answer.response_id is not None:

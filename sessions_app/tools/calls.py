@@ -99,7 +99,7 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     """
     with transaction.atomic():
         row = (
-            ToolCall.objects.select_for_update()
+            ToolCall.objects.select_for_update(no_key=True)
             .filter(
                 response__session_id=session.id,
                 call_id=result.call_id,

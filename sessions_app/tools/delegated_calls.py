@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from django.db.models import Q
 
 import uamp
 from chat_app.contents import reading_rights, references
+from chat_app.conversation.deletion import DelegatedWork
 from sessions_app.models import Response, ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState
 from sessions_app.transitions import end_call
@@ -43,6 +45,15 @@ def calls_above(response_id: str) -> list[CallAbove]:
             return found
         found.append(CallAbove(*parent))
         response_id = parent[1]
+
+
+def work_for_message(message_id: str, response_id: str | None) -> list[DelegatedWork]:
+    """Return the work that was delegated to answer a message, or by the response that it shows."""
+    asked = Q(session__parent_call__response__message=message_id)
+    if response_id is not None:
+        asked |= Q(session__parent_call__response=response_id)
+    rows = Response.objects.filter(asked).values_list("chat_id", "message_id", "id")
+    return [DelegatedWork(*row) for row in rows]
 
 
 def works_for(response_id: str, other_id: str) -> bool:

@@ -21,6 +21,7 @@ import uamp
 from agents_app.rest.problems import ProblemKind, refusal, wrong_method
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
+from sessions_app.connection import presence
 from sessions_app.connection.client_connection import ClientConnection, Defaults
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.connection.remote_responses import RemoteResponses
@@ -147,6 +148,11 @@ class HttpExchange:
         self._process.followers.add(self.connection)
         await self.connection.groups.join(group)
 
+    async def arrive(self) -> None:
+        """Let co-members know that the person is online, until the exchange is closed."""
+        principal, process_id = self.connection.principal, self._process.id
+        self.connection.presence_id = await presence.try_to_arrive(principal, process=process_id)
+
     async def take(self, raw: bytes) -> None:
         """Handle an event to its end: a client that leaves has no turn half begun."""
         taking = self._process.spawn(table.receive(self.connection, raw), name="take")
@@ -169,7 +175,10 @@ class HttpExchange:
         self._process.connections.discard(connection)
         for watching in self._watching:
             watching.cancel()
+        presence_id, connection.presence_id = connection.presence_id, None
         await connection.leave_groups()
+        if presence_id is not None:
+            await presence.leave(connection.principal, presence_id)
 
     def answer(
         self,

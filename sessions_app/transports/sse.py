@@ -116,6 +116,7 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
         await exchange.join(fanout.session_group(session.id))
         await hold_session(exchange.connection, session.id)
         await attach_session(exchange.connection, session, ev.SessionCreate(resume=resume))
+        await exchange.arrive()
     except BaseException:
         await exchange.close()
         raise

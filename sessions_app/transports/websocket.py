@@ -5,10 +5,7 @@ Incoming frames go to `handlers.table`; the frames of the queue are UAMP already
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final
-
-from django.db import DatabaseError, InterfaceError
 
 from sessions_app.connection import presence
 from sessions_app.handlers import table
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
 
     from sessions_app.connection.outgoing_queue import Outgoing
 
-logger = logging.getLogger(__name__)
-
 
 class UampDialect(SocketDialect):
     """UAMP itself: a frame is an event, and a person who has a socket is online."""
@@ -33,14 +28,9 @@ class UampDialect(SocketDialect):
 
     async def opened(self) -> None:
         """Let co-members know that the person is online."""
-        connection = self.connection
-        try:
-            process_id = registry.current().id
-            connection.presence_id = await presence.arrive(connection.principal, process=process_id)
-        except (DatabaseError, InterfaceError):
-            # Who is online is less than the socket itself.
-            name = connection.principal.key
-            logger.warning("the presence of %s was not published", name, exc_info=True)
+        process_id = registry.current().id
+        principal = self.connection.principal
+        self.connection.presence_id = await presence.try_to_arrive(principal, process=process_id)
 
     async def receive(self, frame: str | bytes) -> None:
         """Take an event of the client."""

@@ -17,9 +17,11 @@ from django.utils import timezone
 import uamp
 from agents_app.providers.options import audio_formats
 from chat_app.contents import references, storage
+from chat_app.conversation.threads import followers_of
 from chat_app.ids import new_hex
 from chat_app.log import history
 from chat_app.log.entries import NewMessage
+from chat_app.members.mentions import mentioned_people
 from sessions_app import database, services
 from sessions_app.response.request import ResponseRequest
 from sessions_app.turn.options import check_options
@@ -97,7 +99,9 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
             quote=quote,
             thread=overrides.thread,
             also_in_chat=thread is not None and thread.also_in_chat,
+            mentions=await _mentions(session, new),
         )
+        new = await _with_followers(session, new)
     return AssembledTurn(
         message=new,
         overrides=overrides,
@@ -105,6 +109,27 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
         replaced=replaced,
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
     )
+
+
+async def _mentions(session: OpenSession, message: NewMessage) -> tuple[int, ...]:
+    if not session.is_shared or "@" not in message.content:
+        return ()
+    return await database.run(
+        mentioned_people, session.chat_id, message.content, author=message.sender_user_id
+    )
+
+
+async def _with_followers(session: OpenSession, message: NewMessage) -> NewMessage:
+    if not session.is_shared or message.thread is None:
+        return message
+    followers = await database.run(
+        followers_of,
+        session.chat_id,
+        message.thread,
+        mentions=message.mentions,
+        author=message.sender_user_id,
+    )
+    return msgspec.structs.replace(message, followers=followers)
 
 
 async def _answered(request: TurnRequest) -> tuple[str | None, str]:

@@ -18,6 +18,7 @@ from sessions_app import database
 from sessions_app.access.principal import Principal
 from sessions_app.models import Response, Session
 from sessions_app.selectors import open_session_of
+from sessions_app.session_states import session_like
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
 from uamp import events as ev
@@ -73,7 +74,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
     if not asked:
         return None
     event_id = f"mentions-{context.response_id}"
-    session = _open(row.session)
+    session = row.session if row.session.status in Session.OPEN else session_like(row.session)
     principal = Principal(
         key=session.principal,
         user_id=session.user_id,
@@ -89,20 +90,4 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         asked=asked,
         hops=hops + 1,
         thread=context.thread,
-    )
-
-
-def _open(session: Session) -> Session:
-    """Return the session of the asker, or, where it has ended, one like it."""
-    if session.status in Session.OPEN:
-        return session
-    return Session.objects.create(
-        user_id=session.user_id,
-        principal=session.principal,
-        chat=session.chat,
-        chat_scoped=True,
-        transport=session.transport,
-        uamp_version=session.uamp_version,
-        config=session.config,
-        payment_token_id=session.payment_token_id,
     )

@@ -56,11 +56,15 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn led to; for a repeated event, what it led to the first time."""
+    """What a turn led to; for a repeated event, what it led to the first time.
+
+    `queued`: its message is sent when the answers that run in its chat have ended.
+    """
 
     response_ids: Sequence[str]
     runs: Sequence[Run] = ()
     repeated: bool = False
+    queued: bool = False
 
 
 def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:

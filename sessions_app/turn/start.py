@@ -37,6 +37,7 @@ from sessions_app.turn.assembly import assemble
 from sessions_app.turn.holds import beyond_budgets, reservations_of
 from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
+from sessions_app.turn.queueing import queued
 from sessions_app.turn.request import StartedTurn, TurnRequest
 from sessions_app.turn.targets import targets_of
 from uamp import ErrorCode, RemoteProtocolError
@@ -67,12 +68,14 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     """Start a turn and let `listener` receive its responses; without one its chat's group does.
 
     Raises RemoteProtocolError; then nothing was written. A message of a shared chat that addresses
-    no agent is kept and starts no response.
+    no agent is kept and starts no response. With `queue` it is queued while answers run there.
     """
     process = registry.current()
     if process.draining and request.session.parent is None:
         # Delegated work is part of an answer that may finish.
         raise _stopping()
+    if request.create.queue and await queued(request):
+        return StartedTurn(response_ids=(), queued=True)
     # Before any work is done for it; the number of its answers is known later.
     process.capacity.check(request.session.id, request.person, 1)
     began = timezone.now()

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from django.conf import settings
+from django.db import transaction
 
 from chat_app.conversation import errors, versions
+from chat_app.conversation.revisions import edit_message
 from chat_app.log import history
 from sessions_app import database, services
-from sessions_app.models import Response
+from sessions_app.models import InboundEvent, Response
 from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from chat_app.log.history import HistoryMessage
@@ -73,6 +76,53 @@ def _replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
         question_id=question_id,
         thread=answer.thread,
     )
+
+
+class AskedAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """An edited question: the event of its edit, and its current answers, the first one first."""
+
+    edited: ev.MessageEdited
+    answer_ids: list[str]
+
+
+def edit_question(
+    *,
+    chat_id: str,
+    message_id: str,
+    user_id: int | None,
+    content: str,
+    revision: int | None,
+    session_id: str,
+    event_id: str | None,
+) -> AskedAgain:
+    """Change the text of a question whose answers are to be made again. Synchronous.
+
+    Changes nothing where its answers cannot be: raises what `edit_message` and `check_question` do,
+    and MessageNotFound where it has no answer. The session and the id of the client's event tell an
+    event that is sent again from a second one with the same text, which raises RevisionConflict.
+    """
+    with transaction.atomic():
+        edited = edit_message(
+            chat_id=chat_id,
+            message_id=message_id,
+            user_id=user_id,
+            content=content,
+            revision=revision,
+        )
+        responses = Response.objects.filter(chat_id=chat_id, message_id=message_id)
+        response_ids = list(responses.values_list("pk", flat=True))
+        if revision is not None and edited.seq is None and edited.revision != revision:
+            # The same edit once more. A process that died after the edit started no answer, or
+            # not all of them: the client's event goes on there.
+            is_sent_again = InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
+            was_asked = versions.was_asked_since_edit(edited, response_ids)
+            if was_asked and not is_sent_again.exists():
+                raise errors.RevisionConflict(edited.revision)
+        versions.check_question(chat_id, message_id, user_id)
+        answer_ids = versions.current_answers(chat_id, response_ids)
+        if not answer_ids:
+            raise errors.MessageNotFound
+    return AskedAgain(edited=edited, answer_ids=answer_ids)
 
 
 async def conversation(

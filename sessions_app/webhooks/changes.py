@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from sessions_app import database
@@ -28,11 +29,17 @@ from sessions_app.webhooks.states import ENDED, with_state
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from django.db.models import QuerySet
 
 logger = logging.getLogger(__name__)
 
 BODY_BYTES: Final = 1024 * 1024
 AT_ONCE: Final = 50
+# So many of them are of one person, or of the visitors of an address: others do not wait for the
+# webhooks of a person who has thousands.
+OF_ONE: Final = 10
+# Whose states are beyond UAMP_WEBHOOKS_PER_MINUTE is looked at again after this time at least.
+PAUSE_SECONDS: Final = 10
 # After a body could not be made, its webhook is looked at again after this time. One that goes on
 # to fail is deleted with its response.
 RETRY_SECONDS: Final = 30
@@ -53,10 +60,14 @@ class DueState:
 
 async def queue_changes() -> None:
     """Queue what webhooks are to be sent now, at most AT_ONCE states."""
+    refused: set[str] = set()
     for change in await database.run(find_changes):
+        if change.counted_as in refused:
+            continue
         quota = await rates.limiter().take("webhooks", change.counted_as)
         if not quota.allowed:
-            await database.run(postpone, change, quota.retry_after)
+            refused.add(change.counted_as)
+            await database.run(postpone_all, change.counted_as, quota.retry_after)
             continue
         webhook_format = formats.find(change.format)
         if webhook_format is None:
@@ -76,11 +87,18 @@ async def queue_changes() -> None:
 
 
 def find_changes() -> list[DueState]:
-    """Return webhooks whose response has another state than they were sent."""
+    """Return webhooks whose response has another state than they were sent.
+
+    They are at most AT_ONCE, and OF_ONE of one person, however many that has.
+    """
     now = timezone.now()
-    due = Webhook.objects.filter(look_at__lte=now)
-    changed = with_state(due).exclude(state=F("seen"))
-    rows = list(changed.select_related("response__agent", "user").order_by("look_at")[:AT_ONCE])
+    place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
+    first = _changed(Webhook.objects.filter(look_at__lte=now)).annotate(place=place)
+    found = (
+        first.filter(place__lte=OF_ONE).order_by("place", "look_at").values_list("pk", flat=True)
+    )
+    chosen = _changed(Webhook.objects.filter(pk__in=list(found[:AT_ONCE])))
+    rows = list(chosen.select_related("response__agent", "user").order_by("look_at"))
     for row in rows:
         if is_unwelcome(row):
             disable(row.pk, DEACTIVATED)
@@ -103,6 +121,10 @@ def find_changes() -> list[DueState]:
         for row in rows
         if not is_unwelcome(row)
     ]
+
+
+def _changed(webhooks: QuerySet[Webhook]) -> QuerySet[Any]:
+    return with_state(webhooks).exclude(state=F("seen"))
 
 
 @transaction.atomic
@@ -134,3 +156,10 @@ def postpone(change: DueState, seconds: float) -> None:
     """Look at a webhook again after a time; its state may be another one then."""
     later = timezone.now() + timedelta(seconds=seconds)
     Webhook.objects.filter(pk=change.webhook, look_at__isnull=False).update(look_at=later)
+
+
+def postpone_all(counted_as: str, seconds: float) -> None:
+    """Postpone all due webhooks of a person or address by these seconds, or PAUSE_SECONDS."""
+    now = timezone.now()
+    due = Webhook.objects.filter(counted_as=counted_as, look_at__lte=now)
+    due.update(look_at=now + timedelta(seconds=max(seconds, PAUSE_SECONDS)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Window
+from django.db.models import Exists, F, OuterRef, Q, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
@@ -43,6 +43,9 @@ NOTIFIED_AT_ONCE: Final = 100
 # So many attempts of one person are under way at once: receivers that take the time of an attempt
 # keep no worker from the deliveries of others.
 UNDER_WAY: Final = 4
+# So many are of people whose receivers gave no answer and are tried again, all of them together:
+# many people whose receivers hold their connections leave workers to the others.
+UNANSWERED_UNDER_WAY: Final = 8
 DEACTIVATED: Final = "The person who set it was deactivated."
 NOT_SHOWN: Final = "The task is no longer there for the one who set it."
 SIGNATURE_HEADER: Final = "X-UAMP-Signature"
@@ -86,14 +89,15 @@ class AttemptOutcome:
 def claim(pk: int) -> DeliveryClaim | None:
     """Begin an attempt; None where it is not due, or another worker makes it.
 
-    Nor does one begin while UNDER_WAY of its person are. Nothing is sent for a person who was
+    Nor does one begin while UNDER_WAY of its person are, or, for a person whose receiver gave no
+    answer, UNANSWERED_UNDER_WAY of all such people. Nothing is sent for a person who was
     deactivated. A body with a text that was edited or deleted since is not sent: the state is
     queued again, as it is now.
     """
     now = timezone.now()
     due = _due(now).filter(pk=pk)
     row = due.select_related("webhook__response", "webhook__user").first()
-    if row is None or _under_way(row.webhook.counted_as, now) >= UNDER_WAY:
+    if row is None or not _may_begin(row.webhook.counted_as, now):
         return None
     if is_unwelcome(row.webhook):
         disable(row.webhook_id, DEACTIVATED)
@@ -127,10 +131,22 @@ def _due(now: datetime) -> QuerySet[WebhookDelivery]:
     return due.exclude(Exists(before))
 
 
-def _under_way(counted_as: str, now: datetime) -> int:
-    """Return how many attempts workers make for a person, or for the visitors of an address."""
+def _may_begin(counted_as: str, now: datetime) -> bool:
+    """Return whether one more attempt may begin for a person, or the visitors of an address."""
     leased = WebhookDelivery.objects.filter(finished_at__isnull=True, leased_until__gt=now)
-    return leased.filter(webhook__counted_as=counted_as).count()
+    if leased.filter(webhook__counted_as=counted_as).count() >= UNDER_WAY:
+        return False
+    unanswered = _unanswered()
+    if not unanswered.filter(webhook__counted_as=counted_as).exists():
+        return True
+    people = unanswered.values("webhook__counted_as")
+    return leased.filter(webhook__counted_as__in=people).count() < UNANSWERED_UNDER_WAY
+
+
+def _unanswered() -> QuerySet[WebhookDelivery]:
+    """Return deliveries that are tried again because no answer came."""
+    tried = WebhookDelivery.objects.filter(finished_at__isnull=True, http_status__isnull=True)
+    return tried.filter(Q(attempts__gt=1) | Q(attempts=1, leased_until__isnull=True))
 
 
 def is_unwelcome(webhook: Webhook) -> bool:
@@ -218,12 +234,15 @@ def disable(webhook: int, reason: str) -> None:
 def take_due() -> list[int]:
     """Return deliveries that are due and of which no worker was notified a moment ago.
 
-    They are at most NOTIFIED_AT_ONCE, and UNDER_WAY of one person, however many that has.
+    They are at most NOTIFIED_AT_ONCE, and UNDER_WAY of one person, however many that has. Those of
+    people whose receivers gave no answer come last.
     """
     now = timezone.now()
     due = _due(now).filter(notify_at__lte=now)
     place = Window(RowNumber(), partition_by="webhook__counted_as", order_by="due_at")
-    first = due.annotate(place=place).filter(place__lte=UNDER_WAY).order_by("place", "due_at")
+    of_one = _unanswered().filter(webhook__counted_as=OuterRef("webhook__counted_as"))
+    first = due.annotate(place=place, last=Exists(of_one)).filter(place__lte=UNDER_WAY)
+    first = first.order_by("last", "place", "due_at")
     found = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition again: one of the processes that found the row notifies.

@@ -65,7 +65,9 @@ def set_receiver(
     """
     check(receiver.url)
     # Two requests for one response set their webhooks after each other.
-    response = Response.objects.select_for_update(of=("self",)).filter(pk=response_id).first()
+    response = (
+        Response.objects.select_for_update(no_key=True, of=("self",)).filter(pk=response_id).first()
+    )
     if response is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "There is no such response.")
     Webhook.objects.filter(response=response, name=receiver.name).delete()

@@ -30,7 +30,10 @@ def _notify_due() -> None:
 def _notify(pks: Iterable[int]) -> None:
     for pk in pks:
         try:
-            send_webhook.apply_async(kwargs={"pk": pk}, retry=False)
+            # Of what is still due then, workers are notified again: no queue of them grows.
+            send_webhook.apply_async(
+                kwargs={"pk": pk}, retry=False, expires=deliveries.NOTIFY_SECONDS
+            )
         except Exception:
             # The rows stay due, and workers are notified of them again.
             logger.warning("the message of webhook delivery %s was not sent", pk, exc_info=True)

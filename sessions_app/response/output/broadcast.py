@@ -1,4 +1,8 @@
-"""Sends the frames of one response to the chat's group, in order, text collected for a moment."""
+"""Sends the frames of one response to the chat's group, in order, text collected for a moment.
+
+What comes first is sent at once, what follows within the delay after it is collected: a member sees
+an answer begin when the asker does, and a frame carries more text than it has bytes around it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from chat_app.log import fanout
 class Broadcaster:
     """A queue to one chat's group. Text that joins on is one message; others keep their place.
 
-    The run's task and its tools' tasks add messages. A task of its own sends them after the delay;
-    `drain` is called once, after the last message.
+    The run's task and its tools' tasks add messages. A task of its own sends them, `delay` seconds
+    apart; `drain` is called once, after the last message.
     """
 
     def __init__(self, chat_id: str, delay: float) -> None:
@@ -24,9 +28,11 @@ class Broadcaster:
         self._task: asyncio.Task[None] | None = None
         self._is_sending = False
         self._is_over = False
+        # When the next messages may be sent, on the loop's clock.
+        self._next_at = 0.0
 
     def text(self, response_id: str, offset: int, text: str, origin: str) -> None:
-        """Take text; it is sent after the delay, with what follows it until then."""
+        """Take text; it is sent when the delay is over, with what follows it until then."""
         if self._head is None:
             self._head = fanout.delta_message(
                 chat_id=self._chat_id,
@@ -59,9 +65,11 @@ class Broadcaster:
             self._task = asyncio.create_task(self._later())
 
     async def _later(self) -> None:
+        now = asyncio.get_running_loop().time
         while not self._is_over and (self._head is not None or self._queue):
-            await asyncio.sleep(self._delay)
+            await asyncio.sleep(max(0.0, self._next_at - now()))
             self._is_sending = True
+            self._next_at = now() + self._delay
             await self._send_all()
             self._is_sending = False
 

@@ -1,0 +1,24 @@
+"""Queued messages in the admin: shown, and removed where one blocks a chat."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from chat_app.admin.history_pages import HistoryAdmin
+from sessions_app.models import QueuedTurn
+
+
+@admin.register(QueuedTurn)
+class QueuedTurnAdmin(HistoryAdmin):
+    """Messages that are sent when the answers of their chat have ended, and why one was not."""
+
+    list_display = ("id", "chat", "user", "status", "code", "attempts", "due_at", "created_at")
+    list_filter = ("status",)
+    list_select_related = ("chat", "user")
+    search_fields = ("chat__id__exact", "user__username__exact")
+    search_help_text = "The id of a chat, or a person's name."
+    ordering = ("-id",)
+    fields = (
+        "chat", "session", "user", "event_id", "status", "code", "reason", "waits", "attempts",
+        "files", "due_at", "created_at",
+    )  # fmt: skip

@@ -1,0 +1,69 @@
+"""`chat.fork`: a new chat with the history of the session's chat up to a message (an addition).
+
+Its sender is answered with `chat.forked`. The members of the source receive nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import User
+
+from chat_app.conversation.errors import MessageNotFound
+from chat_app.forks.copies import ForkTooLarge
+from chat_app.forks.forking import fork_chat
+from sessions_app import database
+from sessions_app.access import rates
+from sessions_app.connection.rate_limit import check_rate, rate_limited
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.records import OpenSession
+    from uamp import events as ev
+
+
+async def take_fork(connection: ClientConnection, event: ev.ChatFork) -> None:
+    """Make a chat of the sender's own from the session's chat, or find it where it was made."""
+    session = connection.attached_to(event).session
+    if event.chat_id is not None and event.chat_id != session.chat_id:
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+    await check_rate(connection, session.principal, "forks", session.wire_id)
+    try:
+        forked = await database.run(partial(_fork, session, event))
+    except MessageNotFound:
+        raise RemoteProtocolError(
+            ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."
+        ) from None
+    except ForkTooLarge as error:
+        raise RemoteProtocolError(ErrorCode.QUOTA_EXCEEDED, str(error)) from None
+    connection.reply(forked, session_id=session.wire_id, in_reply_to=event.event_id)
+
+
+def _fork(session: OpenSession, event: ev.ChatFork) -> ev.ChatForked:
+    user_id = session.principal.user_id
+    person = None if user_id is None else User.objects.filter(pk=user_id).first()
+    if person is None:
+        raise MessageNotFound
+
+    def admit(size: int) -> None:
+        quota = rates.limiter().hit("bytes of text", session.principal.counted_as, cost=size)
+        if not quota.allowed:
+            raise rate_limited(quota)
+
+    return fork_chat(
+        chat_id=session.chat_id,
+        message_id=event.message_id,
+        forked_by=person,
+        title=event.title,
+        key=_key(session, event),
+        admit=admit,
+    )
+
+
+def _key(session: OpenSession, event: ev.ChatFork) -> str | None:
+    """Return what makes an event that is sent again the same one."""
+    if event.key is not None:
+        return f"key {event.key}"
+    return None if event.event_id is None else f"event {session.id} {event.event_id}"

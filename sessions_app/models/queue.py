@@ -1,0 +1,67 @@
+"""Messages that are queued while agents of their chat answer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from sessions_app.models.sessions import Session
+from sessions_app.states import QueuedTurnState
+
+_STATUSES = [
+    (QueuedTurnState.QUEUED.value, "queued: answers run in its chat"),
+    (QueuedTurnState.STARTING.value, "starting: a process sends it"),
+    (QueuedTurnState.FAILED.value, "failed: it was refused"),
+]
+
+
+class QueuedTurn(models.Model):
+    """A turn whose message is sent when no answer runs in its chat any more; then it is deleted.
+
+    It starts under its session and event id, so that it starts once, also where the process that
+    starts it dies.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="queued_turns")
+    session = models.ForeignKey(
+        Session, models.CASCADE, related_name="queued_turns", db_index=False
+    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    event_id = models.CharField(max_length=128)
+    sha256 = models.CharField(max_length=64)
+    # The client's events: its inputs, and the response.create.
+    inputs = models.JSONField(default=list)
+    create = models.JSONField(default=dict)
+    text = models.TextField(blank=True)
+    files = models.PositiveSmallIntegerField(default=0)
+    status = models.CharField(max_length=8, choices=_STATUSES, default=QueuedTurnState.QUEUED.value)
+    # False: it is started beside the answers that run.
+    waits = models.BooleanField(default=True)
+    code = models.CharField(max_length=40, blank=True)
+    reason = models.CharField(max_length=500, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # It is not tried before; while it starts, when another process may try it.
+    due_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """An event is queued once."""
+
+        indexes: ClassVar = [
+            models.Index(fields=["due_at"], condition=~Q(status="failed"), name="queued_turns_due"),
+        ]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["session", "event_id"], name="event_is_queued_once"),
+            models.CheckConstraint(
+                condition=Q(status__in=[state.value for state in QueuedTurnState]),
+                name="queued_turn_state_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pk} in {self.chat_id}"

@@ -1,0 +1,51 @@
+"""What sessions and REST read of the queue of a chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.utils import timezone
+
+from sessions_app.models import QueuedTurn
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+SHOWN_CHARS: Final = 300
+"""So much of a queued text is sent to the members."""
+
+
+def queue_of(chat_id: str, *, whole: bool = False) -> ev.QueueUpdated:
+    """Return the queue of a chat, the next one first; with `whole` each has its whole text."""
+    rows = QueuedTurn.objects.filter(chat_id=chat_id).select_related("user").order_by("id")
+    return ev.QueueUpdated(
+        chat_id=chat_id,
+        at=_ms(timezone.now()),
+        items=tuple(_item(row, None if whole else SHOWN_CHARS) for row in rows),
+    )
+
+
+def current_queue(chat_id: str) -> ev.QueueUpdated | None:
+    """Return the queue of a chat, None where it is empty."""
+    queue = queue_of(chat_id)
+    return queue if queue.items else None
+
+
+def _item(row: QueuedTurn, most: int | None) -> ev.QueueItem:
+    return ev.QueueItem(
+        id=str(row.pk),
+        user_id=str(row.user_id),
+        username=row.user.get_username(),
+        text=row.text if most is None or len(row.text) <= most else f"{row.text[:most]}…",
+        files=row.files,
+        status=row.status,
+        code=row.code or None,
+        reason=row.reason or None,
+        client_event_id=row.event_id,
+        queued_at=_ms(row.created_at),
+    )
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)

@@ -1,0 +1,247 @@
+"""All that changes the queue of a chat, each under the lock of its chat. Synchronous.
+
+The members of the chat receive the queue as it is after each change (`queue.updated`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+import uamp
+from chat_app.log import fanout
+from chat_app.log.entries import lock_chats
+from chat_app.members.membership import is_member, is_owner
+from sessions_app.models import InboundEvent, PendingInput, QueuedTurn, Response, Session
+from sessions_app.queue.reading import queue_of
+from sessions_app.session_states import session_like
+from sessions_app.states import QueuedTurnState, QueuedTurnTrigger
+from sessions_app.transitions import move, move_one
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+CHAT_MOST: Final = 50
+"""Messages that are queued in one chat."""
+PERSON_MOST: Final = 10
+"""Messages of one person among them."""
+CLAIM_SECONDS: Final = 60
+"""A process that did not start what it claimed within this time is taken for dead."""
+ATTEMPTS: Final = 40
+"""So often a message is tried whose turn is refused for a reason that passes."""
+_NEVER_STARTED: Final = "The server could not send this message. Send it anew."
+CHATS_AT_ONCE: Final = 50
+"""Chats that a process looks at in one round."""
+
+
+class QueueIsFull(Exception):
+    """As many messages are queued as are allowed; the text is for the person."""
+
+
+class NoSuchQueuedTurn(LookupError):
+    """The chat has no such queued message, or the person is not in the chat."""
+
+
+class NotTheirs(PermissionError):
+    """The message is another person's."""
+
+
+class OtherEvent(ValueError):
+    """The event id was used for another event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewQueuedTurn:
+    """A turn that is queued: the client's events as it sent them."""
+
+    chat_id: str
+    session_id: str
+    user_id: int
+    event_id: str
+    sha256: str
+    inputs: Sequence[dict[str, Any]]
+    create: dict[str, Any]
+    text: str
+    files: int
+    pending_input_ids: Sequence[int] = ()
+
+
+def is_busy(chat_id: str) -> bool:
+    """Return whether answers run in a chat, or other messages are queued there."""
+    queue = QueuedTurn.objects.filter(chat_id=chat_id).exclude(status=QueuedTurnState.FAILED)
+    return queue.exists() or _answers(chat_id).exists()
+
+
+def add(new: NewQueuedTurn) -> bool:
+    """Queue a turn; False where no answer runs in its chat, or the turn was started before.
+
+    The same event again changes nothing. Raises QueueIsFull and OtherEvent.
+    """
+    with transaction.atomic():
+        lock_chats([new.chat_id])
+        known = QueuedTurn.objects.filter(session_id=new.session_id, event_id=new.event_id).first()
+        if known is not None:
+            if known.sha256 != new.sha256:
+                raise OtherEvent
+            return True
+        rows = QueuedTurn.objects.filter(chat_id=new.chat_id)
+        is_started = InboundEvent.objects.filter(
+            session_id=new.session_id, event_id=new.event_id
+        ).exists()
+        if is_started or not is_busy(new.chat_id):
+            return False
+        if rows.filter(user_id=new.user_id).count() >= PERSON_MOST:
+            raise QueueIsFull(f"At most {PERSON_MOST} of your messages wait in a chat.")
+        if rows.count() >= CHAT_MOST:
+            raise QueueIsFull(f"At most {CHAT_MOST} messages wait in a chat.")
+        QueuedTurn.objects.create(
+            chat_id=new.chat_id,
+            session_id=new.session_id,
+            user_id=new.user_id,
+            event_id=new.event_id,
+            sha256=new.sha256,
+            inputs=list(new.inputs),
+            create=new.create,
+            text=new.text,
+            files=new.files,
+        )
+        PendingInput.objects.filter(pk__in=list(new.pending_input_ids)).delete()
+        _publish(new.chat_id)
+    return True
+
+
+def remove(chat_id: str, item_id: str, user_id: int | None) -> None:
+    """Take a message out: one's own, or any as an owner of the chat.
+
+    Raises NoSuchQueuedTurn, also for one that starts already, and NotTheirs.
+    """
+    with transaction.atomic():
+        row = _row(chat_id, item_id, user_id)
+        if row.user_id != user_id and not is_owner(chat_id, user_id):
+            raise NotTheirs
+        if row.status == QueuedTurnState.STARTING:
+            raise NoSuchQueuedTurn
+        row.delete()
+        _publish(chat_id)
+
+
+def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
+    """Have one's own message sent beside the answers that run, or a failed one again.
+
+    Raises NoSuchQueuedTurn and NotTheirs.
+    """
+    with transaction.atomic():
+        row = _row(chat_id, item_id, user_id)
+        if row.user_id != user_id:
+            raise NotTheirs
+        now = timezone.now()
+        rows = QueuedTurn.objects.filter(pk=row.pk)
+        if move(
+            rows, QueuedTurnTrigger.ASK, waits=False, due_at=now, attempts=0, code="", reason=""
+        ):
+            _publish(chat_id)
+
+
+def due_chats(now: datetime) -> list[str]:
+    """Return chats with a message that may be sent now."""
+    rows = QueuedTurn.objects.filter(
+        Q(waits=False) | ~Exists(_answers(OuterRef("chat_id"))),
+        due_at__lte=now,
+    ).exclude(status=QueuedTurnState.FAILED)
+    return list(rows.values_list("chat_id", flat=True).distinct()[:CHATS_AT_ONCE])
+
+
+def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
+    """Claim the next message of a chat that may be sent now, for the process that sends it.
+
+    No other process sends it for CLAIM_SECONDS. Its session is an open one afterwards.
+    """
+    with transaction.atomic():
+        lock_chats([chat_id])
+        rows = (
+            QueuedTurn.objects.filter(chat_id=chat_id)
+            .exclude(status=QueuedTurnState.FAILED)
+            .select_related("session__chat", "session__agent", "user")
+            .order_by("id")
+        )
+        asked = rows.filter(waits=False, due_at__lte=now).first()
+        first = rows.first()
+        if first is not None and (first.due_at > now or _answers(chat_id).exists()):
+            first = None
+        row = asked or first
+        if row is None:
+            return None
+        if not row.user.is_active or not is_member(chat_id, row.user_id):
+            row.delete()
+            _publish(chat_id)
+            return None
+        if row.attempts >= ATTEMPTS:
+            # Whatever stops it ended each process or connection that tried.
+            _fail(QueuedTurn.objects.filter(pk=row.pk), "internal_error", _NEVER_STARTED)
+            _publish(chat_id)
+            return None
+        if row.session.status not in Session.OPEN:
+            row.session = session_like(row.session)
+        until = now + timedelta(seconds=CLAIM_SECONDS)
+        move_one(
+            QueuedTurn.objects.filter(pk=row.pk),
+            QueuedTurnTrigger.CLAIM,
+            due_at=until,
+            attempts=row.attempts + 1,
+            session=row.session,
+        )
+        row.attempts += 1
+        return row
+
+
+def started(row: QueuedTurn) -> None:
+    """Take a message out whose turn is written."""
+    with transaction.atomic():
+        lock_chats([row.chat_id])
+        if QueuedTurn.objects.filter(pk=row.pk).delete()[0]:
+            _publish(row.chat_id)
+
+
+def refused(row: QueuedTurn, code: str, reason: str, *, retry_after: float | None) -> None:
+    """Keep a message whose turn was refused: to be tried again after so many seconds, or failed."""
+    with transaction.atomic():
+        lock_chats([row.chat_id])
+        rows = QueuedTurn.objects.filter(pk=row.pk)
+        if retry_after is not None and row.attempts < ATTEMPTS:
+            due_at = timezone.now() + timedelta(seconds=retry_after)
+            move(rows, QueuedTurnTrigger.RELEASE, due_at=due_at)
+            return
+        _fail(rows, code, reason)
+        _publish(row.chat_id)
+
+
+def _fail(rows: QuerySet[QueuedTurn], code: str, reason: str) -> None:
+    move(rows, QueuedTurnTrigger.FAIL, code=code, reason=reason[:500], waits=True)
+
+
+def _row(chat_id: str, item_id: str, user_id: int | None) -> QueuedTurn:
+    lock_chats([chat_id])
+    if not item_id.isascii() or not item_id.isdecimal() or len(item_id) > 18:  # noqa: PLR2004 the digits of a bigint
+        raise NoSuchQueuedTurn
+    row = QueuedTurn.objects.filter(chat_id=chat_id, pk=int(item_id)).first()
+    if row is None or not is_member(chat_id, user_id):
+        raise NoSuchQueuedTurn
+    return row
+
+
+def _answers(chat_id: Any) -> Any:
+    """Return the answers that run in a chat."""
+    return Response.objects.filter(chat_id=chat_id, finished_at__isnull=True)
+
+
+def _publish(chat_id: str) -> None:
+    signal = fanout.signal_message(chat_id=chat_id, frame=uamp.encode(queue_of(chat_id)))
+    fanout.publish_on_commit(chat_id, [signal])

@@ -1,0 +1,71 @@
+"""Turns that are queued while answers run in their chat; `queued_turns` starts them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+import uamp
+from sessions_app import database, services
+from sessions_app.queue import rows
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from sessions_app.turn.request import TurnRequest
+
+_MEDIA = ev.InputImage | ev.InputAudio | ev.InputVideo | ev.InputFile
+ENVELOPE_BYTES: Final = 32_000
+"""What the events of a turn may have beside its text: names, addresses of files, a format."""
+
+
+async def queued(request: TurnRequest) -> bool:
+    """Queue a turn; False where no answer runs in its chat: then it starts now.
+
+    Raises RemoteProtocolError.
+    """
+    session, create = request.session, request.create
+    user_id = session.principal.user_id
+    if not session.is_shared or user_id is None or create.replaces is not None:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "Only a message to a chat of people is queued."
+        )
+    if not await database.run(services.is_member, session):
+        raise RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
+        )
+    inputs = [uamp.to_dict(given) for given in request.inputs]
+    text = "\n".join(given.text for given in request.inputs if isinstance(given, ev.InputText))
+    size = sum(len(uamp.encode(given).encode()) for given in request.inputs)
+    size += len(uamp.encode(create).encode())
+    if size > settings.UAMP_MESSAGE_BYTES + ENVELOPE_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE, "A queued message is smaller. Upload its files first."
+        )
+    new = rows.NewQueuedTurn(
+        chat_id=session.chat_id,
+        session_id=session.id,
+        user_id=user_id,
+        event_id=request.event_id,
+        sha256=request.sha256,
+        inputs=inputs,
+        create=uamp.to_dict(create),
+        text=text,
+        files=sum(isinstance(given, _MEDIA) for given in request.inputs),
+        pending_input_ids=request.pending_input_ids,
+    )
+    if not await database.run(rows.is_busy, session.chat_id):
+        return False
+    if request.admit is not None:
+        # The text counts when it is queued; its answers count when they start.
+        await request.admit(1, size)
+    try:
+        return await database.run(partial(rows.add, new))
+    except rows.QueueIsFull as error:
+        raise RemoteProtocolError(ErrorCode.QUEUE_FULL, str(error)) from None
+    except rows.OtherEvent:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
+        ) from None
