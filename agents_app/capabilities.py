@@ -32,8 +32,8 @@ CONVERSATION = ConversationCapabilities(
     client_events=CONVERSATION_CLIENT_EVENTS,
     server_events=CONVERSATION_SERVER_EVENTS,
     features=(
-        "calls", "deletes", "edits", "export", "members", "pins", "presence", "quotes", "reactions",
-        "read_receipts", "search", "threads", "typing", "versions",
+        "ask_again", "calls", "deletes", "edits", "export", "forks", "members", "pins", "presence",
+        "quotes", "reactions", "read_receipts", "search", "threads", "typing", "versions",
     ),
 )  # fmt: skip
 """What people and programs do in the chats of this server, whichever agent answers."""

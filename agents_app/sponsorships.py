@@ -42,7 +42,7 @@ def sponsor(agent_id: str, by: User, budgets: Mapping[str, str]) -> None:
 
     Raises NotTheOwner. The amounts were checked: decimal strings of more than nothing.
     """
-    agent = Agent.objects.select_for_update().filter(pk=agent_id, owner=by).first()
+    agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
     if agent is None:
         raise NotTheOwner(agent_id)
     Sponsorship.objects.filter(agent=agent).delete()

@@ -15,6 +15,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
+from django.dispatch import Signal
 from django.utils import timezone
 
 from agents_app.pricing import read_pricing, without_zeros
@@ -25,6 +26,10 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
+
+
+presence_changed = Signal()
+"""An agent (`agent`) was switched on or off; it is saved, and perhaps not yet committed."""
 
 
 def new_agent_id() -> str:
@@ -219,9 +224,15 @@ class Agent(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Write the row; what another owner had agreed to pay for ends."""
+        """Write the row; what another owner had agreed to pay for ends.
+
+        `presence_changed` is sent where a known agent is switched on or off by it.
+        """
+        before = None if self._state.adding else Agent.objects.filter(pk=self.pk).first()
         super().save(*args, **kwargs)
         self.sponsorships.exclude(user=self.owner).delete()
+        if before is not None and before.is_online != self.is_online:
+            presence_changed.send(sender=Agent, agent=self)
 
     def clean(self) -> None:
         """Check what one field alone cannot say.
@@ -254,6 +265,11 @@ class Agent(models.Model):
                 errors["strategy_options"] = str(error)
         if errors:
             raise ValidationError(errors)
+
+    @property
+    def is_online(self) -> bool:
+        """Whether it answers: it is switched on, and this server runs its kind."""
+        return self.is_enabled and self.kind == AgentKind.HOSTED
 
     def _approvals_problem(self) -> str | None:
         approvals = self.approvals

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 ANSWER_CHARS = 1_000_000
-"""The most characters of text and thought in one answer, which is stored and shown whole."""
+"""The most characters of text, thoughts and calls in one answer, which is kept and shown whole."""
 ANSWER_SOUND_BYTES = 16 * 1024 * 1024
 """The most bytes of sound in one answer, which is stored whole: almost six minutes of PCM."""
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}

@@ -34,6 +34,9 @@ from upp import EventDelta, StreamEvent, TokenUsage
 
 _STAGES = {"reasoning": "analyzing", "planning": "planning", "replanning": "planning"}
 """The stages of thinking, by the phases of steps."""
+TOKENS_AT_MOST = 10**12
+"""The most tokens that a model's server is believed for one inference: sums of many stay numbers
+of the protocol, whose limit is 2**53 - 1."""
 
 
 class Translator:
@@ -56,7 +59,7 @@ class Translator:
         goes_on: bool = False,
         sound_format: str = "pcm16",
     ) -> None:
-        # How many characters the model wrote, the thought ones too.
+        # How many characters the model wrote, also of thoughts and of calls.
         self.written = 0
         # How many bytes of sound the model spoke.
         self.spoken = 0
@@ -82,6 +85,8 @@ class Translator:
         """Return what an event of the model shows: text, and UAMP events; most show nothing."""
         delta = event.delta
         self.written += len(delta.text or "")
+        if event.type == "tool_call_delta":
+            self.written += len(delta.tool_name or "") + len(delta.arguments_json or "")
         match event.type:
             case "text_delta" if delta.text:
                 return self._text(storable(delta.text))
@@ -219,24 +224,27 @@ def _listed(plan: Sequence[PlanStep]) -> str:
 
 
 def usage_stats(usage: TokenUsage) -> UsageStats:
-    """Return tokens as UAMP counts them, none below 0 (UAMP §8.7).
+    """Return tokens as UAMP counts them, none below 0 or above TOKENS_AT_MOST (UAMP §8.7).
 
     Cached ones are reads and writes together.
     """
-    cached = usage.cache_read_tokens + usage.cache_write_tokens
     return UsageStats(
-        input_tokens=max(usage.input_tokens, 0),
-        output_tokens=max(usage.output_tokens, 0),
-        total_tokens=max(usage.total_tokens, 0),
-        cached_tokens=max(cached, 0) or None,
-        cache_write_tokens=max(usage.cache_write_tokens, 0) or None,
+        input_tokens=_tokens(usage.input_tokens),
+        output_tokens=_tokens(usage.output_tokens),
+        total_tokens=_tokens(usage.total_tokens),
+        cached_tokens=_tokens(usage.cache_read_tokens + usage.cache_write_tokens) or None,
+        cache_write_tokens=_tokens(usage.cache_write_tokens) or None,
         audio=_audio_usage(usage.audio_input_tokens, usage.audio_output_tokens),
     )
 
 
+def _tokens(counted: int) -> int:
+    return min(max(counted, 0), TOKENS_AT_MOST)
+
+
 def _audio_usage(received: int, spoken: int) -> AudioUsage | None:
     """Return which of the tokens were sound; None where none were."""
-    received, spoken = max(received, 0), max(spoken, 0)
+    received, spoken = _tokens(received), _tokens(spoken)
     return AudioUsage(input_tokens=received, output_tokens=spoken) if received or spoken else None
 
 

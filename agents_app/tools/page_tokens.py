@@ -15,8 +15,9 @@ from typing import NamedTuple
 _TAG = re.compile(
     r"""<(/?)([a-z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""", re.IGNORECASE
 )
+NAMED = ("alt", "href", "content", "name", "property")
 _ATTRIBUTE = r"""(?<![^\s"'/]){}\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))"""
-_ATTRIBUTES = {name: re.compile(_ATTRIBUTE.format(name), re.IGNORECASE) for name in ("alt", "href")}
+_ATTRIBUTES = {name: re.compile(_ATTRIBUTE.format(name), re.IGNORECASE) for name in NAMED}
 # Inside of these, tags are text; only their own end ends them.
 _RAW = ("script", "style", "noscript", "iframe", "noembed", "noframes", "textarea", "title")
 _RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
@@ -37,7 +38,7 @@ class Tag(NamedTuple):
     is_end: bool
 
     def attribute(self, name: str) -> str:
-        """Return `alt` or `href`, or nothing."""
+        """Return one of NAMED, or nothing."""
         found = _ATTRIBUTES[name].search(self.rest)
         return html.unescape(next(filter(None, found.groups()), "")).strip() if found else ""
 
