@@ -14,7 +14,7 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from gateway_app.acp import methods, read, write
-from gateway_app.acp.one_shot import one_shot
+from gateway_app.acp.one_shot import accepted, one_shot
 from gateway_app.acp.posted import answers_of, begin_prompt, cancel
 from gateway_app.acp.streams import AcpStream
 from gateway_app.doors.streamed_connection import EventStream, PostedEvents
@@ -60,7 +60,7 @@ async def acp(request: HttpRequest, name: str = "") -> HttpResponseBase:
         return await _stream(request, connection_id)
     posted = await PostedEvents.of(request, methods.TRANSPORT)
     await posted.close_connection(connection_id)
-    return HttpResponse(status=202)
+    return accepted()
 
 
 async def _stream(request: HttpRequest, connection_id: str) -> HttpResponseBase:
@@ -91,7 +91,7 @@ async def _post(request: HttpRequest, connection_id: str) -> HttpResponseBase:
         await _take(posted, connection_id, message, request.headers.get(SESSION, ""))
     finally:
         await posted.close()
-    return HttpResponse(status=202)
+    return accepted()
 
 
 async def _initialize(request: HttpRequest, message: Rpc) -> HttpResponse:

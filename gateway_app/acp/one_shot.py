@@ -50,11 +50,11 @@ async def _answer(request: HttpRequest, message: Rpc) -> HttpResponseBase:
         if message.method is None:
             if (decision := methods.decision_of(message)) is not None:
                 await posted.send(decision)
-            return HttpResponse(status=202)
+            return accepted()
         if message.id is msgspec.UNSET:
             if message.method == "session/cancel":
                 await cancel(posted, message)
-            return HttpResponse(status=202)
+            return accepted()
         *shown, answer = await answers_of(posted, message)
     finally:
         await posted.close()
@@ -64,6 +64,13 @@ async def _answer(request: HttpRequest, message: Rpc) -> HttpResponseBase:
     if shown:
         answer["result"]["updates"] = [one["params"]["update"] for one in shown]
     return _json(answer)
+
+
+def accepted() -> HttpResponse:
+    """Return 202, which has no body and no type of one."""
+    answer = HttpResponse(status=202)
+    del answer["Content-Type"]
+    return answer
 
 
 def _json(message: Any) -> HttpResponse:

@@ -29,6 +29,8 @@ _CODES: Final = {
     409: INVALID_REQUEST,
     413: INVALID_PARAMS,
 }
+# One of them is in each response.
+_ANSWERS: Final = frozenset({"result", "error"})
 _UNREADABLE: Final = frozenset({ErrorCode.INVALID_JSON, ErrorCode.INVALID_TEXT})
 
 _Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
@@ -156,9 +158,13 @@ def read_rpc(frame: str | bytes) -> Rpc:
         code = PARSE_ERROR if error.code in _UNREADABLE else INVALID_REQUEST
         raise RpcError(code, error.message) from None
     try:
-        return msgspec.convert(value, Rpc)
+        message = msgspec.convert(value, Rpc)
     except msgspec.ValidationError as error:
         raise RpcError(INVALID_REQUEST, f"{error}.") from None
+    named = set(value) if isinstance(value, dict) else set()
+    if message.method is None and ("method" in named or not _ANSWERS & named):
+        raise RpcError(INVALID_REQUEST, "A message has a method, a result or an error.")
+    return message
 
 
 def inputs_of(blocks: tuple[Block, ...], session_id: str) -> list[uamp.InputEvent]:

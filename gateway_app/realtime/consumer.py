@@ -7,7 +7,6 @@ Completions. A response that has to be paid waits for `payment.submit`.
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 import uuid
 from contextlib import suppress
@@ -18,18 +17,18 @@ from django.conf import settings
 
 import uamp
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
-from gateway_app.openai.errors import refused
 from gateway_app.realtime import read, write
-from gateway_app.realtime.conversation import (
-    RealtimeConversation,
-    RealtimeItem,
-    check_context,
-    check_item,
-    check_results,
-    is_unstored,
-    messages_of,
-    sounds_of,
-    unstored_bytes,
+from gateway_app.realtime.conversation import RealtimeConversation, check_context, check_results
+from gateway_app.realtime.item_sounds import ItemSounds
+from gateway_app.realtime.items import RealtimeItem, check_item, messages_of, sounds_of
+from gateway_app.realtime.session_events import (
+    EXTRA,
+    error_event,
+    extra_event,
+    is_spoken,
+    item_created,
+    limits_event,
+    session_event,
 )
 from gateway_app.realtime.speech_turns import SpeechTurns, sound_item
 from gateway_app.shapes.lost_sessions import lost_session
@@ -84,6 +83,9 @@ class RealtimeDialect(ForeignDialect):
         if defaults.bound is not None:
             self._bind(defaults.bound.agent, defaults.bound.config)
         self._conversation = RealtimeConversation()
+        self._sounds = ItemSounds(
+            self, self._conversation, self._turns, most=settings.UAMP_REALTIME_SOUND_BYTES
+        )
         self._writer: write.RealtimeWriter | None = None
         self._has_ended = asyncio.Event()
         self._is_interrupted = False
@@ -134,7 +136,7 @@ class RealtimeDialect(ForeignDialect):
             self._show_session("session.created")
 
     def _refuse_socket(self, error: RemoteProtocolError) -> None:
-        self.show(write.error_event(error, None))
+        self.show(error_event(error, None))
         self.connection.close(close_code(error.code))
 
     # --- From the client ---
@@ -152,7 +154,7 @@ class RealtimeDialect(ForeignDialect):
             self.weight = max(size, self._turns.turns, _LEAST_WEIGHT if is_sound else 1)
         except RemoteProtocolError as error:
             self.weight = max(size, self._turns.turns, 1)
-            self.show(write.error_event(error, event_id or error.event_id))
+            self.show(error_event(error, event_id or error.event_id))
 
     async def _update_session(self, frame: read.SessionUpdateFrame) -> None:
         session = frame.session.over(self._session, speaks=self._speaks)
@@ -166,9 +168,9 @@ class RealtimeDialect(ForeignDialect):
 
     async def _create_item(self, frame: read.ItemCreateFrame) -> None:
         check_item(frame.item, "item", takes_sound=bool(self._turns.takes))
-        item = self._with_files(_named(frame.item), "item")
+        item = self._sounds.with_files(_named(frame.item), "item")
         previous = self._conversation.take(item, frame.previous_item_id)
-        self.show(*write.item_created(item, previous, is_ga=self._is_ga))
+        self.show(*item_created(item, previous, is_ga=self._is_ga))
 
     async def _find_item(self, frame: read.ItemFrame) -> None:
         await self._update_items()
@@ -195,11 +197,11 @@ class RealtimeDialect(ForeignDialect):
     def add_sound(self, item_id: str, samples: bytes, name: str) -> str | None:
         """See SpeechPort."""
         item = sound_item(item_id, self.sound_file(samples, name))
-        self._check_sound(item, "input_audio_buffer", of_buffer=len(samples))
+        self._sounds.check(item, "input_audio_buffer", of_buffer=len(samples))
         previous = self._conversation.take(item, None)
         committed = {"type": "input_audio_buffer.committed"}
         self.show({**committed, "previous_item_id": previous, "item_id": item_id})
-        self.show(*write.item_created(item, previous, is_ga=self._is_ga))
+        self.show(*item_created(item, previous, is_ga=self._is_ga))
         return previous
 
     async def respond(self) -> None:
@@ -217,52 +219,6 @@ class RealtimeDialect(ForeignDialect):
             self._is_interrupted = True
             await self._send(ev.ResponseCancel(response_id=self._writer.response_id))
 
-    def _with_files(self, item: RealtimeItem, place: str) -> RealtimeItem:
-        """Return an item of the client whose sounds are files; raises RemoteProtocolError."""
-        if not any(part.type == "input_audio" for part in item.content or ()):
-            return item
-        parts = [
-            msgspec.structs.replace(part, audio=self._file(part.audio or "", f"{place}.content"))
-            if part.type == "input_audio"
-            else part
-            for part in item.content or ()
-        ]
-        item = msgspec.structs.replace(item, content=tuple(parts))
-        self._check_sound(item, place)
-        return item
-
-    def _file(self, audio: str, place: str) -> str:
-        try:
-            samples = base64.b64decode(audio, validate=True)
-        except ValueError:
-            raise refused(place, "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
-        return self.sound_file(samples, self._speech.input_format)
-
-    def _check_sound(self, item: RealtimeItem, place: str, *, of_buffer: int = 0) -> None:
-        """Raise RemoteProtocolError where sound that is not stored yet would be too much."""
-        kept = (*self._conversation.items, item)
-        size = sum(map(unstored_bytes, kept)) + self._turns.sound.size - of_buffer
-        if size > settings.UAMP_REALTIME_SOUND_BYTES:
-            raise refused(
-                place,
-                "There is too much sound that no response has read. Ask for one, or delete some.",
-                ErrorCode.EVENT_TOO_LARGE,
-            )
-
-    async def _stored(self, item: RealtimeItem) -> RealtimeItem:
-        """Return an item whose sounds are contents of the server; raises RemoteProtocolError."""
-        if not unstored_bytes(item):
-            return item
-        parts = [
-            msgspec.structs.replace(part, audio=await self.keep_sound(part.audio))
-            if part.audio and is_unstored(part)
-            else part
-            for part in item.content or ()
-        ]
-        item = msgspec.structs.replace(item, content=tuple(parts))
-        self._conversation.replace(item)
-        return item
-
     async def _create_response(self, frame: read.ResponseCreateFrame) -> None:
         if self._writer is not None:
             raise RemoteProtocolError(
@@ -276,11 +232,11 @@ class RealtimeDialect(ForeignDialect):
         await self._update_items()
         context = self._context(asked)
         check_context(context, "response.input")
-        stored = [await self._stored(item) for item in context]
+        stored = [await self._sounds.stored(item) for item in context]
         messages = messages_of(stored)
         wanted = self._session if asked.wanted is None else asked
-        is_spoken = self._speaks and write.is_spoken(wanted)
-        config = asked.config(self._session, messages, self._model, is_spoken=is_spoken)
+        speaks = self._speaks and is_spoken(wanted)
+        config = asked.config(self._session, messages, self._model, is_spoken=speaks)
         self._has_ended.clear()
         self._is_interrupted = False
         writer = self._writer = write.RealtimeWriter(
@@ -288,7 +244,7 @@ class RealtimeDialect(ForeignDialect):
             asked=asked,
             conversation=self._conversation if asked.conversation == "auto" else None,
             link=self.link,
-            is_spoken=is_spoken,
+            is_spoken=speaks,
             sounds=sounds_of(stored),
         )
         try:
@@ -322,7 +278,7 @@ class RealtimeDialect(ForeignDialect):
                 continue
             check_item(item, place, takes_sound=bool(self._turns.takes))
             check_results((item,), items, f"{place}.call_id")
-            items.append(self._with_files(item, place))
+            items.append(self._sounds.with_files(item, place))
         return items
 
     async def _cancel_response(self, frame: read.ResponseCancelFrame) -> None:
@@ -374,9 +330,9 @@ class RealtimeDialect(ForeignDialect):
             return self._left(lost)
         match event:
             case ev.RateLimit():
-                return (write.limits_event(event, time.time()),)
-            case _ if isinstance(event, write.EXTRA):
-                return (write.extra_event(event),)
+                return (limits_event(event, time.time()),)
+            case _ if isinstance(event, EXTRA):
+                return (extra_event(event),)
             case _:
                 return self._written(event)
 
@@ -384,7 +340,7 @@ class RealtimeDialect(ForeignDialect):
         """Yield why the session is lost; a socket has no other one, so that it closes."""
         if self._session_id:
             self.connection.close(close_code(error.code))
-            yield write.error_event(error, None)
+            yield error_event(error, None)
 
     def _written(self, event: Event) -> Iterator[dict[str, Any]]:
         writer, response_id = self._writer, getattr(event, "response_id", None)
@@ -397,7 +353,7 @@ class RealtimeDialect(ForeignDialect):
 
     def _show_session(self, kind: str) -> None:
         model = self._model or self.connection.defaults.agent or ""
-        shown = write.session_event(
+        shown = session_event(
             kind,
             self._session_id,
             model,

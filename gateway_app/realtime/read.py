@@ -20,7 +20,7 @@ from gateway_app.realtime.audio_fields import (
     Voice,
     name_of,
 )
-from gateway_app.realtime.conversation import ItemId, RealtimeItem
+from gateway_app.realtime.items import ItemId, RealtimeItem
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.types.bounds import Count, Temperature, Tokens
 

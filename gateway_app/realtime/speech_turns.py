@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway_app.openai.errors import refused
 from gateway_app.realtime.audio_fields import SpeechSettings
-from gateway_app.realtime.conversation import RealtimeItem, RealtimePart
 from gateway_app.realtime.input_sound import InputSound, SpeechStarted
+from gateway_app.realtime.items import RealtimeItem, RealtimePart
 from uamp import ErrorCode
 
 if TYPE_CHECKING:

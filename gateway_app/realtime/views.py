@@ -17,8 +17,8 @@ from gateway_app.doors.client_secrets import issue_secret
 from gateway_app.http import dialect_view, read_body
 from gateway_app.openai.errors import refused
 from gateway_app.openai.refusals import refusal
-from gateway_app.realtime import write
 from gateway_app.realtime.read import SessionFields
+from gateway_app.realtime.session_events import session_event
 
 if TYPE_CHECKING:
     from typing import Any
@@ -90,9 +90,7 @@ async def _issued(
         request, agent=named, config=config, seconds=seconds
     )
     session_id = f"sess_{uuid.uuid4().hex}"
-    event = write.session_event(
-        "", session_id, model or spec_name, fields, is_ga=is_ga, speaks=speaks
-    )
+    event = session_event("", session_id, model or spec_name, fields, is_ga=is_ga, speaks=speaks)
     return event["session"], {"value": secret, "expires_at": int(expires_at.timestamp())}
 
 

@@ -1,0 +1,99 @@
+"""The sounds of a conversation's items: in memory until a response reads them, then contents."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from gateway_app.openai.errors import refused
+from gateway_app.realtime.items import is_unstored, unstored_bytes
+from uamp import ErrorCode
+
+if TYPE_CHECKING:
+    from gateway_app.realtime.conversation import RealtimeConversation
+    from gateway_app.realtime.items import RealtimeItem
+    from gateway_app.realtime.speech_turns import SpeechTurns
+
+
+class SoundPort(Protocol):
+    """What the socket does for the sounds of its items."""
+
+    def sound_file(self, samples: bytes, name: str) -> str:
+        """Return raw samples of a format as a WAV file in base64."""
+
+    async def keep_sound(self, audio: str) -> str:
+        """Store a WAV file in base64; return the address of the content.
+
+        Raises RemoteProtocolError where the caller may store no more.
+        """
+
+
+class ItemSounds:
+    """Takes and stores the sounds of the items of one socket, whose task calls it.
+
+    `most` is the bytes in memory, those of the buffer of `turns` included.
+    """
+
+    def __init__(
+        self,
+        port: SoundPort,
+        conversation: RealtimeConversation,
+        turns: SpeechTurns,
+        *,
+        most: int,
+    ) -> None:
+        self._port = port
+        self._conversation = conversation
+        self._turns = turns
+        self._most = most
+
+    def with_files(self, item: RealtimeItem, place: str) -> RealtimeItem:
+        """Return an item of the client whose sounds are files; raises RemoteProtocolError."""
+        if not any(part.type == "input_audio" for part in item.content or ()):
+            return item
+        parts = [
+            msgspec.structs.replace(part, audio=self._file(part.audio or "", f"{place}.content"))
+            if part.type == "input_audio"
+            else part
+            for part in item.content or ()
+        ]
+        item = msgspec.structs.replace(item, content=tuple(parts))
+        self.check(item, place)
+        return item
+
+    def _file(self, audio: str, place: str) -> str:
+        try:
+            samples = base64.b64decode(audio, validate=True)
+        except ValueError:
+            raise refused(place, "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
+        return self._port.sound_file(samples, self._turns.settings.input_format)
+
+    def check(self, item: RealtimeItem, place: str, *, of_buffer: int = 0) -> None:
+        """Raise RemoteProtocolError where sound that is not stored yet would be too much.
+
+        `of_buffer` are the bytes of the item that are in the buffer as well.
+        """
+        kept = (*self._conversation.items, item)
+        size = sum(map(unstored_bytes, kept)) + self._turns.sound.size - of_buffer
+        if size > self._most:
+            raise refused(
+                place,
+                "There is too much sound that no response has read. Ask for one, or delete some.",
+                ErrorCode.EVENT_TOO_LARGE,
+            )
+
+    async def stored(self, item: RealtimeItem) -> RealtimeItem:
+        """Return an item whose sounds are contents of the server; raises RemoteProtocolError."""
+        if not unstored_bytes(item):
+            return item
+        parts = [
+            msgspec.structs.replace(part, audio=await self._port.keep_sound(part.audio))
+            if part.audio and is_unstored(part)
+            else part
+            for part in item.content or ()
+        ]
+        item = msgspec.structs.replace(item, content=tuple(parts))
+        self._conversation.replace(item)
+        return item

@@ -1,0 +1,113 @@
+"""The events of a Realtime server that are of no response: its session, items, errors and limits.
+
+A message is a dict without an `event_id`, which the socket adds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import error_body
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gateway_app.realtime.audio_fields import SpeechSettings
+    from gateway_app.realtime.items import RealtimeItem
+    from gateway_app.realtime.read import GenerationFields, SessionFields
+    from uamp import RemoteProtocolError
+    from uamp.events import Event
+    from uamp.events.server import ErrorDetail
+
+    Shown: TypeAlias = dict[str, Any]
+
+# Events that Realtime has not, which its clients receive as UAMP has them.
+EXTRA: Final = (
+    ev.PaymentRequired
+    | ev.PaymentAccepted
+    | ev.PaymentBalance
+    | ev.PaymentError
+    | ev.ToolApprovalRequired
+    | ev.ToolApprovalDone
+)
+_OF_UAMP: Final = frozenset({"session_id", "timestamp", "seq"})
+
+
+def session_event(
+    kind: str,
+    session_id: str,
+    model: str,
+    fields: SessionFields,
+    *,
+    is_ga: bool,
+    speech: SpeechSettings | None = None,
+    speaks: bool = False,
+) -> Shown:
+    """Return session.created or session.updated, with what holds.
+
+    `speech` is that of an agent that takes sound.
+    """
+    modalities = modalities_of(is_spoken=speaks and is_spoken(fields), is_ga=is_ga)
+    limit = fields.limit or "inf"
+    session: Shown = {
+        "id": session_id,
+        "object": "realtime.session",
+        "model": model,
+        "instructions": fields.instructions or "",
+        "tools": msgspec.to_builtins(fields.tools or ()),
+        "tool_choice": msgspec.to_builtins(fields.tool_choice or "auto"),
+    }
+    if is_ga:
+        session |= {"type": "realtime", "output_modalities": modalities}
+        session |= {"max_output_tokens": limit}
+    else:
+        session |= {"modalities": modalities, "max_response_output_tokens": limit}
+        session |= {} if fields.temperature is None else {"temperature": fields.temperature}
+    if speech is not None:
+        session |= speech.body(is_ga=is_ga, speaks=speaks)
+    return {"type": kind, "session": session}
+
+
+def is_spoken(fields: GenerationFields) -> bool:
+    """Return whether an agent that speaks does so: where the client did not ask for text alone."""
+    return fields.wanted is None or "audio" in fields.wanted
+
+
+def modalities_of(*, is_spoken: bool, is_ga: bool) -> list[str]:
+    """Return the modalities of an answer: the words of sound belong to it, in GA unsaid."""
+    if not is_spoken:
+        return ["text"]
+    return ["audio"] if is_ga else ["audio", "text"]
+
+
+def item_created(item: RealtimeItem, previous: str | None, *, is_ga: bool) -> Iterator[Shown]:
+    """Yield the answer to conversation.item.create."""
+    shown = {"previous_item_id": previous, "item": item.body(is_ga=is_ga)}
+    for kind in ("added", "done") if is_ga else ("created",):
+        yield {"type": f"conversation.item.{kind}", **shown}
+
+
+def error_event(error: RemoteProtocolError | ErrorDetail, event_id: str | None) -> Shown:
+    """Return the error that answers an event of the client."""
+    shown = msgspec.to_builtins(error_body(error).error)
+    return {"type": "error", "error": {**shown, "event_id": event_id}}
+
+
+def limits_event(limit: ev.RateLimit, now: float) -> Shown:
+    """Return rate_limits.updated; `now` is Unix seconds."""
+    requests = {
+        "name": "requests",
+        "limit": limit.limit,
+        "remaining": limit.remaining,
+        "reset_seconds": max(0.0, limit.reset_at - now),
+    }
+    return {"type": "rate_limits.updated", "rate_limits": [requests]}
+
+
+def extra_event(event: Event) -> Shown:
+    """Return an event of UAMP that Realtime has not."""
+    return {name: value for name, value in uamp.to_dict(event).items() if name not in _OF_UAMP}
