@@ -3,7 +3,19 @@
 import { shown } from "./amounts.js";
 import { gettext, interpolate } from "./words.js";
 
-/** What is wrong in words for people: of each field where fields are wrong, else of the request. */
+/**
+ * @typedef {object} Problem a problem document of the server (RFC 9457)
+ * @property {string} [code]
+ * @property {string} [title]
+ * @property {string} [detail]
+ * @property {{detail: string}[]} [errors] of each field that is wrong
+ * @property {{currency: string, balance_required?: string, balance_current?: string}} [payment]
+ */
+
+/**
+ * What is wrong in words for people: of each field where fields are wrong, else of the request.
+ * @param {number} status @param {Problem} problem
+ */
 function reasonOf(status, { errors = [], payment, detail, title }) {
   if (errors.length) return errors.map((error) => error.detail).join(" ");
   if (payment?.balance_required && payment.balance_current) {
@@ -15,6 +27,7 @@ function reasonOf(status, { errors = [], payment, detail, title }) {
 
 /** What the server said about a request that failed; `status` is 0 when it was not reached. */
 export class ApiError extends Error {
+  /** @param {number} status @param {Problem} [problem] */
   constructor(status, problem = {}) {
     super(reasonOf(status, problem));
     this.name = "ApiError";
@@ -23,31 +36,39 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether an error is what the server said, or that it was not reached. @param {unknown} error @returns {error is ApiError} */
+export const isApiError = (error) => error instanceof Error && error.name === "ApiError";
+
 export class Api {
   /** @param {string} csrfCookie name of the cookie whose value proves that the page is ours */
   constructor(csrfCookie) {
     this._csrfCookie = csrfCookie;
   }
 
+  /** @param {string} path below /api/v1, or from the root when it begins with /api/ @returns {Promise<any>} the answer */
   get(path) {
     return this._send("GET", path);
   }
 
+  /** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @returns {Promise<any>} the answer */
   post(path, body, headers = {}) {
     return this.send("POST", path, body, headers);
   }
 
   /**
    * Send a body as JSON.
+   * @param {string} method
    * @param {string} path below /api/v1, or from the root when it begins with /api/
+   * @param {any} [body]
    * @param {Record<string, string>} [headers]
+   * @returns {Promise<any>} the answer
    */
   send(method, path, body, headers = {}) {
     const json = body === undefined ? undefined : JSON.stringify(body);
     return this._send(method, path, json, json === undefined ? undefined : "application/json", headers);
   }
 
-  /** Send a form with files. @param {string} method @param {string} path @param {FormData} form */
+  /** Send a form with files. @param {string} method @param {string} path @param {FormData} form @returns {Promise<any>} */
   sendForm(method, path, form) {
     return this._send(method, path, form);
   }
@@ -56,14 +77,14 @@ export class Api {
    * Store a file.
    * @param {File} file
    * @param {(fraction: number) => void} onProgress
-   * @returns {{done: Promise<object>, abort: () => void}}
+   * @returns {{done: Promise<any>, abort: () => void}}
    */
   upload(file, onProgress) {
     // fetch does not report how much of the body has gone out.
     const request = new XMLHttpRequest();
     const done = new Promise((resolve, reject) => {
       request.open("POST", "/api/v1/contents");
-      request.setRequestHeader("X-CSRFToken", this._csrfToken());
+      request.setRequestHeader("X-CSRFToken", this.csrfToken());
       request.responseType = "json";
       request.upload.onprogress = (e) => e.lengthComputable && onProgress(e.loaded / e.total);
       request.onload = () =>
@@ -79,10 +100,16 @@ export class Api {
     return { done, abort: () => request.abort() };
   }
 
+  /**
+   * @param {string} method @param {string} path @param {string|FormData} [body] @param {string} [contentType]
+   * @param {Record<string, string>} [more] headers
+   * @returns {Promise<any>}
+   */
   async _send(method, path, body, contentType, more = {}) {
+    /** @type {Record<string, string>} */
     const headers = { Accept: "application/json", ...more };
     if (contentType) headers["Content-Type"] = contentType;
-    if (method !== "GET") headers["X-CSRFToken"] = this._csrfToken();
+    if (method !== "GET") headers["X-CSRFToken"] = this.csrfToken();
     let response;
     try {
       const url = path.startsWith("/api/") ? path : `/api/v1${path}`;
@@ -97,7 +124,8 @@ export class Api {
     return answer;
   }
 
-  _csrfToken() {
+  /** The proof that a form or a request is of this page. @returns {string} */
+  csrfToken() {
     // Read each time: signing in from another tab changes it.
     const prefix = `${this._csrfCookie}=`;
     const cookie = document.cookie.split("; ").find((pair) => pair.startsWith(prefix));

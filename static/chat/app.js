@@ -15,6 +15,7 @@ import "./panels/connection-banner.js";
 import "./panels/members-panel.js";
 import "./panels/thread-panel.js";
 import "./dialogs/chat-settings-dialog.js";
+import "./dialogs/links-dialog.js";
 import "./dialogs/media-viewer.js";
 import "./dialogs/member-dialog.js";
 import "./dialogs/message-console.js";
@@ -25,75 +26,106 @@ import "./keyboard/shortcuts-dialog.js";
 import "./notifications/notification-banner.js";
 import "./person/settings-dialog.js";
 import "./search/search-dialog.js";
+import "./search/threads-dialog.js";
 import { rootOf } from "./store/threads.js";
-import { gettext } from "./words.js";
+import { gettext, interpolate, ngettext } from "./words.js";
 
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
 const isVeryWide = matchMedia("(min-width: 1560px)");
 
+/** @typedef {import("./chat-store.js").Chat} Chat */
+/** @typedef {import("./chat-store.js").Participant} Participant */
+/** @typedef {import("./store/entry.js").Entry} Entry */
+/** @typedef {{messageId?: string, threadId?: string}} Place where a chat is opened: a message, a thread, or a message in it */
+
+/**
+ * Listen to what any part of the page fires.
+ * @template T
+ * @param {string} type @param {(detail: T, origin: HTMLElement) => void} listener
+ */
+const on = (type, listener) => addEventListener(type, (event) => listener(/** @type {CustomEvent<T>} */ (event).detail, /** @type {HTMLElement} */ (event.target)));
+
+/**
+ * An element that the template of the page has.
+ * @template {keyof HTMLElementTagNameMap} N
+ * @param {N} name @returns {HTMLElementTagNameMap[N]}
+ */
+const part = (name) => /** @type {HTMLElementTagNameMap[N]} */ (document.querySelector(name));
+
 class ChatApp extends HTMLElement {
-  connectedCallback() {
-    this._sidebar = this.querySelector(".sidebar");
-    this._main = this.querySelector(".main");
-    this._list = this.querySelector("chat-list");
-    this._view = this.querySelector("chat-view");
-    this._members = this.querySelector("members-panel");
-    this._thread = this.querySelector("thread-panel");
-    this._dialog = document.querySelector("new-chat-dialog");
+  constructor() {
+    super();
+    this._sidebar = /** @type {HTMLElement} */ (this.querySelector(".sidebar"));
+    this._main = /** @type {HTMLElement} */ (this.querySelector(".main"));
+    this._list = part("chat-list");
+    this._view = part("chat-view");
+    this._members = part("members-panel");
+    this._thread = part("thread-panel");
     this._notifier = new Notifier(store, settings, me, people);
+    this._chatId = "";
+    this._sidebarOpen = false;
+    this._membersWanted = false;
+    /** Whether the members come back when the thread is closed. */
+    this._membersAfter = false;
+    /** What had the focus when the thread was opened. @type {Element|null} */
+    this._threadOrigin = null;
+  }
+
+  connectedCallback() {
     this._showMe();
     this._listen();
     this._membersWanted = isWide.matches;
     client.connect();
-    store.refresh();
     this._go(start.chat_id, "replace", placeFromAddress());
   }
 
   _listen() {
-    addEventListener("open-chat", (e) => this._go(e.detail, "push"));
-    addEventListener("open-message", ({ detail: { chatId, messageId, threadId } }) => this._go(chatId, "push", { messageId, threadId }));
-    addEventListener("open-thread", ({ target, detail: entry }) => this._openThread(entry, target));
-    addEventListener("close-thread", () => this._closeThread());
-    addEventListener("new-chat", () => this._dialog.startChat());
-    addEventListener("add-members", (e) => this._dialog.addTo(e.detail));
-    addEventListener("open-member", (e) => document.querySelector("member-dialog").open(e.detail.chat, e.detail.member));
-    addEventListener("chat-settings", (e) => document.querySelector("chat-settings-dialog").open(e.detail));
-    addEventListener("set-payer", (e) => document.querySelector("payer-dialog").open(e.detail));
-    addEventListener("message-menu", (e) => document.querySelector("message-menu").open(e.target, e.detail));
-    addEventListener("react", (e) => document.querySelector("emoji-picker").open(e.target, e.detail));
-    addEventListener("delete-message", (e) => document.querySelector("delete-dialog").open(e.target, e.detail));
-    addEventListener("show-revisions", (e) => document.querySelector("revisions-dialog").open(e.target, e.detail));
-    addEventListener("show-versions", (e) => document.querySelector("versions-dialog").open(e.target, e.detail));
-    addEventListener("show-frames", (e) => document.querySelector("message-console").open(e.detail));
+    on("open-chat", (/** @type {string} */ chatId) => this._go(chatId, "push"));
+    on("open-message", (/** @type {{chatId: string, messageId: string, threadId?: string}} */ { chatId, messageId, threadId }) => this._go(chatId, "push", { messageId, threadId }));
+    on("open-thread", (/** @type {Entry} */ entry, origin) => this._openThread(entry, origin));
+    on("close-thread", () => this._closeThread());
+    on("new-chat", () => part("new-chat-dialog").startChat());
+    on("add-members", (/** @type {Chat} */ chat) => part("new-chat-dialog").addTo(chat));
+    on("open-member", (/** @type {{chat: Chat, member: Participant}} */ { chat, member }) => part("member-dialog").open(chat, member));
+    on("chat-settings", (/** @type {Chat} */ chat) => part("chat-settings-dialog").open(chat));
+    on("share-chat", (/** @type {Chat} */ chat) => part("links-dialog").open(chat));
+    on("set-payer", (/** @type {Chat} */ chat) => part("payer-dialog").open(chat));
+    on("message-menu", (/** @type {Entry} */ entry, origin) => part("message-menu").open(origin, entry));
+    on("react", (/** @type {Entry} */ entry, origin) => part("emoji-picker").open(origin, entry));
+    on("delete-message", (/** @type {Entry} */ entry, origin) => part("delete-dialog").open(origin, entry));
+    on("show-revisions", (/** @type {Entry} */ entry, origin) => part("revisions-dialog").open(origin, entry));
+    on("show-frames", (/** @type {Entry} */ entry) => part("message-console").open(entry));
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);
-      this._list.querySelector("[aria-current], .chat-item")?.focus();
+      /** @type {HTMLElement|null} */ (this._list.querySelector("[aria-current], .chat-item"))?.focus();
     });
     addEventListener("toggle-members", () => {
-      this._membersWanted = this._members.hidden;
+      this._membersWanted = Boolean(this._members.hidden);
       this._membersAfter = false;
       if (this._membersWanted && !isVeryWide.matches) this._leaveThread();
       const hadFocus = this._members.contains(document.activeElement);
       this._layOut();
       if (!this._members.hidden && !isWide.matches) this._members.querySelector("button")?.focus();
       // What closed the panel went away with it.
-      if (this._members.hidden && hadFocus) this._view.querySelector(".members-button")?.focus();
+      if (this._members.hidden && hadFocus) /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
     });
     people.addEventListener("change", () => this._showMe());
-    this.querySelector(".settings-button").addEventListener("click", () => dispatchEvent(new CustomEvent("open-settings")));
+    this.querySelector(".settings-button")?.addEventListener("click", () => dispatchEvent(new CustomEvent("open-settings")));
     addEventListener("pagehide", () => drafts.save());
-    this.querySelector("form[action$=logout]")?.addEventListener("submit", () => drafts.forget());
+    this.querySelector("form[action$=logout]")?.addEventListener("submit", (event) => this._signOut(event));
     addEventListener("popstate", () => this._go(idFromAddress(), "none", placeFromAddress()));
     addEventListener("keydown", (e) => this._key(e));
     this._main.addEventListener("pointerdown", (e) => this._closeDrawers(e));
     isNarrow.addEventListener("change", () => this._layOut());
     isWide.addEventListener("change", () => this._layOut());
     document.addEventListener("visibilitychange", () => document.hidden || client.retryNow());
-    client.addEventListener("state", ({ detail: { phase, attempt } }) => {
+    client.addEventListener("state", (event) => {
+      const { phase, attempt } = /** @type {CustomEvent<import("../uamp/client.js").ConnectionState>} */ (event).detail;
       if (phase === "waiting" && attempt === 2) checkSignedIn();
     });
-    store.addEventListener("load-error", ({ detail: { status } }) => {
+    store.addEventListener("load-error", (event) => {
+      const { status } = /** @type {CustomEvent<import("./api.js").ApiError>} */ (event).detail;
       if (status === 401 || status === 403) checkSignedIn();
     });
     store.addEventListener("change", () => this._showTitle());
@@ -101,7 +133,7 @@ class ChatApp extends HTMLElement {
 
   /**
    * @param {string} chatId "" for none @param {"push"|"replace"|"none"} history
-   * @param {{messageId?: string, threadId?: string}} [place] where it is opened: a message, a thread, or a message in it
+   * @param {Place} [place]
    */
   _go(chatId, history, { messageId = "", threadId = "" } = {}) {
     const isOpen = chatId !== "" && chatId === this._chatId && threadId !== "";
@@ -123,7 +155,7 @@ class ChatApp extends HTMLElement {
     if (chatId && isNarrow.matches) this._main.focus({ preventScroll: true });
   }
 
-  /** @param {import("./store/entry.js").Entry} entry in the thread, or the message with which it begins @param {EventTarget} origin */
+  /** @param {Entry} entry in the thread, or the message with which it begins @param {HTMLElement} origin */
   _openThread(entry, origin) {
     if (!this._thread.contains(origin)) this._threadOrigin = document.activeElement;
     const threadId = entry.thread || rootOf(entry);
@@ -159,7 +191,7 @@ class ChatApp extends HTMLElement {
     window.history.pushState(null, "", `/chats/${encodeURIComponent(this._chatId)}`);
     const row = Array.from(this._view.querySelectorAll("chat-message")).find(({ entry }) => rootOf(entry) === rootId);
     const origin = this._threadOrigin?.isConnected && this._threadOrigin !== document.body ? this._threadOrigin : row;
-    (origin || this._view.querySelector(".log"))?.focus({ preventScroll: true });
+    /** @type {HTMLElement|null} */ (origin ?? this._view.querySelector(".log"))?.focus({ preventScroll: true });
     this._threadOrigin = null;
   }
 
@@ -172,12 +204,26 @@ class ChatApp extends HTMLElement {
   }
 
   /** The person at the foot of the list. */
-  _showMe() {
-    const foot = this.querySelector(".sidebar-account");
-    foot.querySelector(".avatar").replaceWith(avatar(me.username, "user"));
-    foot.querySelector("b").textContent = people.nameOf(me.username);
+  /** @param {Event} event the form of the sign-out */
+  _signOut(event) {
+    const { turns } = client.outbox;
+    const text = interpolate(ngettext("%(count)s message was not sent yet. Sign out and discard it?", "%(count)s messages were not sent yet. Sign out and discard them?", turns.length), { count: turns.length });
+    if (turns.length && !confirm(text)) {
+      event.preventDefault();
+      return;
+    }
+    drafts.forget();
+    client.outbox.forget();
   }
 
+  _showMe() {
+    const foot = /** @type {HTMLElement} */ (this.querySelector(".sidebar-account"));
+    foot.querySelector(".avatar")?.replaceWith(avatar(me.username, "user"));
+    const name = foot.querySelector("b");
+    if (name) name.textContent = people.nameOf(me.username);
+  }
+
+  /** @param {boolean} isOpen */
   _showSidebar(isOpen) {
     this._sidebarOpen = isOpen;
     if (isOpen && isNarrow.matches) this._membersWanted = false;
@@ -197,19 +243,21 @@ class ChatApp extends HTMLElement {
     this._view.membersShown = !this._members.hidden;
   }
 
+  /** @param {PointerEvent} event */
   _closeDrawers(event) {
-    if (!isWide.matches && !this._members.hidden && !event.target.closest(".members-button")) {
+    if (!isWide.matches && !this._members.hidden && !/** @type {Element} */ (event.target).closest(".members-button")) {
       this._membersWanted = false;
       this._layOut();
     }
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key !== "Escape" || event.defaultPrevented) return;
     if (!isWide.matches && !this._members.hidden) {
-      if (this._members.contains(document.activeElement)) this._view.querySelector(".members-button")?.focus();
+      if (this._members.contains(document.activeElement)) /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
       this._membersWanted = false;
-    } else if (this._thread.contains(event.target)) {
+    } else if (this._thread.contains(/** @type {Node} */ (event.target))) {
       if (!this._thread.escape()) this._closeThread();
       return;
     } else if (this._view.escape(event)) return;

@@ -1,10 +1,16 @@
 /** Money in the open chat: the payments that are asked for, and the receipts of answers. */
 
+import { isApiError } from "./api.js";
 import { shown, units } from "./amounts.js";
 import { api, page } from "./context.js";
 import { announce } from "./dom.js";
 import { Receipts } from "./cards/receipts.js";
 import { gettext, interpolate } from "./words.js";
+
+/** @typedef {import("../uamp/payments.js").Payment} Payment */
+/** @typedef {import("../uamp/live-response.js").LiveResponse} LiveResponse */
+/** @typedef {import("./cards/payment-card.js").PaymentCard} PaymentCard */
+/** @typedef {CustomEvent<{payment: Payment, upTo: string}>} Decision what a card fires */
 
 export class ChatMoney {
   /**
@@ -15,36 +21,41 @@ export class ChatMoney {
   constructor(list, say, state = page) {
     this._say = say;
     this._page = state;
-    list.addEventListener("pay", (e) => this._pay(e.detail.payment));
-    list.addEventListener("pay-always", (e) => this._always(e.target, e.detail));
-    list.addEventListener("pay-cancel", (e) => this._session.cancel(e.detail.payment.responseId));
+    /** @type {import("../uamp/chat-session.js").ChatSession|null} */
+    this._session = null;
+    list.addEventListener("pay", (event) => this._pay(/** @type {Decision} */ (event).detail.payment));
+    list.addEventListener("pay-always", (event) => this._always(/** @type {PaymentCard} */ (event.target), /** @type {Decision} */ (event).detail));
+    list.addEventListener("pay-cancel", (event) => this._session?.cancel(/** @type {Decision} */ (event).detail.payment.responseId));
   }
 
   /**
    * @param {import("../uamp/chat-session.js").ChatSession} session
-   * @param {() => import("./chat-store.js").Chat} chat as it is now
+   * @param {() => import("./chat-store.js").Chat|null|undefined} chat as it is now
    * @param {AbortSignal} signal that the chat is left
    */
   listen(session, chat, signal) {
     this._session = session;
     const since = Date.now();
-    const on = (target, type, listener) => target.addEventListener(type, (e) => listener(e.detail), { signal });
-    const priced = ({ sender_id: id }) => chat().participants.some((p) => p.kind === "agent" && p.id === id && p.pricing);
+    const priced = (/** @type {import("./store/entry.js").Entry} */ { sender_id: id }) => chat()?.participants.some((p) => p.kind === "agent" && p.id === id && p.pricing) ?? false;
     // Answers of before may be of an agent that was dearer then; new ones have their cost.
     const receipts = new Receipts((entry) => entry.at < since || priced(entry), this._page);
-    on(session, "payments", (asked) => this._changed(asked));
-    on(session, "response-end", (response) => response.thread === this._page.state.thread && receipts.ended(response));
-    on(document, "visibilitychange", () => document.hidden || receipts.refresh());
-    on(window, "focus", () => receipts.refresh());
+    session.addEventListener("payments", (event) => this._changed(/** @type {CustomEvent<Payment|null>} */ (event).detail), { signal });
+    session.addEventListener("response-end", (event) => {
+      const response = /** @type {CustomEvent<LiveResponse>} */ (event).detail;
+      if (response.thread === this._page.state.thread) receipts.ended(response);
+    }, { signal });
+    document.addEventListener("visibilitychange", () => document.hidden || receipts.refresh(), { signal });
+    addEventListener("focus", () => receipts.refresh(), { signal });
     signal.addEventListener("abort", () => receipts.close());
     this._changed(null);
   }
 
   /** @param {import("../uamp/payments.js").Payment|null} asked one that is asked for now */
   _changed(asked) {
-    const { responses } = this._session;
-    const threadOf = ({ responseId }) => responses.get(responseId)?.thread || "";
-    this._page.dispatch({ type: "payments", list: this._session.payments.list.map((one) => ({ ...one, thread: threadOf(one) })) });
+    const session = this._session;
+    if (!session) return;
+    const threadOf = (/** @type {Payment} */ { responseId }) => session.responses.get(responseId)?.thread || "";
+    this._page.dispatch({ type: "payments", list: session.payments.list.map((one) => ({ ...one, thread: threadOf(one) })) });
     if (!asked || threadOf(asked) !== this._page.state.thread) return;
     announce(interpolate(
       asked.isTopUp
@@ -54,14 +65,18 @@ export class ChatMoney {
     ));
   }
 
+  /** @param {Payment} shownPayment */
   _pay(shownPayment) {
+    const session = this._session;
+    if (!session) return;
     // The card has a copy: the client keeps the payment itself.
-    const payment = this._session.payments.list.find(({ key }) => key === shownPayment.key);
+    const payment = session.payments.list.find(({ key }) => key === shownPayment.key);
     if (!payment || payment.state === "sent") return;
-    this._session.pay(payment);
-    if (!this._session.ready) this._say(gettext("There is no connection. The payment is sent once when it is back."));
+    session.pay(payment);
+    if (!session.ready) this._say(gettext("There is no connection. The payment is sent once when it is back."));
   }
 
+  /** @param {PaymentCard} card @param {{payment: Payment, upTo: string}} decision */
   async _always(card, { payment, upTo }) {
     if (payment.state === "sent") return;
     if (/^\d+(\.\d+)?$/.test(upTo) && units(upTo) < units(payment.amount)) {
@@ -72,7 +87,7 @@ export class ChatMoney {
       const path = `/api/payments/approvals/${encodeURIComponent(payment.agent)}`;
       await api.send("PUT", path, { up_to: upTo, currency: payment.currency });
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       card.say(error.message);
       return;
     }

@@ -1,19 +1,19 @@
 /**
  * The chats of the signed-in person: names, members, last words, unread counts, people online.
  *
- * The most recent chats have a session each (UAMP §10.2), so the list is live; the server's list is
- * read again now and then for chats that another person began.
+ * The connection watches all of them (`chats.watch`), so the list is live whichever chat is open. It is
+ * read from the server when the connection stands, and again after each reconnect.
  */
 
-import { isMention } from "./notifications/rules.js";
+import { isApiError } from "./api.js";
 import { people } from "./person/looks.js";
 import { gettext } from "./words.js";
 
-const WATCHED = 12;
 const LISTED = 200;
-const REFRESH_MS = 30_000;
 const OVERLAP = 20;
-const COUNT_AFTER_MS = 500;
+const TOGETHER_MS = 300;
+/** The server counts so far. */
+const UNREAD_MAX = 100;
 
 /**
  * @typedef {object} Participant
@@ -24,19 +24,36 @@ const COUNT_AFTER_MS = 500;
  * @property {string} [trigger]
  * @property {import("./price.js").Pricing|null} [pricing] of an agent
  * @property {boolean} [online]
+ * @property {number} participant_id
+ * @property {string} [display_name] of a person
+ * @property {string} [status_text] of a person
+ * @property {string} [context] of an agent: what it is shown
+ * @property {number|null} [context_messages] how many messages it is shown
+ * @property {string[]} [keywords] that make it answer
+ * @property {string|null} [budget] a decimal string
+ * @property {string} [budget_period]
  *
  * @typedef {object} Chat
  * @property {string} id
  * @property {string} title
+ * @property {string} [description]
+ * @property {string} [avatar] an emoji, a colour or a picture; "" for one made of the name
+ * @property {string|null} [avatar_url]
+ * @property {number} [agent_hops] how often in a row agents may ask each other
+ * @property {string} [payer] who pays for answers: a name of PAYERS
+ * @property {string[]} rights of the person
+ * @property {boolean} [only_owners_pin]
+ * @property {boolean} [agents_quiet]
  * @property {string} epoch
  * @property {number} last_seq
  * @property {string} latest_at ISO 8601
  * @property {number} unread
- * @property {number} [mentioned] how many of the unread messages mention the person, as far as this page received them
+ * @property {number} [unread_mentions] how many of the unread messages mention the person
  * @property {boolean} [muted]
  * @property {""|"all"|"mentions"|"none"} [notifications]
  * @property {number} [unread_replies] in threads that the person follows
  * @property {{name: string, content: string}|null} preview
+ * @property {{chat_id: string|null, readable: boolean}|null} [forked_from] the chat with whose history it begins
  * @property {Participant[]} participants
  */
 
@@ -45,6 +62,11 @@ const COUNT_AFTER_MS = 500;
  * `load-error` (detail: ApiError).
  */
 export class ChatStore extends EventTarget {
+  /**
+   * @param {import("./api.js").Api} api
+   * @param {import("../uamp/client.js").UampClient} client
+   * @param {{id: string}} me
+   */
   constructor(api, client, me) {
     super();
     this._api = api;
@@ -53,11 +75,24 @@ export class ChatStore extends EventTarget {
     /** @type {Map<string, Chat>} */
     this._chats = new Map();
     this.loaded = false;
-    /** @type {Set<string>} ids of the chats whose counts are about to be read */
-    this._counting = new Set();
-    client.addEventListener("presence", (e) => this._presence(e.detail));
-    setInterval(() => document.hidden || this.refresh(), REFRESH_MS);
-    document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
+    /** @type {Set<string>} ids of the chats that are about to be read again */
+    this._waiting = new Set();
+    /** Counts what happens: reads that begin and live events that come. */
+    this._clock = 0;
+    /** @type {Map<string, number>} when the last live event of a chat came, by the chat's id */
+    this._liveAt = new Map();
+    /** @type {Map<string, number>} when the read began by which a chat is known, by the chat's id */
+    this._readAt = new Map();
+    /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
+    this._removedAt = new Map();
+    client.addEventListener("presence", (/** @type {any} */ { detail }) => this._presence(detail));
+    client.addEventListener("watched", () => this.refresh());
+    client.addEventListener("activity", (/** @type {any} */ { detail }) => this._activity(detail));
+    client.addEventListener("read", (/** @type {any} */ { detail }) => this._read(detail.chat_id, detail));
+    client.addEventListener("person", (/** @type {any} */ { detail }) => this._person(detail));
+    // Where no connection can be made, the list is shown all the same.
+    client.addEventListener("state", (/** @type {any} */ { detail: { phase } }) => this.loaded || ["connecting", "open"].includes(phase) || this.refresh());
+    client.watch();
   }
 
   /** @returns {Chat[]} the most recent first */
@@ -72,65 +107,102 @@ export class ChatStore extends EventTarget {
 
   /** Read the list again. */
   async refresh() {
+    const began = ++this._clock;
     try {
       const page = await this._api.get(`/chats?limit=${LISTED}`);
-      this._chats = new Map(page.data.map((chat) => [chat.id, this._known(chat)]));
+      const read = page.data.filter((/** @type {Chat} */ { id }) => (this._removedAt.get(id) ?? 0) < began).map((/** @type {Chat} */ chat) => this._newer(chat, began));
+      const since = this.list.filter(({ id }) => (this._readAt.get(id) ?? 0) > began);
+      this._chats = new Map([...since, ...read].map((chat) => [chat.id, chat]));
+      const isFirst = !this.loaded;
       this.loaded = true;
-      this._watch();
       this._changed();
+      if (isFirst) await this._sendLeftTurns();
     } catch (error) {
       this.dispatchEvent(new CustomEvent("load-error", { detail: error }));
     }
   }
 
-  /** Read one chat again, for example because its members changed. @returns {Promise<Chat>} */
+  /** Open the chats for which an earlier page left turns: an open chat sends its own. */
+  async _sendLeftTurns() {
+    const { outbox } = this._client;
+    for (const id of new Set(outbox.turns.map(({ chatId }) => chatId))) {
+      try {
+        this.session(this._chats.get(id) ?? (await this.reload(id)));
+      } catch (error) {
+        if (!isApiError(error) || error.status !== 404) throw error;
+        outbox.drop(id);
+      }
+    }
+  }
+
+  /** Read one chat again, for example because its members changed. @param {string} id @returns {Promise<Chat>} */
   async reload(id) {
-    const chat = await this._api.get(`/chats/${encodeURIComponent(id)}`);
-    this._chats.set(id, this._known(chat));
-    this._changed();
-    return chat;
-  }
-
-  /** Learn who is in a chat, and keep what only this page knows of it. */
-  _known(chat) {
-    people.learn(chat.participants);
-    const known = this._chats.get(chat.id);
-    if (known?.mentioned && chat.unread > 0) chat.mentioned = known.mentioned;
-    return chat;
-  }
-
-  /** @returns {Promise<Chat>} */
-  async create(title, users, agents) {
-    const chat = await this._api.post("/chats", { title, users, agents });
-    this._chats.set(chat.id, chat);
-    this._watch();
+    const began = ++this._clock;
+    const chat = this._newer(await this._api.get(`/chats/${encodeURIComponent(id)}`), began);
+    if ((this._removedAt.get(id) ?? 0) < began) this._chats.set(id, chat);
     this._changed();
     return chat;
   }
 
   /**
-   * The session of a chat, with the list kept up to date by it.
+   * The newer of what was read of a chat and what is known of it. What came live while it was read may be missing
+   * in it, and one that began later may have ended earlier.
+   * @param {Chat} read @param {number} began
+   * @returns {Chat}
+   */
+  _newer(read, began) {
+    const { id } = read;
+    if ((this._liveAt.get(id) ?? 0) > began) this._readLater(id);
+    const known = this._chats.get(id);
+    if (known && (this._readAt.get(id) ?? 0) > began) return known;
+    this._readAt.set(id, began);
+    return this._known(read);
+  }
+
+  /** Learn who is in a chat. @param {Chat} chat */
+  _known(chat) {
+    people.learn(chat.participants);
+    return chat;
+  }
+
+  /** Make a chat, with people and agents by their names. @param {string} title @param {string[]} users @param {string[]} agents @returns {Promise<Chat>} */
+  async create(title, users, agents) {
+    const chat = await this._api.post("/chats", { title, users, agents });
+    this._chats.set(chat.id, this._newer(chat, ++this._clock));
+    this._changed();
+    return chat;
+  }
+
+  /**
+   * Make a chat that begins with the history up to a message; the same key leads to the same chat.
+   * @param {string} id of the chat @param {string} messageId @param {string} title @param {string} key
+   * @returns {Promise<Chat>}
+   */
+  async fork(id, messageId, title, key) {
+    const body = { message_id: messageId, title };
+    const chat = await this._api.post(`/chats/${encodeURIComponent(id)}/forks`, body, { "Idempotency-Key": key });
+    this._chats.set(chat.id, this._newer(chat, ++this._clock));
+    this._changed();
+    return chat;
+  }
+
+  /**
+   * The session of a chat.
    * @param {Chat} chat
    */
   session({ id, epoch, last_seq: lastSeq }) {
-    const known = this._client.chats.has(id);
     // A little earlier than now: the beginning of an answer that still runs names its agent.
-    const session = this._client.open(id, { epoch, after: Math.max(0, lastSeq - OVERLAP) });
-    if (!known) {
-      session.addEventListener("message", (e) => this._message(id, e.detail));
-      session.addEventListener("read", (e) => this._read(id, e.detail));
-      session.addEventListener("participants", () => this.reload(id));
-    }
-    return session;
+    return this._client.open(id, { epoch, after: Math.max(0, lastSeq - OVERLAP) });
   }
 
-  /** What a chat is called: its title, else the names of the others. */
+  /** What a chat is called: its title, else the names of the others. @param {Chat} chat */
   nameOf(chat) {
     if (chat.title) return chat.title;
-    const others = chat.participants.filter((p) => !this._isMe(p)).map((p) => (p.kind === "user" ? people.nameOf(p.name) : p.name));
+    const others = chat.participants.filter((one) => !this._isMe(one)).map((one) => (one.kind === "user" ? people.nameOf(one.name) : one.name));
     return others.join(", ") || gettext("Notes to self");
   }
 
+  /** @param {Participant} participant */
   _isMe(participant) {
     return participant.kind === "user" && String(participant.id) === this._me.id;
   }
@@ -140,63 +212,101 @@ export class ChatStore extends EventTarget {
     return chat.participants.filter((participant) => !this._isMe(participant));
   }
 
-  _watch() {
-    for (const chat of this.list.slice(0, WATCHED)) this.session(chat);
+  /** @param {{chat_id: string, kind: string, at_seq: number, message?: any, message_id?: string, thread?: string, replies?: number}} activity */
+  _activity({ chat_id: id, kind, at_seq: seq, message, message_id: messageId, thread, replies }) {
+    this._liveAt.set(id, ++this._clock);
+    if (kind === "message.read") this._read(id, { type: kind, user_id: this._me.id, message_id: messageId, thread, replies });
+    else if (kind === "message.created" && this._chats.has(id)) this._message(id, message, seq);
+    else this._readLater(id);
   }
 
-  _message(id, { message, seq }) {
+  /** @param {{subject: string, chat_id?: string}} change */
+  _person({ subject, chat_id: id }) {
+    if (!id) return;
+    if (subject === "chat_removed") this._remove(id);
+    else this._readLater(id);
+  }
+
+  /** @param {string} id of a chat that the person is no longer in */
+  _remove(id) {
+    this._removedAt.set(id, ++this._clock);
+    if (this._chats.delete(id)) this._changed();
+  }
+
+  /** @param {string} id @param {any} message @param {number} seq its place in the log */
+  _message(id, message, seq) {
     const chat = this._chats.get(id);
     if (!chat || seq <= chat.last_seq) return;
     chat.last_seq = seq;
     chat.latest_at = new Date(message.created_at).toISOString();
+    const isOwn = message.sender_kind === "user" && String(message.sender_id) === this._me.id;
     if (message.thread && !message.also_in_chat) {
-      // Only the server knows whom a reply concerns.
-      if (String(message.sender_id) !== this._me.id) this._countLater(id);
+      this._reply(chat, message, isOwn);
       this._changed();
       return;
     }
     chat.preview = { name: message.name, content: message.content };
-    const isOwn = message.sender_kind === "user" && String(message.sender_id) === this._me.id;
     if (!isOwn) {
       chat.unread += 1;
-      if (isMention(message.content, this._me.username)) chat.mentioned = (chat.mentioned || 0) + 1;
+      if (message.mentions?.includes(this._me.id)) chat.unread_mentions = (chat.unread_mentions || 0) + 1;
       this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
     }
     this._changed();
   }
 
-  /** Read the counts of a chat again, once for replies that come together. @param {string} id */
-  _countLater(id) {
-    if (this._counting.has(id)) return;
-    this._counting.add(id);
+  /** @param {Chat} chat @param {any} message that only its thread shows @param {boolean} isOwn */
+  _reply(chat, message, isOwn) {
+    const unread = chat.unread_replies || 0;
+    if (isOwn) {
+      // Who replies has read what is above.
+      if (unread) this._readLater(chat.id);
+    } else if (message.is_followed && message.version_of) this._readLater(chat.id);
+    else if (message.is_followed) {
+      chat.unread_replies = Math.min(unread + 1, UNREAD_MAX);
+      this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
+    }
+  }
+
+  /** Read a chat again, once for what comes together. @param {string} id */
+  _readLater(id) {
+    if (this._waiting.has(id)) return;
+    this._waiting.add(id);
     setTimeout(async () => {
-      this._counting.delete(id);
+      this._waiting.delete(id);
       try {
         await this.reload(id);
       } catch (error) {
-        // The list is read again now and then.
-        if (error.name !== "ApiError") throw error;
+        if (!isApiError(error)) throw error;
+        // One is not in the chat any more. After any other error the list is read with the next connection.
+        if (error.status === 404) this._remove(id);
       }
-    }, COUNT_AFTER_MS);
+    }, TOGETHER_MS);
   }
 
-  _read(id, { user_id: userId, message_id: messageId, thread }) {
+  /** @param {string} id @param {import("../uamp/types.js").Frame} event */
+  _read(id, { user_id: userId, message_id: messageId, thread, replies }) {
     const chat = this._chats.get(id);
     if (!chat || String(userId) !== this._me.id || !messageId) return;
+    this._liveAt.set(id, ++this._clock);
     if (thread) {
-      this._countLater(id);
+      const unread = chat.unread_replies || 0;
+      // Where counting stopped, only the server knows how many are left.
+      if (replies === undefined || unread >= UNREAD_MAX || replies > unread) this._readLater(id);
+      else chat.unread_replies = unread - replies;
+      this._changed();
       return;
     }
     chat.unread = 0;
-    chat.mentioned = 0;
+    chat.unread_mentions = 0;
     this._changed();
   }
 
-  _presence({ type, user_id: userId }) {
+  /** @param {import("../uamp/types.js").Frame} event */
+  _presence({ type, user_id: userId, kind = "user" }) {
     const online = type === "presence.online";
     for (const chat of this._chats.values()) {
       for (const participant of chat.participants) {
-        if (participant.kind === "user" && String(participant.id) === String(userId)) {
+        if (participant.kind === kind && String(participant.id) === String(userId)) {
           participant.online = online;
         }
       }

@@ -1,6 +1,8 @@
 /** The open chat: its head, its messages, the people typing, and the composer. */
 
+import { isApiError } from "./api.js";
 import { api, checkSignedIn, me, page, store } from "./context.js";
+import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./chat-money.js";
 import { decide, mayDecide } from "./decisions.js";
 import { announce } from "./dom.js";
@@ -11,19 +13,25 @@ import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
 import { newestOfOthers } from "./store/open-chat.js";
 import { isShownIn, rootOf } from "./store/threads.js";
-import { View, glyph } from "./view.js";
-import { html, nothing, repeat } from "../vendor/lit/lit.js";
+import { View } from "./view.js";
+import { html, repeat } from "../vendor/lit/lit.js";
 import "./composer/composer.js";
 import "./log/message-list.js";
 import "./panels/chat-head.js";
+import "./panels/queue-strip.js";
 import "./panels/shared-state.js";
 import "./panels/typing-line.js";
 import { gettext, interpolate } from "./words.js";
 
-/** A line with a sign where messages would be. */
-const notice = (name, title, text, action = nothing) => html`<div class="empty" role="note">${glyph(name)}<h1>${title}</h1><p>${text}</p>${action}</div>`;
+/**
+ * @typedef {import("./chat-store.js").Chat} Chat
+ * @typedef {import("./store/entry.js").Entry} Entry
+ * @typedef {import("../uamp/types.js").Frame} Frame
+ * @typedef {import("../uamp/chat-session.js").ChatSession} ChatSession
+ * @typedef {import("../uamp/live-response.js").LiveResponse} LiveResponse
+ */
 
-class ChatView extends View {
+export class ChatView extends View {
   static properties = {
     chatId: { attribute: false },
     membersShown: { attribute: false },
@@ -36,18 +44,27 @@ class ChatView extends View {
     this.membersShown = false;
     /** Counts the chats that were opened: each has a list and a composer of its own. */
     this._opened = 0;
+    /** @type {import("./chat-notices.js").Problem|null} */
     this._error = null;
     this._listeners = new AbortController();
+    /** @type {ChatSession|null} */
     this.session = null;
+    /** @type {Chat|null} */
     this.chat = null;
+    /** The message at which it is opened; "" for the end. */
+    this._wanted = "";
+    /** Whether it is known how far the members have read. */
+    this._hasReaders = false;
+    /** The running answers that the composer shows. @type {Set<string>|null} */
+    this._ownShown = null;
     this._history = new History(page, api);
     this._announcements = new Announcements();
   }
 
   connectedCallback() {
     super.connectedCallback();
-    this.addEventListener("show-message", (e) => this.showMessage(e.detail));
-    this.addEventListener("say", (e) => this._composer?.say(e.detail));
+    this.addEventListener("show-message", (event) => this.showMessage(/** @type {CustomEvent<string>} */ (event).detail));
+    this.addEventListener("say", (event) => this._composer?.say(/** @type {CustomEvent<string>} */ (event).detail));
     store.addEventListener("change", () => {
       this.chat = (this.chatId && store.get(this.chatId)) || this.chat;
     });
@@ -60,39 +77,32 @@ class ChatView extends View {
   }
 
   _body() {
-    const begin = () => this.dispatchEvent(new Event("new-chat", { bubbles: true }));
-    if (!this.chatId) {
-      return notice("message", gettext("Choose a chat"), gettext("Pick one from the list, or start a new one with people and agents."),
-        html`<button type="button" class="button button-primary" @click=${begin}>${glyph("add")}${gettext("New chat")}</button>`);
-    }
-    if (this._error) return this._failure(this._error);
+    if (!this.chatId) return nothingOpen(() => this.dispatchEvent(new Event("new-chat", { bubbles: true })));
+    if (this._error) return failure(this._error, () => this.open(this.chatId));
     return repeat([this._opened], (opened) => opened, () => html`
-      <shared-state></shared-state><message-list .mayDecide=${(approval) => mayDecide(this.chat, approval)} @bottom=${() => this._markRead()}
+      <shared-state></shared-state><message-list .mayDecide=${(/** @type {import("../uamp/approvals.js").Approval} */ approval) => this.chat !== null && mayDecide(this.chat, approval)} @bottom=${() => this._markRead()}
         @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
-        @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(e) => this._goTo(() => this._history.loadAround(e.detail))}
-        @retry-turn=${(e) => this.session.retry(e.detail)} @discard-turn=${(e) => this.session.discard(e.detail)}
-        @ask-again=${(e) => this._composer.write(e.detail)} @reply=${(e) => this._reply(e.detail)} @answer-again=${(e) => this._answerAgain(e.detail)}
-        @decide=${(e) => decide(this.session, e.detail, (text) => this._composer.say(text))} @stop-answer=${(e) => this._stopAnswer(e.detail)}></message-list>
-      <typing-line></typing-line>
-      <chat-composer @keydown=${(e) => this._editLast(e)}></chat-composer>`);
+        @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._goTo(() => this._history.loadAround(e.detail))}
+        @retry-turn=${(/** @type {CustomEvent} */ e) => this.session?.retry(e.detail)} @discard-turn=${(/** @type {CustomEvent} */ e) => this.session?.discard(e.detail)}
+        @ask-again=${(/** @type {CustomEvent} */ e) => this._composer?.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)} @answer-again=${(/** @type {CustomEvent} */ e) => this._answerAgain(e.detail)}
+        @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._editAndAsk(e)}
+        @decide=${(/** @type {CustomEvent} */ e) => this._decide(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._stopAnswer(e.detail)}></message-list>
+      <typing-line></typing-line><queue-strip @queue-start=${(/** @type {CustomEvent} */ e) => this._actOnQueue(e.detail, "start")}
+        @queue-remove=${(/** @type {CustomEvent} */ e) => this._actOnQueue(e.detail, "remove")} @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}></queue-strip>
+      <chat-composer @keydown=${(/** @type {KeyboardEvent} */ e) => this._editLast(e)}></chat-composer>`);
   }
 
-  _failure({ status, code, message }) {
-    if (status === 404 || ["chat_not_found", "forbidden"].includes(code)) {
-      return notice("alert", gettext("This chat is not here"), gettext("It does not exist, or you are not a member of it. Ask a member to add you."));
-    }
-    return notice("alert", gettext("The chat could not be loaded"), `${message} ${gettext("What you wrote is kept.")}`,
-      html`<button type="button" class="button button-primary" @click=${() => this.open(this.chatId)}>${gettext("Try again")}</button>`);
-  }
-
+  /** @returns {import("./log/message-list.js").MessageList|null} */
   get _list() {
     return this.querySelector("message-list");
   }
 
+  /** @returns {import("./panels/typing-line.js").TypingLine|null} */
   get _typing() {
     return this.querySelector("typing-line");
   }
 
+  /** @returns {import("./composer/composer.js").ChatComposer|null} */
   get _composer() {
     return this.querySelector("chat-composer");
   }
@@ -118,12 +128,12 @@ class ChatView extends View {
       const chat = store.get(chatId) || (await store.reload(chatId));
       if (this.chatId !== chatId) return;
       this.chat = chat;
-      this._money = new ChatMoney(this._list, (text) => this._composer.say(text));
-      this._listen(store.session(chat));
-      await this._composer.open(chat, this.session);
+      const session = store.session(chat);
+      this._listen(session);
+      await this._composer?.open(chat, session);
       await this._loadHistory();
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       if (this.chatId === chatId) this._error = error;
     }
   }
@@ -139,35 +149,70 @@ class ChatView extends View {
     this._hasReaders = false;
   }
 
+  /** What the composer says for a moment. @param {string} text */
+  _say(text) {
+    this._composer?.say(text);
+  }
+
+  /** @param {{approval: {key: string}, approved: boolean, reason: string}} decision */
+  _decide(decision) {
+    if (this.session) decide(this.session, decision, (text) => this._say(text));
+  }
+
+  /** @param {Frame} item @param {"start"|"remove"} act */
+  _actOnQueue({ id }, act) {
+    const isSent = act === "start" ? this.session?.startQueued(id) : this.session?.removeQueued(id);
+    if (!isSent) this._say(gettext("There is no connection. Try again when it is back."));
+  }
+
+  /** Take a message back into the field where it was written. @param {Frame} item */
+  async _editQueued({ id }) {
+    const { chatId } = this;
+    if (!this._composer?.isEmpty) {
+      this._say(gettext("Send or clear first what you are writing."));
+      return;
+    }
+    await this._goTo(async () => {
+      const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/queue`);
+      const item = data.find((/** @type {Frame} */ one) => one.id === id);
+      if (!item || this.chatId !== chatId) return;
+      await api.send("DELETE", `/chats/${encodeURIComponent(chatId)}/queue/${id}`);
+      this._composer?.write(item.text);
+    });
+  }
+
+  /** @param {ChatSession} session */
   _listen(session) {
     this.session = session;
-    const on = (type, listener) =>
-      session.addEventListener(type, (e) => listener(e.detail), { signal: this._listeners.signal });
-    followSession(page, session, this._listeners.signal);
-    on("message", (event) => this._onMessage(event));
-    on("act", (event) => this._onAct(event));
-    on("response", (response) => this._onResponse(response));
-    on("response-end", (response) => this._onResponseEnd(response));
-    on("typing", (event) => this._typing.typed(event));
-    on("read", (event) => this._onRead(event));
-    on("approvals", (asked) => this._announcements.approvals(session.approvals.list, asked));
-    this._money.listen(session, () => this.chat, this._listeners.signal);
+    const { signal } = this._listeners;
+    /** @template T @param {string} type @param {(detail: T) => void} listener */
+    const on = (type, listener) => session.addEventListener(type, (event) => listener(/** @type {CustomEvent<T>} */ (event).detail), { signal });
+    followSession(page, session, signal);
+    on("message", (/** @type {{message: Frame, seq: number}} */ event) => this._onMessage(event));
+    on("act", (/** @type {Frame} */ event) => this._onAct(event));
+    on("response", (/** @type {LiveResponse} */ response) => this._onResponse(response));
+    on("response-end", (/** @type {LiveResponse} */ response) => this._onResponseEnd(response));
+    on("typing", (/** @type {{user_id: string, username: string, is_typing: boolean}} */ event) => this._typing?.typed(event));
+    on("read", (/** @type {Frame} */ event) => this._onRead(event));
+    on("approvals", (/** @type {import("../uamp/approvals.js").Approval|null} */ asked) => this._announcements.approvals(session.approvals.list, asked));
+    if (this._list) new ChatMoney(this._list, (text) => this._say(text)).listen(session, () => this.chat, signal);
     on("ready", () => this._markRead());
-    on("reset", (event) => this._onReset(event));
-    on("limit", () => this._composer.say(gettext("You are writing faster than the server allows. Wait a moment.")));
-    on("error", (error) => this._onError(error));
+    on("reset", (/** @type {{epoch: string}} */ event) => this._onReset(event));
+    on("limit", () => this._say(gettext("You are writing faster than the server allows. Wait a moment.")));
+    on("error", (/** @type {Frame & {message: string, fatal?: boolean}} */ error) => this._onError(error));
   }
 
   async _loadHistory() {
     const { chatId, session } = this;
+    if (!session) return;
     const receipts = api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
     await this._loadMessages(session);
-    const readers = new Map((await receipts).data.map((receipt) => [String(receipt.user_id), receipt]));
+    const readers = new Map((await receipts).data.map((/** @type {import("./store/open-chat.js").Reader} */ receipt) => [String(receipt.user_id), receipt]));
     if (this.chatId !== chatId || this.session !== session) return;
     page.dispatch({ type: "readers", readers });
-    if (this.chat.unread) page.dispatch({ type: "unread-after", seq: readers.get(me.id)?.seq ?? 0 });
+    if (this.chat?.unread) page.dispatch({ type: "unread-after", seq: readers.get(me.id)?.seq ?? 0 });
     catchUp(page, session);
     this._showRunning();
     this._hasReaders = true;
@@ -175,7 +220,7 @@ class ChatView extends View {
     this._loadPins();
   }
 
-  /** Load the newest messages, or those around the one that the address names. */
+  /** Load the newest messages, or those around the one that the address names. @param {ChatSession} session */
   async _loadMessages(session) {
     const wanted = this._wanted;
     this._wanted = "";
@@ -197,21 +242,21 @@ class ChatView extends View {
     try {
       await this._history.loadAround(id);
     } catch (error) {
-      if (error.status !== 404 && error.status !== 400) throw error;
-      this._composer.say(gettext("That message is not in this chat."));
+      if (!isApiError(error) || (error.status !== 404 && error.status !== 400)) throw error;
+      this._say(gettext("That message is not in this chat."));
       return false;
     }
     page.dispatch({ type: "target", id });
     return true;
   }
 
-  /** Go to another place of the chat; where it cannot be loaded, the reader stays. */
+  /** Go to another place of the chat; where it cannot be loaded, the reader stays. @param {() => Promise<unknown>} load */
   async _goTo(load) {
     try {
       await load();
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
-      this._composer.say(error.message);
+      if (!isApiError(error)) throw error;
+      this._say(error.message);
     }
   }
 
@@ -219,34 +264,37 @@ class ChatView extends View {
     return this._goTo(() => this._history.loadPins());
   }
 
+  /** @param {{epoch: string}} event */
   async _onReset(event) {
     page.dispatch({ type: "opened", chatId: this.chatId });
     await this._loadHistory();
-    this.session.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
+    this.session?.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
   }
 
+  /** @param {{message: Frame, seq: number}} event */
   async _onMessage({ message, seq }) {
     let entry = entryOf(message, seq);
     const { session } = this;
+    if (!session) return;
     if (entry.reply_to && isShownIn(page.state, entry)) {
       entry = await this._history.withQuote(entry);
-      if (!session || session !== this.session) return;
+      if (session !== this.session) return;
     }
     session.approvals.clearClosed();
     page.dispatch({ type: "message", entry });
     if (!isShownIn(page.state, entry)) {
-      this._typing.stopped(entry.sender_id);
+      this._typing?.stopped(entry.sender_id);
       return;
     }
-    if (isFrom(entry, me.id)) this._list.toBottom();
+    if (isFrom(entry, me.id)) this._list?.toBottom();
     else if (entry.sender_kind === "user") {
-      this._typing.stopped(entry.sender_id);
+      this._typing?.stopped(entry.sender_id);
       if (!this._isReplayed(seq)) announce(interpolate(gettext("New message from %(name)s"), { name: people.nameOf(entry.name) }));
     }
     this._markRead();
   }
 
-  /** A member did something with a message: the state has it, except for what only the server has. */
+  /** A member did something with a message: the state has it, except for what only the server has. @param {Frame} event */
   _onAct(event) {
     const entry = page.state.entries.find(({ id }) => id === event.message_id);
     if (event.type === "message.deleted" && event.thread) this._countAgain(event.thread);
@@ -260,26 +308,29 @@ class ChatView extends View {
     if (root) this._goTo(() => this._history.refresh(root.id));
   }
 
+  /** @param {Entry} entry */
   _reply(entry) {
     page.dispatch({ type: "reply-to", entry });
-    this._composer.focusText();
+    this._composer?.focusText();
   }
 
-  /** The arrow up, where nothing is written, changes one's last message. */
+  /** The arrow up, where nothing is written, changes one's last message. @param {KeyboardEvent} event */
   _editLast(event) {
-    if (event.key !== "ArrowUp" || event.defaultPrevented || !event.target.matches("textarea") || !this._composer.isEmpty) return;
+    if (event.key !== "ArrowUp" || event.defaultPrevented || !(event.target instanceof HTMLTextAreaElement) || !this._composer?.isEmpty) return;
     const last = page.state.entries.findLast((entry) => isFrom(entry, me.id) && !entry.deletedAt);
     if (!last) return;
     event.preventDefault();
     page.dispatch({ type: "editing", id: last.id });
   }
 
+  /** @param {LiveResponse} response */
   _onResponse(response) {
     if (!page.state.live.has(response.id)) return;
     this._announcements.answering(response);
     this._showRunning();
   }
 
+  /** @param {LiveResponse} response */
   _onResponseEnd(response) {
     if (!response.thread) this._announcements.ended(response);
     this._showRunning();
@@ -288,17 +339,24 @@ class ChatView extends View {
   _showRunning() {
     if (page.state.own === this._ownShown) return;
     this._ownShown = page.state.own;
-    this._composer.showRunning(this.session.ownResponses.filter(({ thread }) => !thread));
+    this._composer?.showRunning(this.session?.ownResponses.filter(({ thread }) => !thread) ?? []);
   }
 
-  /** Stop one answer, that of another member too. */
-  /** Its price is that of an answer to a new question. */
+  /** The prices are those of answers to a new question. @param {CustomEvent<Parameters<ChatSession["editAndAsk"]>[0]>} event */
+  _editAndAsk(event) {
+    if (this.session?.editAndAsk(event.detail)) return;
+    event.preventDefault();
+    this._say(gettext("There is no connection. Try again when it is back."));
+  }
+
+  /** Its price is that of an answer to a new question. @param {Entry} entry */
   _answerAgain({ id }) {
-    if (!this.session.answerAgain(id)) this._composer.say(gettext("There is no connection. Try again when it is back."));
+    if (!this.session?.answerAgain(id)) this._say(gettext("There is no connection. Try again when it is back."));
   }
 
+  /** Stop one answer, that of another member too. @param {LiveResponse} response */
   _stopAnswer(response) {
-    this.session.cancel(response.id);
+    this.session?.cancel(response.id);
     announce(response.agent ? interpolate(gettext("Stopping %(name)s"), { name: response.agent }) : gettext("Stopping the answer"));
   }
 
@@ -308,18 +366,19 @@ class ChatView extends View {
    * @returns {boolean} whether the key had this meaning
    */
   escape(event) {
-    const isWriting = event.isComposing || event.keyCode === 229 || Boolean(event.target.value);
-    if (!this.session || isWriting || !this.contains(event.target)) return false;
+    const isWriting = event.isComposing || event.keyCode === 229 || Boolean(/** @type {HTMLInputElement} */ (event.target).value);
+    if (!this.session || isWriting || !this.contains(/** @type {Node} */ (event.target))) return false;
     if (page.state.replyTo) {
       page.dispatch({ type: "reply-to", entry: null });
       return true;
     }
-    return this._composer.isEmpty && this._composer.stopOwn();
+    return Boolean(this._composer?.isEmpty && this._composer.stopOwn());
   }
 
+  /** @param {Frame} event */
   _onRead({ user_id: userId, message_id: messageId }) {
     const entry = page.state.entries.find((e) => e.id === messageId);
-    const reader = this.chat.participants.find(
+    const reader = this.chat?.participants.find(
       (p) => p.kind === "user" && String(p.id) === String(userId),
     );
     if (!entry || !reader) return;
@@ -337,15 +396,17 @@ class ChatView extends View {
     }
   }
 
+  /** @param {number} seq */
   _isReplayed(seq) {
-    return seq <= this.session.replayedTo;
+    return seq <= (this.session?.replayedTo ?? 0);
   }
 
+  /** @param {Frame & {message: string, fatal?: boolean}} error */
   async _onError(error) {
     const { chatId } = this;
     if (error.fatal) {
       if ((await checkSignedIn()) && this.chatId === chatId) this._error = error;
-    } else this._composer?.say(error.message || error.code);
+    } else this._say(error.message || error.code);
   }
 }
 customElements.define("chat-view", ChatView);

@@ -8,12 +8,12 @@ export async function copyText(text) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (error.name !== "NotAllowedError") throw error;
     }
   }
   // Pages without a secure context have no clipboard API.
-  const area = h("textarea", { class: "visually-hidden", readonly: true });
+  const area = /** @type {HTMLTextAreaElement} */ (h("textarea", { class: "visually-hidden", readonly: true }));
   // A modal dialog makes the rest of the page inert.
   (document.querySelector("dialog[open]") || document.body).append(area);
   area.value = text;

@@ -1,7 +1,8 @@
 /** What the components of one page share: the signed-in person, the API, the client, the chats. */
 
 import { UampClient } from "../uamp/client.js";
-import { Api } from "./api.js";
+import { openOutbox } from "../uamp/outbox.js";
+import { Api, isApiError } from "./api.js";
 import { Calls } from "./calls/calls.js";
 import { ChatStore } from "./chat-store.js";
 import { people } from "./person/looks.js";
@@ -10,14 +11,14 @@ import { Drafts } from "./store/drafts.js";
 import { REDUCERS, emptyChat } from "./store/open-chat.js";
 import { Store } from "./store/store.js";
 
-/** @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings: import("./person/settings.js").Values, chat_id: string, upload_bytes: number,
+/** @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings: import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards: boolean, transcripts: boolean, languages: [string, string][],
  *   csrf_cookie: string}} */
-export const start = JSON.parse(document.getElementById("start").textContent);
+export const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const me = start.me;
 people.learn([me]);
 export const api = new Api(start.csrf_cookie);
-export const settings = new Settings(api, start.settings);
-export const client = new UampClient({ userId: me.id });
+export const client = new UampClient({ userId: me.id, outbox: await openOutbox(me.id), ticket: async () => (await api.post("/tickets")).ticket });
+export const settings = new Settings(api, start.settings, client);
 export const drafts = new Drafts(localStorage, me.id);
 /** What the views of the open chat draw. */
 export const page = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
@@ -39,7 +40,7 @@ export async function checkSignedIn() {
   try {
     await api.get("/me");
   } catch (error) {
-    if (error.name !== "ApiError") throw error;
+    if (!isApiError(error)) throw error;
     if (error.status === 401 || error.status === 403) {
       client.refuse();
       return false;

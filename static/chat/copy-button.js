@@ -1,27 +1,34 @@
-/** A button that copies a text, and says so to screen readers too. */
+/** A button that copies a text; it says so for a moment, to those who listen too. */
 
-import { h } from "./dom.js";
+import { View } from "./view.js";
+import { html, nothing } from "../vendor/lit/lit.js";
 import { gettext } from "./words.js";
 
 const SAID_MS = 2_000;
 
-/**
- * @param {string} label
- * @param {() => string} textOf
- * @param {HTMLElement} announcer a status region
- * @returns {HTMLElement|null} null where the page may not write to the clipboard
- */
-export function copyButton(label, textOf, announcer) {
-  if (!navigator.clipboard) return null;
-  const button = h("button", { type: "button", class: "button copy", "data-testid": "copy" }, label);
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(textOf());
-    button.textContent = gettext("Copied");
-    announcer.textContent = gettext("Copied.");
-    setTimeout(() => {
-      button.textContent = label;
-      announcer.textContent = "";
-    }, SAID_MS);
-  });
-  return button;
+class CopyButton extends View {
+  static properties = { label: { attribute: false }, text: { attribute: false }, _isCopied: { state: true } };
+
+  constructor() {
+    super();
+    this.label = "";
+    this.text = "";
+    this._isCopied = false;
+    this._timer = 0;
+  }
+
+  render() {
+    // Where the page may not write to the clipboard there is no button.
+    if (!navigator.clipboard) return nothing;
+    return html`<button type="button" class="button copy" data-testid="copy" @click=${() => this._copy()}>${this._isCopied ? gettext("Copied") : this.label}</button>
+      <span class="visually-hidden" role="status">${this._isCopied ? gettext("Copied.") : ""}</span>`;
+  }
+
+  async _copy() {
+    await navigator.clipboard.writeText(this.text);
+    this._isCopied = true;
+    clearTimeout(this._timer);
+    this._timer = window.setTimeout(() => { this._isCopied = false; }, SAID_MS);
+  }
 }
+customElements.define("copy-button", CopyButton);

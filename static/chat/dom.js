@@ -19,49 +19,20 @@ export function h(tag, attributes = {}, ...children) {
       element.setAttribute(name, String(value));
     }
   }
-  element.append(...children.flat().filter((child) => child || child === ""));
+  element.append(.../** @type {(Node|string)[]} */ (children.flat().filter((child) => child || child === "")));
   return element;
 }
 
-/**
- * Do something with a button out of reach meanwhile. A disabled button loses the focus: it gets it back.
- * @param {HTMLButtonElement} button
- * @param {() => Promise<any>} work
- */
-export async function whileBusy(button, work) {
-  const had = document.activeElement;
-  button.disabled = true;
-  try {
-    return await work();
-  } finally {
-    button.disabled = false;
-    if (had === button && (document.activeElement === document.body || document.activeElement?.contains(button))) button.focus();
-  }
-}
+/** @param {Element} element */
+const called = (element) => element.getAttribute("name") || element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
 
-const called = (element) => element.name || element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
-
-/** The element within another one that is called the same, or undefined. */
+/** The element within another one that is called the same, or undefined. @param {Element} element @param {Element} root @returns {HTMLElement|undefined} */
 export const sameAs = (element, root) =>
-  [...root.querySelectorAll(element.localName)].find((one) => called(one) === called(element));
-
-/**
- * Put other children into an element and give the focus back: to what had it, or to what is called
- * the same. An element that is taken out loses it, also when it comes back.
- * @param {HTMLElement} root
- * @param {...Node} children
- */
-export function renew(root, ...children) {
-  if (children.length === root.childNodes.length && children.every((child, i) => child === root.childNodes[i])) return;
-  const had = root.contains(document.activeElement) ? document.activeElement : null;
-  root.replaceChildren(...children);
-  if (!had) return;
-  const again = had.isConnected ? had : sameAs(had, root);
-  again?.focus({ preventScroll: true });
-}
+  /** @type {HTMLElement[]} */ ([...root.querySelectorAll(element.localName)]).find((one) => called(one) === called(element));
 
 /** Outlines on a 24 × 24 grid. */
 export const PATHS = {
+  fork: "M7 4v16M7 14c0-5 10-3 10-9M14 7.5 17 4.5l3 3",
   thread: "M4 5h16v10H10l-4 4v-4H4zM8 9h8M8 12h5",
   add: "M12 5v14M5 12h14",
   alert: "M12 8v5M12 16.5v.01M10.3 4 2.6 17.5A2 2 0 0 0 4.3 20.5h15.4a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0Z",
@@ -123,23 +94,13 @@ export function icon(name) {
   return svg;
 }
 
-/** A round button that shows an icon and is called by its label. */
-export function iconButton(name, label, attributes = {}) {
-  const button = h("button", {
-    type: "button", "aria-label": label, title: label, ...attributes,
-    class: `icon-button ${attributes.class || ""}`.trim(),
-  });
-  button.append(icon(name));
-  return button;
-}
-
 /**
  * The picture, emoji or initials of a person or agent, on a colour and shape that the name decides; agents are square, people round.
  * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
  */
 export function avatar(name, kind, online = false) {
   const look = lookOf(name, kind === "user" ? people.profile(name) : {});
-  const picture = look.url && h("img", { class: "avatar-picture", src: look.url, alt: "", loading: "lazy", onerror: (event) => event.target.remove() });
+  const picture = look.url && h("img", { class: "avatar-picture", src: look.url, alt: "", loading: "lazy", onerror: (/** @type {any} */ event) => event.target.remove() });
   const drawn = h(
     "span",
     { class: `avatar avatar-${kind} tone-${look.tone} shape-${look.shape} ${look.isInkDark ? "is-ink-dark" : ""} ${look.isEmoji ? "is-emoji" : ""}`, "aria-hidden": "true" },
@@ -150,9 +111,10 @@ export function avatar(name, kind, online = false) {
   return drawn;
 }
 
-/** Say something to people who use a screen reader, once, without moving the focus. */
+/** Say something to people who use a screen reader, once, without moving the focus. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcer");
+  if (!region) return;
   region.textContent = "";
   requestAnimationFrame(() => {
     region.textContent = text;

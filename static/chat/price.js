@@ -15,9 +15,10 @@ import { gettext, interpolate } from "./words.js";
  * @property {number|null} expected_tokens
  */
 
-const isSomething = (price) => Boolean(price) && units(price) > 0n;
+/** @param {string|null|undefined} price */
+const isSomething = (price) => Boolean(price) && units(price ?? "") > 0n;
 
-/** @param {Pricing|null} pricing @returns {string[]} one entry for each thing that has a price */
+/** @param {Pricing|null|undefined} pricing @returns {string[]} one entry for each thing that has a price */
 function priceParts(pricing) {
   if (!pricing) return [];
   const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
@@ -34,25 +35,28 @@ function priceParts(pricing) {
   return parts;
 }
 
-/** What an answer costs that is stopped once it has begun; "" where only tokens and tools cost. */
+/** What an answer costs that is stopped once it has begun; "" where only tokens and tools cost. @param {Pricing|null|undefined} pricing */
 function stoppedText(pricing) {
   if (!pricing || !isSomething(pricing.per_answer)) return "";
   return pricing.unfinished === "share" ? `, ${gettext("by share if stopped")}` : `, ${gettext("in full even if stopped")}`;
 }
 
-/** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. */
+/** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. @param {Pricing|null|undefined} pricing */
 export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedText(pricing);
 
 /** What one call of a tool costs, in words; "" for one without a price. @param {Pricing|null|undefined} pricing @param {string} tool */
 export function toolPriceText(pricing, tool) {
   const price = pricing?.tools?.[tool];
-  return isSomething(price) ? shown(price, pricing.currency) : "";
+  return pricing && price && isSomething(price) ? shown(price, pricing.currency) : "";
 }
 
-/** Whether one owns a chat. */
+/** @typedef {import("./chat-store.js").Chat} Chat */
+
+/** Whether one owns a chat. @param {Chat} chat */
 export const ownsChat = (chat) =>
   chat.participants.some((p) => p.kind === "user" && String(p.id) === me.id && p.role === "owner");
 
+/** @type {Record<string, string>} */
 export const PAYERS = {
   asker: gettext("The person who asks"),
   owner: gettext("The chat’s owner"),
@@ -60,13 +64,14 @@ export const PAYERS = {
   sponsor: gettext("The agent’s owner"),
 };
 
-/** The payer of a question in a chat, in words: "you pay". */
+/** The payer of a question in a chat, in words: "you pay". @param {Chat} chat */
 export function payerText(chat) {
   if (chat.payer === "owner") return ownsChat(chat) ? gettext("you pay, as the chat’s owner") : gettext("the chat’s owner pays");
-  return { pool: gettext("the chat’s pool pays"), sponsor: gettext("the agent’s owner pays") }[chat.payer] || gettext("you pay");
+  if (chat.payer === "pool") return gettext("the chat’s pool pays");
+  return chat.payer === "sponsor" ? gettext("the agent’s owner pays") : gettext("you pay");
 }
 
-/** The agents with a price that a text would make answer. */
+/** The agents with a price that a text would make answer. @param {Chat} chat @param {string} text */
 function pricedFor(chat, text) {
   const named = new Set(Array.from(text.matchAll(/@([\w.-]+)/g), ([, name]) => name.toLowerCase().replace(/[.-]+$/, "")));
   return chat.participants.filter(
@@ -74,7 +79,7 @@ function pricedFor(chat, text) {
   );
 }
 
-/** What a text will cost, and who pays it: the line below the composer, "" where it costs nothing. @param {any} chat @param {string} text that is written */
+/** What a text will cost, and who pays it: the line below the composer, "" where it costs nothing. @param {Chat} chat @param {string} text that is written */
 export function costLine(chat, text) {
   const costs = pricedFor(chat, text).map((agent) => `${agent.name}: ${priceText(agent.pricing)}`);
   return costs.length ? `${costs.join("; ")} — ${payerText(chat)}.` : "";

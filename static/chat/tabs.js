@@ -1,48 +1,54 @@
 /** Tabs as the ARIA Authoring Practices describe them: arrows move, the chosen one is in the tab order. */
 
-import { h } from "./dom.js";
+import { View } from "./view.js";
+import { html } from "../vendor/lit/lit.js";
 
-let made = 0;
+/** @typedef {{name: string, panel: string}} Tab what it is called, and the id of its panel */
 
 /**
- * @param {string} label what the tabs choose
- * @param {{name: string, panel: HTMLElement}[]} choices
- * @param {(name: string) => void} [onChoice] a person chose one
- * @returns {{list: HTMLElement, show: (name: string) => void}} the tabs, and a function that opens one
+ * Fires (bubbling) `choose-tab` with the name that a person chose; the owner of the panels shows that one, and
+ * labels each by the id of its tab (`tab-` and the id of the panel).
  */
-export function tabsOf(label, choices, onChoice = () => {}) {
-  made += 1;
-  const tabs = choices.map(({ name, panel }, at) => {
-    panel.id ||= `tab-panel-${made}-${at}`;
-    const id = `tab-${made}-${at}`;
-    panel.setAttribute("role", "tabpanel");
-    panel.setAttribute("aria-labelledby", id);
-    return h("button", {
-      type: "button", role: "tab", class: "tab", id, "aria-controls": panel.id, onclick: () => choose(name),
-    }, name);
-  });
-  function show(name) {
-    choices.forEach((choice, at) => {
-      const isChosen = choice.name === name;
-      choice.panel.hidden = !isChosen;
-      tabs[at].setAttribute("aria-selected", String(isChosen));
-      tabs[at].tabIndex = isChosen ? 0 : -1;
-    });
+export class TabList extends View {
+  static properties = { label: { attribute: false }, tabs: { attribute: false }, chosen: { attribute: false } };
+
+  constructor() {
+    super();
+    /** What the tabs choose. */
+    this.label = "";
+    /** @type {Tab[]} */
+    this.tabs = [];
+    this.chosen = "";
   }
-  function choose(name) {
-    show(name);
-    onChoice(name);
+
+  render() {
+    return html`<div role="tablist" class="tabs" aria-label=${this.label} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>${this.tabs.map(({ name, panel }) => {
+      const isChosen = name === this.chosen;
+      return html`<button type="button" role="tab" class="tab" id="tab-${panel}" aria-controls=${panel} aria-selected=${String(isChosen)} tabindex=${isChosen ? 0 : -1} @click=${() => this._choose(name)}>${name}</button>`;
+    })}</div>`;
   }
-  const list = h("div", { role: "tablist", class: "tabs", "aria-label": label }, tabs);
-  list.addEventListener("keydown", (e) => {
-    const at = tabs.indexOf(document.activeElement);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[e.key];
-    if (at === -1 || to === undefined) return;
-    e.preventDefault();
-    const next = (to + tabs.length) % tabs.length;
-    choose(choices[next].name);
-    tabs[next].focus();
-  });
-  show(choices[0].name);
-  return { list, show };
+
+  /** Give the chosen tab the focus. */
+  focus() {
+    /** @type {HTMLElement|null} */ (this.querySelector("[aria-selected=true]"))?.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  async _key(event) {
+    const at = this.tabs.findIndex(({ name }) => name === this.chosen);
+    const ahead = getComputedStyle(this).direction === "rtl" ? -1 : 1;
+    const to = { ArrowRight: at + ahead, ArrowLeft: at - ahead, Home: 0, End: this.tabs.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this._choose(this.tabs[(to + this.tabs.length) % this.tabs.length].name);
+    await this.updateComplete;
+    this.focus();
+  }
+
+  /** @param {string} name */
+  _choose(name) {
+    this.chosen = name;
+    this.dispatchEvent(new CustomEvent("choose-tab", { bubbles: true, detail: name }));
+  }
 }
+customElements.define("tab-list", TabList);

@@ -1,5 +1,6 @@
 /** What one has: read from the server, and again whenever a payment was asked for, made or refused. */
 
+import { isApiError } from "./api.js";
 import { units } from "./amounts.js";
 import { api, client, me } from "./context.js";
 
@@ -14,15 +15,16 @@ class Wallet extends EventTarget {
     this.balance = null;
     /** When it was asked for, on the clock of `performance.now()`. */
     this.asOf = 0;
-    client.addEventListener("payment", (e) => this._onPayment(e.detail));
-    document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
+    client.addEventListener("payment", (/** @type {any} */ { detail }) => this._onPayment(detail));
+    client.addEventListener("watched", () => this.refresh());
+    client.addEventListener("person", (/** @type {any} */ { detail }) => detail.subject === "balance" && this.refresh());
     this.refresh();
   }
 
   /** Whether less is there than a few more answers would cost. */
   get isLow() {
     const threshold = localStorage.getItem(KEPT);
-    return Boolean(this.balance && threshold) && units(this.balance.available) < units(threshold);
+    return this.balance !== null && Boolean(threshold) && units(this.balance.available) < units(threshold ?? "");
   }
 
   /** Read the balance again, soon: several causes make one request. */
@@ -33,15 +35,16 @@ class Wallet extends EventTarget {
       try {
         this.balance = await api.get("/api/payments/balance");
         this.asOf = asOf;
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         // It is read again with the next payment; an amount that may be wrong is not shown.
-        if (error.name !== "ApiError") throw error;
+        if (!isApiError(error)) throw error;
         this.balance = null;
       }
       this.dispatchEvent(new Event("change"));
     }, SOON_MS);
   }
 
+  /** @param {import("../uamp/types.js").Frame} event */
   _onPayment(event) {
     if (event.type === "payment.balance" && event.threshold) localStorage.setItem(KEPT, event.threshold);
     if (event.type === "payment.error" && event.balance_required) localStorage.setItem(KEPT, event.balance_required);

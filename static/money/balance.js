@@ -1,26 +1,50 @@
 /** What one has, and what of it is reserved for answers that run. */
 
 import { shown, units } from "../chat/amounts.js";
-import { h } from "../chat/dom.js";
 import { MoneyPart, api } from "./part.js";
 import { gettext } from "../chat/words.js";
+import { html, nothing } from "../vendor/lit/lit.js";
+
+/** @typedef {{available: string, held: string, posted: string, currency: string}} Balance decimal strings */
 
 class MoneyBalance extends MoneyPart {
+  static properties = { _balance: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Balance|null} */
+    this._balance = null;
+    this._onSeen = () => document.hidden || this.changed();
+  }
+
   connectedCallback() {
-    this.build(gettext("Balance"));
-    document.addEventListener("visibilitychange", () => document.hidden || this.changed());
+    super.connectedCallback();
+    document.addEventListener("visibilitychange", this._onSeen);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    document.removeEventListener("visibilitychange", this._onSeen);
+  }
+
+  get heading() {
+    return gettext("Balance");
   }
 
   async read() {
-    const { available, held, posted, currency } = await api.get("/api/payments/balance");
-    const figure = (name, amount, id) =>
-      h("div", { class: "figure" }, h("dt", {}, name), h("dd", { "data-testid": id }, shown(amount, currency)));
-    this.show(
-      h(
-        "dl", { class: "figures" }, figure(gettext("You can spend"), available, "available"),
-        units(held) > 0n && figure(gettext("Reserved for answers"), held, "held"), units(held) > 0n && figure(gettext("In all"), posted, "posted"),
-      ),
-    );
+    this._balance = await api.get("/api/payments/balance");
+  }
+
+  body() {
+    return html`${this._balance ? this._figures(this._balance) : nothing}${this.problem()}`;
+  }
+
+  /** @param {Balance} balance */
+  _figures({ available, held, posted, currency }) {
+    const figure = (/** @type {string} */ name, /** @type {string} */ amount, /** @type {string} */ id) =>
+      html`<div class="figure"><dt>${name}</dt><dd data-testid=${id}>${shown(amount, currency)}</dd></div>`;
+    return html`<dl class="figures">${figure(gettext("You can spend"), available, "available")}${
+      units(held) > 0n ? html`${figure(gettext("Reserved for answers"), held, "held")}${figure(gettext("In all"), posted, "posted")}` : nothing}</dl>`;
   }
 }
 customElements.define("money-balance", MoneyBalance);

@@ -10,7 +10,8 @@ import "./topup.js";
 // Back to where one came from: the chat that asked for money.
 const from = document.referrer && new URL(document.referrer);
 if (from && from.origin === location.origin && from.pathname.startsWith("/chats/")) {
-  document.getElementById("back").href = from.pathname;
+  const back = /** @type {HTMLAnchorElement|null} */ (document.getElementById("back"));
+  if (back) back.href = from.pathname;
 }
 
 // The parts fill themselves: a place in the page that the address names moves until they have.

@@ -1,88 +1,132 @@
 /** What the parts of the money page share: the API, loading with an error to try again, changes. */
 
-import { Api } from "../chat/api.js";
-import { h, sameAs } from "../chat/dom.js";
+import { Api, isApiError } from "../chat/api.js";
+import { sameAs } from "../chat/dom.js";
+import { View } from "../chat/view.js";
 import { gettext } from "../chat/words.js";
+import { html, nothing } from "../vendor/lit/lit.js";
 
-const start = JSON.parse(document.getElementById("start").textContent);
+/** @type {{csrf_cookie: string}} */
+const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const api = new Api(start.csrf_cookie);
 
+/** @typedef {import("../vendor/lit/lit.js").TemplateResult} TemplateResult */
+
 /** One part of the page. It reads itself again after anything moved (`money-changed`). */
-export class MoneyPart extends HTMLElement {
-  /** @param {string} title of the part */
-  build(title, ...children) {
-    const id = `${this.localName}-title`;
+export class MoneyPart extends View {
+  /** @type {import("../vendor/lit/lit.js").PropertyDeclarations} */
+  static properties = { _error: { state: true }, _canLoad: { state: true }, _isBusy: { state: true } };
+
+  constructor() {
+    super();
+    /** What could not be done, and why; "" after what could. */
+    this._error = "";
+    /** Whether it is the reading that failed. */
+    this._canLoad = false;
+    this._isBusy = false;
+    this._onMoved = () => this.load();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
     this.setAttribute("role", "region");
-    this.setAttribute("aria-labelledby", id);
-    this.body = h("div", { class: "part-body" }, children);
-    this.error = h("p", { class: "part-error", role: "alert", hidden: true });
-    this.heading = h("h2", { id, tabindex: "-1" }, title);
-    this.replaceChildren(this.heading, this.body, this.error);
-    addEventListener("money-changed", () => this.load());
+    this.setAttribute("aria-labelledby", `${this.localName}-title`);
+    addEventListener("money-changed", this._onMoved);
     this.load();
   }
 
-  /** Read and show; a part that reads says how. */
-  async load() {
-    const had = this.contains(document.activeElement) ? document.activeElement : null;
-    const again = () => h("button", { type: "button", class: "link", onclick: () => this.load() }, gettext("Load again"));
-    await this.attempt(() => this.read(), again);
-    // What had the focus may have been made anew, or be gone: it must not fall to the top of the page.
-    if (had && !had.isConnected) (sameAs(had, this) || this.heading).focus({ preventScroll: true });
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    removeEventListener("money-changed", this._onMoved);
   }
 
-  /** Put new content in place of the old; a half-typed value stays, also one typed while it loaded. */
-  show(...children) {
-    const typed = Array.from(this.body.querySelectorAll("input[name]")).filter((field) => field.value !== field.defaultValue);
-    this.body.replaceChildren(...children);
-    for (const field of typed) {
-      const now = this.body.querySelector(`input[name="${field.name}"]`);
-      if (now) now.value = field.value;
-    }
+  /** What the part is called; a part says it. @returns {string} */
+  get heading() {
+    return "";
+  }
+
+  /** Read what is shown; a part says how. @returns {Promise<void>} */
+  async read() {}
+
+  /** What is below the heading; a part draws it. @returns {unknown} */
+  body() {
+    return nothing;
+  }
+
+  render() {
+    return html`<h2 id="${this.localName}-title" tabindex="-1">${this.heading}</h2><div class="part-body">${this.body()}</div>`;
+  }
+
+  /** What went wrong, where the part has it. */
+  problem() {
+    if (!this._error) return nothing;
+    return html`<p class="part-error" role="alert">${this._error}${this._canLoad ? html` <button type="button" class="link" @click=${() => this.load()}>${gettext("Load again")}</button>` : nothing}</p>`;
+  }
+
+  /** Read and show. */
+  async load() {
+    const had = this.contains(document.activeElement) ? document.activeElement : null;
+    this._canLoad = !(await this.attempt(() => this.read()));
+    await this.updateComplete;
+    // What had the focus may be gone: it must not fall to the top of the page.
+    if (had && !had.isConnected) (sameAs(had, this) ?? /** @type {HTMLElement} */ (this.querySelector("h2"))).focus({ preventScroll: true });
   }
 
   /**
    * Do something, and show why it could not be done.
    * @param {() => Promise<void>} work
-   * @param {() => Node} [remedy] what is offered then
    * @returns {Promise<boolean>} whether it was done
    */
-  async attempt(work, remedy) {
-    this.error.hidden = true;
+  async attempt(work) {
+    this._error = "";
+    this._canLoad = false;
     try {
       await work();
     } catch (problem) {
-      if (problem.name !== "ApiError") throw problem;
-      this.error.hidden = false;
-      this.error.replaceChildren(problem.message, ...(remedy ? [" ", remedy()] : []));
+      if (!isApiError(problem)) throw problem;
+      this._error = problem.message;
       return false;
     }
     return true;
   }
 
-  /** Notify the other parts that money moved. */
+  /**
+   * Do something once, with its button out of reach meanwhile. A disabled button loses the focus: it gets it back.
+   * @param {() => Promise<void>} work
+   * @returns {Promise<boolean>} whether it was done
+   */
+  async once(work) {
+    if (this._isBusy) return false;
+    const had = document.activeElement;
+    this._isBusy = true;
+    const isDone = await this.attempt(work);
+    this._isBusy = false;
+    await this.updateComplete;
+    if (had instanceof HTMLElement && this.contains(had) && document.activeElement === document.body) had.focus();
+    return isDone;
+  }
+
+  /** Notify all parts that money moved. */
   changed() {
     dispatchEvent(new Event("money-changed"));
   }
 }
 
-/** A table with a caption for screen readers. */
-export function table(caption, heads, rows) {
-  return h(
-    "div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": caption },
-    h(
-      "table", {}, h("caption", { class: "visually-hidden" }, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head || h("span", { class: "visually-hidden" }, gettext("Action")))))),
-      h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, ...[cell].flat().filter(Boolean))))))),
-    ),
-  );
-}
+/**
+ * A table with a caption for screen readers.
+ * @param {string} caption @param {string[]} heads "" for a column of buttons @param {unknown} rows
+ */
+export const table = (caption, heads, rows) => html`<div class="table-scroll" tabindex="0" role="group" aria-label=${caption}><table><caption class="visually-hidden">${caption}</caption>
+  <thead><tr>${heads.map((head) => html`<th scope="col">${head || html`<span class="visually-hidden">${gettext("Action")}</span>`}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
 
 const ID_SHOWN = 12;
 
-/** A name, or the beginning of an id, which opens to the whole of it; as narrow as the table needs. */
-export const named = (name, id) =>
-  h("span", { class: "named" }, name || h("details", {}, h("summary", { title: id }, h("code", {}, `${id.slice(0, ID_SHOWN)}…`)), h("code", {}, id)));
+/** A name, or the beginning of an id, which opens to the whole of it; as narrow as the table needs. @param {string} name @param {string} [id] */
+export const named = (name, id = "") =>
+  html`<span class="named">${name || html`<details><summary title=${id}><code>${`${id.slice(0, ID_SHOWN)}…`}</code></summary><code>${id}</code></details>`}</span>`;
 
-/** A field with its label. */
-export const labelled = (label, field) => h("label", { class: "labelled" }, h("span", {}, label), field);
+/** A field with its label. @param {string} label @param {unknown} field */
+export const labelled = (label, field) => html`<label class="labelled"><span>${label}</span>${field}</label>`;
+
+/** What a person wrote into a field of a form. @param {FormData} form @param {string} name */
+export const written = (form, name) => String(form.get(name) ?? "").trim();

@@ -1,83 +1,87 @@
 /** What one spent, as a plot of thirty days and as bars by agent; both are tables too. */
 
 import { shown, units } from "../chat/amounts.js";
-import { h, icon } from "../chat/dom.js";
+import { glyph } from "../chat/view.js";
 import { MoneyPart, api, table } from "./part.js";
 import { gettext, interpolate, locale, ngettext } from "../chat/words.js";
+import { html, nothing, svg } from "../vendor/lit/lit.js";
+
+/**
+ * @typedef {{day: string, amount: string}} Day
+ * @typedef {{agent: string, amount: string, charges: number}} AgentSum
+ * @typedef {{days: Day[], agents: AgentSum[], currency: string, total: string}} Spend amounts are decimal strings
+ */
 
 const DAYS = 30;
 const [WIDTH, FLOOR] = [600, 120];
-const SVG = "http://www.w3.org/2000/svg";
 const dayName = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" });
 
-function s(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
-/** A share of the largest as a number: the one place where an amount becomes one, to be drawn. */
+/** A share of the largest as a number: the one place where an amount becomes one, to be drawn. @param {string} amount @param {bigint} largest */
 const share = (amount, largest) => (largest === 0n ? 0 : Number((units(amount) * 10_000n) / largest) / 10_000);
+/** @param {{amount: string}[]} rows */
 const largestOf = (rows) => rows.reduce((most, { amount }) => (units(amount) > most ? units(amount) : most), 0n);
+/** @param {string} day */
 const named = (day) => dayName.format(new Date(`${day}T00:00:00Z`));
 
-/** Bars of the days, from a common floor. @param {{day: string, amount: string}[]} days */
+/** Bars of the days, from a common floor. @param {Day[]} days @param {string} currency */
 function dayPlot(days, currency) {
   const largest = largestOf(days);
   const step = WIDTH / days.length;
   const bars = days.map(({ day, amount }, i) => {
     const height = Math.max(share(amount, largest) * FLOOR, units(amount) > 0n ? 2 : 0);
-    const bar = s("rect", { class: "bar", x: (i * step + step * 0.15).toFixed(1), y: (FLOOR - height).toFixed(1), width: (step * 0.7).toFixed(1), height: height.toFixed(1), rx: 2 });
-    bar.append(s("title", {}, `${named(day)}: ${shown(amount, currency)}`));
-    return bar;
+    return svg`<rect class="bar" x=${(i * step + step * 0.15).toFixed(1)} y=${(FLOOR - height).toFixed(1)} width=${(step * 0.7).toFixed(1)} height=${height.toFixed(1)} rx="2"><title>${`${named(day)}: ${shown(amount, currency)}`}</title></rect>`;
   });
   const total = days.reduce((sum, { amount }) => sum + units(amount), 0n);
   const label = interpolate(
-      total
-        ? gettext("Spent per day in the last %(n)s days. The same figures are in the table below.")
-        : gettext("Spent per day in the last %(n)s days: nothing. The same figures are in the table below."),
-      { n: days.length },
-    );
-  const most = largest && days.find(({ amount }) => units(amount) === largest);
-  const marks = [days[0], days[Math.floor(days.length / 2)], days.at(-1)];
-  return h(
-    "div", { class: "plot-frame" },
-    h("p", { class: "plot-most" }, most ? interpolate(gettext("Most in a day: %(amount)s"), { amount: shown(most.amount, currency) }) : gettext("Nothing yet")),
-    s(
-      "svg", { viewBox: `0 0 ${WIDTH} ${FLOOR}`, class: "plot", role: "img", "aria-label": label, preserveAspectRatio: "none" },
-      ...bars, s("line", { class: "axis", x1: 0, y1: FLOOR, x2: WIDTH, y2: FLOOR }),
-    ),
-    h("div", { class: "plot-marks", "aria-hidden": "true" }, marks.map(({ day }) => h("span", {}, named(day)))),
+    total
+      ? gettext("Spent per day in the last %(n)s days. The same figures are in the table below.")
+      : gettext("Spent per day in the last %(n)s days: nothing. The same figures are in the table below."),
+    { n: days.length },
   );
+  const most = days.find(({ amount }) => largest && units(amount) === largest);
+  const marks = [days[0], days[Math.floor(days.length / 2)], days[days.length - 1]];
+  return html`<div class="plot-frame">
+    <p class="plot-most">${most ? interpolate(gettext("Most in a day: %(amount)s"), { amount: shown(most.amount, currency) }) : gettext("Nothing yet")}</p>
+    <svg viewBox="0 0 ${WIDTH} ${FLOOR}" class="plot" role="img" aria-label=${label} preserveAspectRatio="none">${bars}<line class="axis" x1="0" y1=${FLOOR} x2=${WIDTH} y2=${FLOOR}></line></svg>
+    <div class="plot-marks" aria-hidden="true">${marks.map(({ day }) => html`<span>${named(day)}</span>`)}</div></div>`;
 }
 
-/** One line for each agent: its name, a bar, the amount. */
+/** One line for each agent: its name, a bar, the amount. @param {AgentSum[]} agents @param {string} currency */
 function agentBars(agents, currency) {
   const largest = largestOf(agents);
-  return h(
-    "ul", { class: "agent-bars", "aria-label": gettext("Spent per agent") },
-    agents.map(({ agent, amount, charges }) => {
-      const bar = s("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", class: "agent-bar", "aria-hidden": "true" }, s("rect", { class: "bar", width: Math.max(share(amount, largest) * 100, 1).toFixed(1), height: 8 }));
-      return h("li", {}, h("span", { class: "agent-name" }, agent || gettext("An agent that is gone")), bar, h("span", { class: "amount" }, shown(amount, currency), h("small", {}, ` ${interpolate(ngettext("%(n)s charge", "%(n)s charges", charges), { n: charges })}`)));
-    }),
-  );
+  return html`<ul class="agent-bars" aria-label=${gettext("Spent per agent")}>${agents.map(({ agent, amount, charges }) => html`<li><span class="agent-name">${agent || gettext("An agent that is gone")}</span>
+    <svg viewBox="0 0 100 8" preserveAspectRatio="none" class="agent-bar" aria-hidden="true"><rect class="bar" width=${Math.max(share(amount, largest) * 100, 1).toFixed(1)} height="8"></rect></svg>
+    <span class="amount">${shown(amount, currency)}<small> ${interpolate(ngettext("%(n)s charge", "%(n)s charges", charges), { n: charges })}</small></span></li>`)}</ul>`;
 }
 
 class MoneySpend extends MoneyPart {
-  connectedCallback() {
-    this.build(gettext("Spent in 30 days"));
+  static properties = { _spend: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Spend|null} null until it is read */
+    this._spend = null;
+  }
+
+  get heading() {
+    return gettext("Spent in 30 days");
   }
 
   async read() {
-    const { days, agents, currency, total } = await api.get(`/api/payments/spend?days=${DAYS}`);
-    const spent = days.filter(({ amount }) => units(amount) !== 0n).map(({ day, amount }) => [named(day), shown(amount, currency)]);
-    this.show(
-      h("p", { class: "total", "data-testid": "spent" }, shown(total, currency)),
-      dayPlot(days, currency),
-      h("details", {}, h("summary", {}, icon("chevron"), gettext("As a table")), spent.length ? table(gettext("Spent per day"), [gettext("Day (UTC)"), gettext("Amount")], spent) : h("p", { class: "quiet" }, gettext("Nothing was spent."))),
-      agents.length ? agentBars(agents, currency) : h("p", { class: "quiet" }, gettext("No agent has cost you anything yet.")),
-    );
+    this._spend = await api.get(`/api/payments/spend?days=${DAYS}`);
+  }
+
+  body() {
+    return html`${this._spend ? this._plots(this._spend) : nothing}${this.problem()}`;
+  }
+
+  /** @param {Spend} spend */
+  _plots({ days, agents, currency, total }) {
+    const spent = days.filter(({ amount }) => units(amount) !== 0n).map(({ day, amount }) => html`<tr><td>${named(day)}</td><td>${shown(amount, currency)}</td></tr>`);
+    return html`<p class="total" data-testid="spent">${shown(total, currency)}</p>${dayPlot(days, currency)}
+      <details><summary>${glyph("chevron")}${gettext("As a table")}</summary>${
+        spent.length ? table(gettext("Spent per day"), [gettext("Day (UTC)"), gettext("Amount")], spent) : html`<p class="quiet">${gettext("Nothing was spent.")}</p>`}</details>
+      ${agents.length ? agentBars(agents, currency) : html`<p class="quiet">${gettext("No agent has cost you anything yet.")}</p>`}`;
   }
 }
 customElements.define("money-spend", MoneySpend);

@@ -1,55 +1,70 @@
 /** What moved on one's account, the newest first, a page at a time. */
 
 import { shown } from "../chat/amounts.js";
-import { h } from "../chat/dom.js";
 import { MoneyPart, api, table } from "./part.js";
-import { gettext, locale } from "../chat/words.js";
+import { gettext, interpolate, locale } from "../chat/words.js";
+import { html, nothing } from "../vendor/lit/lit.js";
+
+/** @typedef {{at: string, amount: string, kind: string, memo: string, agent_id: string, chat_id: string}} Move one line of the statement */
 
 const PAGE = 25;
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+/** @type {Record<string, string>} */
 const KINDS = { answer: gettext("Answer"), refund: gettext("Refund"), top_up: gettext("Top-up"), pool: gettext("Pool of a chat"), adjust: gettext("Adjusted by an operator"), transfer: gettext("Transfer"), token: gettext("Payment token"), token_return: gettext("Back from a payment token"), void: gettext("Given back unused") };
 
 class MoneyStatement extends MoneyPart {
-  connectedCallback() {
-    this._more = h("button", { type: "button", class: "button", hidden: true, "data-testid": "statement-more", onclick: () => this._next() }, gettext("Older"));
-    this._place = h("div", { "data-testid": "statement" });
-    this.build(gettext("Statement"), this._place, this._more);
+  static properties = { _rows: { state: true }, _cursor: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Move[]|null} null until they are read */
+    this._rows = null;
+    /** Where the next page begins; "" where there is none. */
+    this._cursor = "";
+    this._currency = "USD";
+    /** Names by id; agents that are gone, or not for oneself, have none. @type {Map<string, string>|null} */
+    this._agents = null;
+  }
+
+  get heading() {
+    return gettext("Statement");
   }
 
   async read() {
-    // Agents that are gone, or not for oneself, have no name to show.
-    this._agents ||= new Map((await api.get("/agents")).data.map(({ id, name }) => [id, name]));
-    this._rows = [];
-    this._cursor = null;
-    await this._page();
+    /** @type {{data: {id: string, name: string}[]}} */
+    const { data } = this._agents ? { data: [] } : await api.get("/agents");
+    this._agents ??= new Map(data.map(({ id, name }) => [id, name]));
+    await this._page([], "");
   }
 
-  async _next() {
-    await this.attempt(() => this._page());
+  /** @param {Move[]} before @param {string} cursor */
+  async _page(before, cursor) {
+    const page = await api.get(`/api/payments/statement?limit=${PAGE}${cursor ? `&cursor=${cursor}` : ""}`);
+    this._currency = page.currency;
+    this._cursor = page.has_more ? String(page.next_cursor) : "";
+    this._rows = [...before, ...page.data];
   }
 
-  async _page() {
-    const query = this._cursor ? `&cursor=${this._cursor}` : "";
-    const page = await api.get(`/api/payments/statement?limit=${PAGE}${query}`);
-    this._rows.push(...page.data);
-    this._cursor = page.next_cursor;
-    this._more.hidden = !page.has_more;
-    this._show(page.currency);
+  body() {
+    return html`<div data-testid="statement">${this._rows ? this._list(this._rows) : nothing}</div>
+      <button type="button" class="button" ?hidden=${!this._cursor} data-testid="statement-more" @click=${() => this.attempt(() => this._page(this._rows ?? [], this._cursor))}>${gettext("Older")}</button>${this.problem()}`;
   }
 
+  /** @param {Move[]} moves */
+  _list(moves) {
+    if (!moves.length) return html`<p class="quiet">${gettext("Nothing has moved yet.")}</p>`;
+    const rows = moves.map((move) => html`<tr><td><time datetime=${move.at}>${when.format(new Date(move.at))}</time></td>
+      <td>${this._what(move)}${move.memo && move.memo !== move.kind ? html`<small>${move.memo}</small>` : nothing}${
+        move.chat_id ? html` <a href="/chats/${encodeURIComponent(move.chat_id)}">${gettext("in a chat")}</a>` : nothing}</td>
+      <td class="amount ${move.amount.startsWith("-") ? "" : "is-in"}">${shown(move.amount, this._currency)}</td></tr>`);
+    return table(gettext("Statement"), [gettext("When"), gettext("What"), gettext("Amount")], rows);
+  }
+
+  /** @param {Move} move */
   _what({ kind, agent_id: agentId }) {
     const what = KINDS[kind] || kind.replaceAll("_", " ");
-    const agent = this._agents.get(agentId);
-    return agent ? `${what} of ${agent}` : what;
-  }
-
-  _show(currency) {
-    const rows = this._rows.map((row) => [
-      h("td", {}, h("time", { datetime: row.at }, when.format(new Date(row.at)))),
-      h("td", {}, this._what(row), row.memo && row.memo !== row.kind && h("small", {}, row.memo), row.chat_id && [" ", h("a", { href: `/chats/${encodeURIComponent(row.chat_id)}` }, gettext("in a chat"))]),
-      h("td", { class: `amount ${row.amount.startsWith("-") ? "" : "is-in"}` }, shown(row.amount, currency)),
-    ]);
-    this._place.replaceChildren(rows.length ? table(gettext("Statement"), [gettext("When"), gettext("What"), gettext("Amount")], rows) : h("p", { class: "quiet" }, gettext("Nothing has moved yet.")));
+    const agent = this._agents?.get(agentId);
+    return agent ? interpolate(gettext("%(what)s of %(agent)s"), { what, agent }) : what;
   }
 }
 customElements.define("money-statement", MoneyStatement);

@@ -1,88 +1,118 @@
 /** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
 
 import { shown } from "../chat/amounts.js";
-import { announce, h, iconButton, whileBusy } from "../chat/dom.js";
+import { copyText } from "../chat/clipboard.js";
+import { announce } from "../chat/dom.js";
+import { glyph } from "../chat/view.js";
 import { newId } from "../uamp/ids.js";
-import { MoneyPart, api, labelled, named, table } from "./part.js";
+import { MoneyPart, api, labelled, named, table, written } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
+import { html, nothing, repeat } from "../vendor/lit/lit.js";
+
+/** @typedef {{id: string, name: string, balance: string, currency: string, status: string, expiresAt?: string, parentId?: string}} Token */
 
 const DAY_SECONDS = 86_400;
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+const LIVES = { 1: gettext("A day"), 30: gettext("30 days"), 365: gettext("A year") };
+const USUAL = "30";
 
 class MoneyTokens extends MoneyPart {
-  connectedCallback() {
-    this._secret = h("div", { class: "secret", hidden: true, role: "status" });
-    this._rows = h("div", {});
-    this._form = h(
-      "form", { class: "row-form", onsubmit: (event) => this._make(event) },
-      labelled(gettext("Amount (USD)"), h("input", { class: "field", name: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, required: true, "data-testid": "token-amount" })),
-      labelled(gettext("Name"), h("input", { class: "field", name: "name", autocomplete: "off", maxlength: 100, placeholder: gettext("What it is for") })),
-      labelled(gettext("At most a day (USD)"), h("input", { class: "field", name: "day", inputmode: "decimal", autocomplete: "off", maxlength: 20, placeholder: gettext("No limit"), "data-testid": "token-day" })),
-      labelled(gettext("Good for"), h("select", { class: "field", name: "days" }, [["1", gettext("A day")], ["30", gettext("30 days")], ["365", gettext("A year")]].map(([value, text]) => h("option", { value, selected: value === "30" }, text)))),
-      h("button", { type: "submit", class: "button button-primary", "data-testid": "token-make" }, gettext("Make a token")),
-    );
-    this.build(
-      gettext("Payment tokens"),
-      h("p", { class: "quiet" }, gettext("A program pays with a token until it is used up. The amount leaves your balance now; what is left comes back when the token ends.")),
-      this._form, this._secret, this._rows,
-    );
-    // What is wrong with what was asked for is said where it was.
-    this._form.after(this.error);
+  static properties = { _tokens: { state: true }, _secret: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Token[]} */
+    this._tokens = [];
+    /** The token that was just made; "" for none. */
+    this._secret = "";
+    /** @type {{asked: string, key: string}|null} what was asked for and not answered */
+    this._making = null;
+  }
+
+  get heading() {
+    return gettext("Payment tokens");
   }
 
   async read() {
     const { items } = await api.get("/api/payments/tokens");
-    const rows = items.map((token) => [
-      [named(token.name, token.id), token.parentId && h("small", {}, " passed on")],
-      shown(token.balance, token.currency),
-      token.status === "active" && token.expiresAt ? interpolate(gettext("until %(time)s"), { time: when.format(new Date(token.expiresAt)) }) : token.status,
-      token.status === "active" ? h("button", { type: "button", class: "button", "data-testid": "token-revoke", "aria-label": interpolate(gettext("End %(name)s"), { name: token.name || token.id }), onclick: () => this._end(token) }, "End") : "",
-    ]);
-    this._rows.replaceChildren(rows.length ? table(gettext("Payment tokens"), [gettext("Token"), gettext("Left"), gettext("State"), ""], rows) : "");
+    this._tokens = items;
   }
 
+  body() {
+    const field = (/** @type {string} */ name, /** @type {string} */ hint, /** @type {string} */ id) =>
+      html`<input class="field" name=${name} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${hint || nothing} ?required=${!hint} data-testid=${id}>`;
+    return html`<p class="quiet">${gettext("A program pays with a token until it is used up. The amount leaves your balance now; what is left comes back when the token ends.")}</p>
+      <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event)}>
+        ${labelled(gettext("Amount (USD)"), field("amount", "", "token-amount"))}
+        ${labelled(gettext("Name"), html`<input class="field" name="name" autocomplete="off" maxlength="100" placeholder=${gettext("What it is for")}>`)}
+        ${labelled(gettext("At most a day (USD)"), field("day", gettext("No limit"), "token-day"))}
+        ${labelled(gettext("Good for"), html`<select class="field" name="days">${Object.entries(LIVES).map(([days, text]) => html`<option value=${days} ?selected=${days === USUAL}>${text}</option>`)}</select>`)}
+        <button type="submit" class="button button-primary" data-testid="token-make" ?disabled=${this._isBusy}>${gettext("Make a token")}</button></form>
+      ${this.problem()}
+      <div class="secret" role="status" ?hidden=${!this._secret}>${this._secret ? this._newToken(this._secret) : nothing}</div>
+      <div>${this._tokens.length ? table(gettext("Payment tokens"), [gettext("Token"), gettext("Left"), gettext("State"), ""], repeat(this._tokens, ({ id }) => id, (token) => this._row(token))) : nothing}</div>`;
+  }
+
+  /** @param {Token} token */
+  _row(token) {
+    const { id, name, balance, currency, status, expiresAt, parentId } = token;
+    const isActive = status === "active";
+    return html`<tr><td>${named(name, id)}${parentId ? html`<small>${gettext("passed on")}</small>` : nothing}</td><td>${shown(balance, currency)}</td>
+      <td>${isActive && expiresAt ? interpolate(gettext("until %(time)s"), { time: when.format(new Date(expiresAt)) }) : status}</td>
+      <td>${isActive ? html`<button type="button" class="button" data-testid="token-revoke" aria-label=${interpolate(gettext("End %(name)s"), { name: name || id })} @click=${() => this._end(token)}>${gettext("End")}</button>` : nothing}</td></tr>`;
+  }
+
+  /** @param {string} secret */
+  _newToken(secret) {
+    return html`<p>${gettext("Copy it now: it is not shown again.")}</p>
+      <div class="secret-row"><input class="field" readonly value=${secret} aria-label=${gettext("The new token")} data-testid="token-secret">
+        <button type="button" class="icon-button" aria-label=${gettext("Copy the token")} title=${gettext("Copy the token")} @click=${() => this._copy(secret)}>${glyph("copy")}</button>
+        <button type="button" class="button" @click=${() => { this._secret = ""; }}>${gettext("Done")}</button></div>`;
+  }
+
+  /** @returns {HTMLInputElement|null} */
+  get _secretField() {
+    return this.querySelector(".secret input");
+  }
+
+  /** @param {string} secret */
+  async _copy(secret) {
+    this._secretField?.select();
+    if (await copyText(secret)) announce(gettext("Copied."));
+  }
+
+  /** @param {SubmitEvent} event */
   async _make(event) {
     event.preventDefault();
-    const given = new FormData(this._form);
-    const body = { amount: given.get("amount").trim(), currency: "USD", name: given.get("name").trim(), expiresIn: Number(given.get("days")) * DAY_SECONDS };
-    const day = given.get("day").trim();
-    if (day) body.limits = [{ period: "day", amount: day }];
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    const given = new FormData(form);
+    const day = written(given, "day");
+    const body = {
+      amount: written(given, "amount"), currency: "USD", name: written(given, "name"), expiresIn: Number(given.get("days")) * DAY_SECONDS,
+      ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
+    };
     // The same try again makes the same token, whatever became of the answer.
     const asked = JSON.stringify(body);
-    if (this._making?.asked !== asked) this._making = { asked, key: newId() };
-    const isMade = await whileBusy(this._form.querySelector("button"), () => this.attempt(async () => {
-      const made = await api.post("/api/payments/tokens", body, { "Idempotency-Key": this._making.key });
+    const making = this._making?.asked === asked ? this._making : { asked, key: newId() };
+    this._making = making;
+    const isMade = await this.once(async () => {
+      /** @type {{token: string}} */
+      const made = await api.post("/api/payments/tokens", body, { "Idempotency-Key": making.key });
       this._making = null;
-      this._form.reset();
-      this._show(made.token);
-    }));
-    if (isMade) this.changed();
-  }
-
-  _show(secret) {
-    const field = h("input", { class: "field", readonly: true, value: secret, "aria-label": gettext("The new token"), "data-testid": "token-secret" });
-    const copy = iconButton("copy", gettext("Copy the token"), {
-      onclick: async () => {
-        field.select();
-        await navigator.clipboard?.writeText(secret);
-        announce(gettext("Copied."));
-      },
+      form.reset();
+      this._secret = made.token;
     });
-    this._secret.replaceChildren(h("p", {}, gettext("Copy it now: it is not shown again.")), h("div", { class: "secret-row" }, field, copy, h("button", { type: "button", class: "button", onclick: () => this._hide() }, gettext("Done"))));
-    this._secret.hidden = false;
-    field.focus();
-    field.select();
+    if (!isMade) return;
+    this._secretField?.focus();
+    this._secretField?.select();
+    this.changed();
   }
 
-  _hide() {
-    this._secret.replaceChildren();
-    this._secret.hidden = true;
-  }
-
+  /** @param {Token} token */
   async _end(token) {
     const isEnded = await this.attempt(async () => {
       const { returned } = await api.send("DELETE", `/api/payments/tokens/${encodeURIComponent(token.id)}`);
-      this._hide();
+      this._secret = "";
       announce(interpolate(gettext("The token ended; %(amount)s came back."), { amount: shown(returned, token.currency) }));
     });
     if (isEnded) this.changed();

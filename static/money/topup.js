@@ -1,52 +1,69 @@
 /** Ways to put money in: each provider's own, and what became of what was asked for. */
 
 import { shown } from "../chat/amounts.js";
-import { announce, h, whileBusy } from "../chat/dom.js";
+import { announce } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
-import { MoneyPart, api, labelled, table } from "./part.js";
+import { MoneyPart, api, labelled, table, written } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
+import { html, nothing } from "../vendor/lit/lit.js";
+
+/**
+ * @typedef {{name: string, label: string}} Provider
+ * @typedef {{created_at: string, amount: string, currency: string, state: string, reason: string, url: string}} TopUp
+ */
 
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+/** @type {Record<string, string>} */
 const STATES = { open: gettext("Asked for"), credited: gettext("Credited"), refused: gettext("Refused") };
 
 class MoneyTopUp extends MoneyPart {
-  connectedCallback() {
-    this._forms = h("div", {});
-    this._rows = h("div", { "data-testid": "topups" });
-    this.build(gettext("Top up"), this._forms, this._rows);
-    this._forms.after(this.error);
+  static properties = { _providers: { state: true }, _topUps: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Provider[]|null} null until they are read */
+    this._providers = null;
+    /** @type {TopUp[]} */
+    this._topUps = [];
+    /** @type {{of: string, key: string}|null} what was asked for and not answered */
+    this._asking = null;
+  }
+
+  get heading() {
+    return gettext("Top up");
   }
 
   async read() {
     const [{ providers }, { items }] = await Promise.all([api.get("/api/payments/topups/providers"), api.get("/api/payments/topups")]);
-    if (!this._forms.hasChildNodes()) this._show(providers);
-    const rows = items.map(({ created_at: at, amount, currency, state, reason, url }) => [
-      when.format(new Date(at)), shown(amount, currency),
-      h("span", {}, STATES[state] || state, reason && h("small", {}, reason), state === "open" && url && h("a", { href: url }, gettext("Pay"))),
-    ]);
-    this._rows.replaceChildren(rows.length ? table(gettext("Top-ups"), [gettext("Asked on"), gettext("Amount"), gettext("State")], rows) : "");
+    this._providers = providers;
+    this._topUps = items;
   }
 
-  _show(providers) {
-    if (!providers.length) this._forms.append(h("p", { class: "quiet" }, gettext("This server takes no money yet. Ask its operator.")));
-    for (const { name, label } of providers) {
-      this._forms.append(
-        h(
-          "form", { class: "row-form", "data-provider": name, onsubmit: (event) => this._ask(event, name) },
-          labelled(gettext("Amount (USD)"), h("input", { class: "field", name: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, required: true, placeholder: "10.00", "data-testid": "topup-amount" })),
-          h("button", { type: "submit", class: "button button-primary", "data-testid": "topup-ask" }, label),
-        ),
-      );
-    }
+  body() {
+    const rows = this._topUps.map(({ created_at: at, amount, currency, state, reason, url }) => html`<tr><td>${when.format(new Date(at))}</td><td>${shown(amount, currency)}</td>
+      <td><span>${STATES[state] || state}${reason ? html`<small>${reason}</small>` : nothing}${state === "open" && url ? html` <a href=${url}>${gettext("Pay")}</a>` : nothing}</span></td></tr>`);
+    return html`<div>${this._providers ? this._forms(this._providers) : nothing}</div>${this.problem()}
+      <div data-testid="topups">${rows.length ? table(gettext("Top-ups"), [gettext("Asked on"), gettext("Amount"), gettext("State")], rows) : nothing}</div>`;
   }
 
+  /** @param {Provider[]} providers */
+  _forms(providers) {
+    if (!providers.length) return html`<p class="quiet">${gettext("This server takes no money yet. Ask its operator.")}</p>`;
+    return providers.map(({ name, label }) => html`<form class="row-form" data-provider=${name} @submit=${(/** @type {SubmitEvent} */ event) => this._ask(event, name)}>
+      ${labelled(gettext("Amount (USD)"), html`<input class="field" name="amount" inputmode="decimal" autocomplete="off" maxlength="20" required placeholder="10.00" data-testid="topup-amount">`)}
+      <button type="submit" class="button button-primary" data-testid="topup-ask" ?disabled=${this._isBusy}>${label}</button></form>`);
+  }
+
+  /** @param {SubmitEvent} event @param {string} provider */
   async _ask(event, provider) {
     event.preventDefault();
-    const form = event.target;
-    const amount = new FormData(form).get("amount").trim();
-    if (this._asking?.of !== `${provider} ${amount}`) this._asking = { of: `${provider} ${amount}`, key: newId() };
-    await whileBusy(form.querySelector("button"), () => this.attempt(async () => {
-      const made = await api.post("/api/payments/topups", { provider, amount, currency: "USD" }, { "Idempotency-Key": this._asking.key });
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    const amount = written(new FormData(form), "amount");
+    const of = `${provider} ${amount}`;
+    const asking = this._asking?.of === of ? this._asking : { of, key: newId() };
+    this._asking = asking;
+    await this.once(async () => {
+      const made = await api.post("/api/payments/topups", { provider, amount, currency: "USD" }, { "Idempotency-Key": asking.key });
       this._asking = null;
       if (made.url && made.state === "open") {
         location.assign(made.url);
@@ -55,7 +72,7 @@ class MoneyTopUp extends MoneyPart {
       form.reset();
       announce(interpolate(gettext("%(amount)s are asked for."), { amount: shown(amount) }));
       await this.read();
-    }));
+    });
   }
 }
 customElements.define("money-topup", MoneyTopUp);

@@ -16,6 +16,7 @@ const ASKED_AGAIN_MS = 3_000;
  * @property {string} arguments JSON
  * @property {string} userId of the person who asked for the work; "" when unknown
  * @property {number} expiresAt Unix seconds, 0 for never
+ * @property {string} [thread] in which it is asked; "" for the chat
  * @property {"asking"|"sent"|"closed"} state
  * @property {{approved: boolean, userId: string, username: string}|null} outcome
  */

@@ -186,10 +186,13 @@ export const HANDLERS = {
   "participant.joined": (chat, event) => chat.emit("participants", event),
   "participant.left": (chat, event) => chat.emit("participants", event),
   "participant.updated": (chat, event) => chat.emit("participants", event),
+  "link.created": (chat, event) => chat.emit("participants", event),
+  "link.revoked": (chat, event) => chat.emit("participants", event),
   "agent.stopped": (chat, event) => chat.emit("participants", event),
   "call.ended": (chat, event) => chat.emit("fact", event),
   "chat.updated": (chat, event) => chat.emit("participants", event),
   "state.updated": (chat, event) => chat.state.apply(event) && chat.emit("state", chat.state),
+  "queue.updated": (chat, event) => chat.takeQueue(event),
   rate_limit: (chat, event) => chat.emit("limit", event),
   "session.error": onSessionError,
 };

@@ -12,7 +12,8 @@ import { Later } from "./later.js";
 import { Payments } from "./payments.js";
 import { SharedState } from "./shared-state.js";
 
-const TYPING_MS = 3_000;
+/** A little more than the server asks for between two signs: one that comes early is dropped there. */
+const TYPING_MS = 3_500;
 const START_AGAIN_MS = 5_000;
 /** Refusals of a session that pass by themselves. */
 const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
@@ -29,7 +30,7 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * `reconcile`), `message`, `act` (what a member did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
  * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
  * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
- * is asked to be paid), `state` (what the chat shares), `fact` (an entry of the log that is no message), `call-error` (an event of a
+ * is asked to be paid), `queue` (the messages that are sent after the answers that run), `state` (what the chat shares), `fact` (an entry of the log that is no message), `call-error` (an event of a
  * call was refused), `limit`, `error`.
  */
 export class ChatSession extends EventTarget {
@@ -50,6 +51,8 @@ export class ChatSession extends EventTarget {
     /** @type {string|null} */
     this.sessionId = null;
     this.ready = false;
+    /** Whether nothing is received here until the chat is opened again. */
+    this.isSuspended = false;
     /** @type {Map<string, LiveResponse>} running answers by response id */
     this.responses = new Map();
     /** @type {Map<string, string>} why answers were not completed, by response id, for people */
@@ -62,6 +65,9 @@ export class ChatSession extends EventTarget {
     this.payments = new Payments(() => this.emit("payments", null));
     /** What the clients and agents of the chat share. */
     this.state = new SharedState();
+    /** The messages that are sent when the answers that run have ended, the next one first. @type {import("./types.js").Frame[]} */
+    this.queue = [];
+    this._queueAt = 0;
     /** @type {Set<string>} */
     this.ended = new Set();
     /** @type {Set<string>} event ids of what was sent about calls */
@@ -110,7 +116,7 @@ export class ChatSession extends EventTarget {
     return turn;
   }
 
-  /** Send a failed turn again, under the same ids. @param {Turn} turn */
+  /** Send a failed turn, or one of which it is not known, again under the same ids. @param {Turn} turn */
   retry(turn) {
     this.client.outbox.update(turn, { state: "waiting", error: undefined });
     this._transmitTurn(turn);
@@ -138,6 +144,15 @@ export class ChatSession extends EventTarget {
   }
 
   /**
+   * Change the text of one's question, and have its answers made again.
+   * @param {{messageId: string, content: string, revision: number, eventId: string}} edit the same `eventId` asks once
+   * @returns {boolean} whether it could be sent
+   */
+  editAndAsk({ messageId, content, revision, eventId }) {
+    return this._transmit({ type: "message.edit", event_id: eventId, message_id: messageId, content, revision, ask_again: true });
+  }
+
+  /**
    * Allow or refuse a tool call; the reason is for the agent.
    * @param {import("./approvals.js").Approval} approval
    * @param {boolean} approved
@@ -161,12 +176,13 @@ export class ChatSession extends EventTarget {
     this._transmit(this.payments.submission(payment));
   }
 
-  /** Say that one is writing, at most every three seconds (UAMP §5.11). */
+  /** Say that one is writing, no oftener than the server sends it on (UAMP §5.11). */
   typing(isTyping = true) {
     const now = Date.now();
     if (isTyping ? now - this._typingSentAt < TYPING_MS : this._typingSentAt === 0) return;
-    this._typingSentAt = isTyping ? now : 0;
-    this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
+    const isSent = this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
+    // What was typed before the session stood is said with the next key.
+    this._typingSentAt = isTyping && isSent ? now : 0;
   }
 
   /**
@@ -178,6 +194,28 @@ export class ChatSession extends EventTarget {
     const eventId = newId();
     this.callEvents.add(eventId);
     return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields });
+  }
+
+  /** Take a message out of the queue. @param {string} itemId @returns {boolean} whether it could be sent */
+  removeQueued(itemId) {
+    return this._transmit({ type: "queue.remove", item_id: itemId });
+  }
+
+  /** Send one's own queued message now. @param {string} itemId @returns {boolean} whether it could be sent */
+  startQueued(itemId) {
+    return this._transmit({ type: "queue.start", item_id: itemId });
+  }
+
+  /** The queue of the chat as it is now; called by the handlers of events. @param {Frame} event */
+  takeQueue({ at, items = [] }) {
+    if (at && at < this._queueAt) return;
+    this._queueAt = at;
+    this.queue = items;
+    for (const { client_event_id: eventId } of items) {
+      const turn = this.turnOf(eventId);
+      if (turn) this.discard(turn);
+    }
+    this.emit("queue", items);
   }
 
   /** Say how far one has read. @param {string} messageId @returns {boolean} whether it could be sent */
@@ -201,6 +239,7 @@ export class ChatSession extends EventTarget {
 
   /** Begin, or begin again after a lost connection. Called by the client. */
   start() {
+    this.isSuspended = false;
     this.createId = newId();
     const sessionId = this.sessionId || this.turns.find((turn) => turn.sessionId)?.sessionId;
     const resume = { epoch: this.epoch, after: this.seq, ...(sessionId ? { session_id: sessionId } : {}) };
@@ -220,6 +259,12 @@ export class ChatSession extends EventTarget {
     clearTimeout(this._startTimer);
     this._later.reset();
     this._typingSentAt = 0;
+  }
+
+  /** The connection has room for other chats only. Called by the client. */
+  suspend() {
+    this.lost();
+    this.isSuspended = true;
   }
 
   /** Whether an event id is one that this session sent and still waits for. @param {string} eventId */
@@ -244,6 +289,7 @@ export class ChatSession extends EventTarget {
   _created(event) {
     const resumedWanted = Boolean(this.epoch);
     this.sessionId = event.session_id || event.session.id;
+    this._sortOutTurns();
     this.ready = true;
     this.replayedTo = event.seq || 0;
     this.state.take(event);
@@ -257,6 +303,8 @@ export class ChatSession extends EventTarget {
     }
     if (!resumedWanted) this.seq = event.seq || 0;
     this.epoch = event.epoch || this.epoch;
+    // A session begins with the queue, unless it is empty.
+    this.takeQueue({ type: "queue.updated", at: 0 });
     this.approvals.reconnected();
     for (const payment of this.payments.reconnected()) this.pay(payment);
     this.emit("ready", event);
@@ -270,8 +318,20 @@ export class ChatSession extends EventTarget {
   }
 
   _transmitTurns() {
-    for (const turn of this.turns) if (turn.state !== "failed") this._transmitTurn(turn);
+    for (const turn of this.turns) if (!["failed", "unknown"].includes(turn.state)) this._transmitTurn(turn);
     this.emit("turns");
+  }
+
+  /**
+   * Where the session that knew the ids of a turn is gone, a repeat would be another message: what may have
+   * been stored is left to the person, until the log shows it.
+   */
+  _sortOutTurns() {
+    const { outbox } = this.client;
+    for (const turn of this.turns) {
+      if (!turn.sessionId || turn.sessionId === this.sessionId) continue;
+      outbox.update(turn, turn.state === "sent" ? { state: "unknown", sessionId: null } : { sessionId: null });
+    }
   }
 
   /** @param {Turn} turn */

@@ -10,10 +10,12 @@
  *   chat.send({ text: "@echo hello" });
  *
  * The client connects by itself, comes back by itself, resumes each chat after the last event that
- * it has, and sends again what was not acknowledged, under the same ids, also after a reload.
+ * it has, and sends again what was not acknowledged, under the same ids, also after a reload. Where no
+ * WebSocket ever opens it goes on over HTTP with server-sent events, if it is given `ticket`.
  */
 
 import { ChatSession } from "./chat-session.js";
+import { EventStreamSocket } from "./event-stream.js";
 import { newId } from "./ids.js";
 import { Outbox } from "./outbox.js";
 
@@ -21,8 +23,13 @@ const PING_MS = 25_000;
 const PONG_MS = 8_000;
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
+/** The close code of a server that stops: messages wait until it, or another one, is there. */
+const RESTART = 1012;
 /** Close codes after which trying again is pointless: sign in first, or load a newer page. */
 const FINAL_CLOSE_CODES = new Set([4401, 4403, 4426]);
+
+/** So many attempts without any WebSocket that opened, and HTTP is tried in turn with it. */
+const ATTEMPTS_BEFORE_HTTP = 2;
 
 /** An error that the server reported, with its code (UAMP §6.3, §6.8). */
 export class UampError extends Error {
@@ -40,29 +47,42 @@ export class UampError extends Error {
  * @property {"connecting"|"open"|"waiting"|"offline"|"refused"|"closed"} phase
  * @property {number} attempt how many attempts failed since the last open connection
  * @property {number} retryAt when the next attempt starts (Unix ms), 0 when none is planned
+ * @property {"websocket"|"sse"} [transport] by which the connection is, or is being made
+ * @property {boolean} [isRestart] whether the server said, when the connection was last open, that it stops
  */
 
 /**
  * Events: `state` (detail: ConnectionState), `error` (detail: UampError that belongs to no chat),
- * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a call).
+ * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a call), and of a client that
+ * watches: `watched` (read the list of chats now), `activity` (detail: a chat.activity frame), `read` (detail: a message.read
+ * frame of the person's own in a watched chat), `person` (detail: a person.changed frame).
  */
 export class UampClient extends EventTarget {
   /**
    * @param {object} [options]
    * @param {string} [options.url] of the socket; default `/uamp` on this page's host
    * @param {string} [options.userId] own id: distinguishes own messages from those of others
-   * @param {Storage} [options.storage] where unacknowledged turns survive a reload
+   * @param {Outbox} [options.outbox] keeps unacknowledged turns; by default for as long as the tab, over reloads
+   * @param {Storage} [options.storage] where the default outbox keeps them
+   * @param {() => Promise<string>} [options.ticket] asks for a ticket (`POST /api/v1/tickets`)
    */
-  constructor({ url, userId = "", storage = globalThis.sessionStorage } = {}) {
+  constructor({ url, userId = "", storage = globalThis.sessionStorage, outbox = new Outbox(storage, userId), ticket } = {}) {
     super();
+    this._ticket = ticket;
+    /** Whether a WebSocket was open once: then HTTP is not tried. */
+    this._hadSocket = false;
+    /** @type {"websocket"|"sse"} */
+    this._transport = "websocket";
     this.url = url || `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/uamp`;
     this.userId = userId;
-    this.outbox = new Outbox(storage, userId);
+    this.outbox = outbox;
     /** @type {Map<string, ChatSession>} by chat id */
     this.chats = new Map();
+    this._watches = false;
+    this._isRestart = false;
     /** @type {ConnectionState} */
     this.state = { phase: "closed", attempt: 0, retryAt: 0 };
-    /** @type {WebSocket|null} */
+    /** @type {WebSocket|EventStreamSocket|null} */
     this._socket = null;
     /** @type {Record<"retry"|"ping"|"pong", any>} */
     this._timers = { retry: 0, ping: 0, pong: 0 };
@@ -84,20 +104,36 @@ export class UampClient extends EventTarget {
       this.chats.set(chatId, chat);
       if (this.state.phase === "open") chat.start();
       else this.connect();
-    }
+    } else if (chat.isSuspended && this.state.phase === "open") chat.start();
     return chat;
+  }
+
+  /** Receive what happens in all chats of the person, in short: from now on and after each reconnect. */
+  watch() {
+    this._watches = true;
+    if (!this.transmit({ type: "chats.watch" })) this.connect();
   }
 
   /** Connect now unless a connection stands or is being made. */
   connect() {
     if (this._socket || this.state.phase === "refused") return;
     clearTimeout(this._timers.retry);
-    this._setState("connecting", this.state.attempt);
-    const socket = new WebSocket(this.url);
+    const { attempt } = this.state;
+    // A server that is away lets neither through: both are tried in turn.
+    const overHttp = this._ticket && !this._hadSocket && attempt >= ATTEMPTS_BEFORE_HTTP && attempt % 2 === 0;
+    this._transport = overHttp ? "sse" : "websocket";
+    this._setState("connecting", attempt);
+    const socket = this._ticket && overHttp ? new EventStreamSocket(this._ticket) : new WebSocket(this.url);
     this._socket = socket;
     socket.onopen = () => this._opened();
-    socket.onmessage = (message) => this._received(message.data);
-    socket.onclose = (close) => this._closed(socket, close.code);
+    socket.onmessage = (/** @type {{data: string}} */ message) => this._received(message.data);
+    socket.onclose = (/** @type {{code: number}} */ close) => this._closed(socket, close.code);
+    if (socket instanceof EventStreamSocket) socket.onsuspend = (id) => this._suspended(id);
+  }
+
+  /** @param {string} sessionId */
+  _suspended(sessionId) {
+    for (const chat of this.chats.values()) if (chat.sessionId === sessionId) chat.suspend();
   }
 
   /** Try again at once instead of waiting for the next attempt. */
@@ -121,7 +157,7 @@ export class UampClient extends EventTarget {
    * @returns {boolean}
    */
   transmit(frame) {
-    if (this.state.phase !== "open" || this._socket?.readyState !== WebSocket.OPEN) return false;
+    if (this.state.phase !== "open" || this._socket?.readyState !== 1) return false;
     this._socket.send(JSON.stringify({ event_id: newId(), ...frame }));
     return true;
   }
@@ -146,16 +182,20 @@ export class UampClient extends EventTarget {
   }
 
   _opened() {
+    this._isRestart = false;
+    this._hadSocket ||= this._transport === "websocket";
     this._setState("open", 0);
     this._timers.ping = setInterval(() => this._ping(PONG_MS), PING_MS);
     for (const chat of this.chats.values()) chat.start();
+    if (this._watches) this.transmit({ type: "chats.watch" });
   }
 
-  /** @param {WebSocket} socket @param {number} code */
+  /** @param {WebSocket|EventStreamSocket} socket @param {number} code */
   _closed(socket, code) {
     if (socket !== this._socket) return;
     this._stopTimers();
     this._socket = null;
+    if (code === RESTART) this._isRestart = true;
     for (const chat of this.chats.values()) chat.lost();
     if (FINAL_CLOSE_CODES.has(code)) {
       this._setState("refused", this.state.attempt);
@@ -203,6 +243,10 @@ export class UampClient extends EventTarget {
     if (event.type.startsWith("presence.o")) this._emit("presence", event);
     if (event.type.startsWith("call.") || event.type.startsWith("voice.")) this._emit("call", event);
     if (event.type.startsWith("payment.")) this._emit("payment", event);
+    if (event.type === "chats.watched") this._emit("watched", event);
+    if (event.type === "chat.activity") this._emit("activity", event);
+    if (event.type === "person.changed") this._emit("person", event);
+    if (event.type === "message.read" && !event.session_id) this._emit("read", event);
     const chat = this._chatOf(event);
     if (chat) chat.receive(event);
     else if (event.error) this._emit("error", new UampError(event.error));
@@ -227,7 +271,7 @@ export class UampClient extends EventTarget {
 
   /** @param {ConnectionState["phase"]} phase @param {number} attempt */
   _setState(phase, attempt, retryAt = 0) {
-    this.state = { phase, attempt, retryAt };
+    this.state = { phase, attempt, retryAt, transport: this._transport, isRestart: this._isRestart };
     this._emit("state", this.state);
   }
 

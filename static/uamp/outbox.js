@@ -1,6 +1,7 @@
 /**
- * What was written and not yet acknowledged. It survives a reload, and what it holds is sent again
- * under the same event ids: the server answers a repeat with the first result, so nothing doubles.
+ * What was written and not yet acknowledged. It survives a reload, and the end of its tab where the
+ * page has a secure context; what it holds is sent again under the same event ids: the server answers
+ * a repeat with the first result, so nothing doubles.
  */
 
 import { newId } from "./ids.js";
@@ -21,7 +22,8 @@ import { newId } from "./ids.js";
  * @property {string} text
  * @property {Attachment[]} attachments
  * @property {number} createdAt Unix ms
- * @property {"waiting"|"sent"|"held"|"failed"} state `held`: refused for now, and sent again by itself
+ * @property {"waiting"|"sent"|"held"|"failed"|"unknown"} state `held`: refused for now, and sent again by itself;
+ *   `unknown`: it was sent, and the session that knows its ids is gone
  * @property {string} [error] why it failed, for people
  */
 
@@ -37,6 +39,7 @@ function inputOf({ url, content_id, filename, mime_type }) {
  * @property {string} [replyTo] the message that the turn answers
  * @property {string} [thread] the message to whose thread it belongs
  * @property {boolean} [alsoInChat] whether the chat shows it too
+ * @property {boolean} [queue] whether it is sent when the answers that run have ended
  */
 
 /**
@@ -44,12 +47,12 @@ function inputOf({ url, content_id, filename, mime_type }) {
  * @param {string} text @param {Attachment[]} attachments @param {Place} place
  * @returns {import("./types.js").Frame[]}
  */
-function framesOf(text, attachments, { replyTo, thread, alsoInChat }) {
+function framesOf(text, attachments, { replyTo, thread, alsoInChat, queue }) {
   const frames = attachments.map(inputOf);
   if (text) frames.unshift({ type: "input.text", text });
   if (replyTo && frames.length) frames[0].reply_to = replyTo;
   if (thread && frames.length) Object.assign(frames[0], { thread, ...(alsoInChat ? { also_in_chat: true } : {}) });
-  frames.push({ type: "response.create" });
+  frames.push({ type: "response.create", ...(queue ? { queue } : {}) });
   return frames.map((frame) => ({ ...frame, event_id: newId() }));
 }
 
@@ -57,12 +60,34 @@ export class Outbox {
   /**
    * @param {Storage} storage
    * @param {string} owner whose turns: another person on this device must not send them
+   * @param {string} [key] under which they are kept
    */
-  constructor(storage, owner) {
+  constructor(storage, owner, key = keyOf(owner)) {
     this._storage = storage;
-    this._key = `uamp.outbox.${owner}`;
+    this._owner = owner;
+    this._key = key;
     /** @type {Turn[]} */
     this.turns = JSON.parse(storage.getItem(this._key) || "[]");
+  }
+
+  /** Take over the turns that another page left. @param {string} key where that page kept them */
+  adopt(key) {
+    this.turns.push(...JSON.parse(this._storage.getItem(key) || "[]"));
+    this.turns.sort((one, other) => one.createdAt - other.createdAt);
+    this._save();
+    this._storage.removeItem(key);
+  }
+
+  /** Drop what the person wrote on this device, in other tabs too: they sign out. */
+  forget() {
+    this.turns = [];
+    for (const key of keysIn(this._storage, this._owner)) this._storage.removeItem(key);
+  }
+
+  /** Give the turns of a chat up. @param {string} chatId of a chat that the person is no longer in */
+  drop(chatId) {
+    this.turns = this.turns.filter((turn) => turn.chatId !== chatId);
+    this._save();
   }
 
   /** @param {string} chatId @returns {Turn[]} oldest first */
@@ -111,11 +136,49 @@ export class Outbox {
     const request = message.client_event_id;
     if (request) return this.of(chatId).find((turn) => turn.frames.at(-1)?.event_id === request);
     const text = (message.content || "").trim();
-    return this.of(chatId).find((turn) => ["sent", "held"].includes(turn.state) && turn.text.trim() === text);
+    return this.of(chatId).find((turn) => ["sent", "held", "unknown"].includes(turn.state) && turn.text.trim() === text);
   }
 
   _save() {
-    if (this.turns.length) this._storage.setItem(this._key, JSON.stringify(this.turns));
-    else this._storage.removeItem(this._key);
+    try {
+      if (this.turns.length) this._storage.setItem(this._key, JSON.stringify(this.turns));
+      else this._storage.removeItem(this._key);
+    } catch (error) {
+      // The storage is full: the turns are sent, and last as long as the page.
+      if (!(error instanceof DOMException)) throw error;
+    }
   }
+}
+
+/** @param {string} owner */
+const keyOf = (owner) => `uamp.outbox.${owner}`;
+
+/** Where the pages of a person keep their turns. @param {Storage} storage @param {string} owner */
+function keysIn(storage, owner) {
+  const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index) || "");
+  return keys.filter((key) => key === keyOf(owner) || key.startsWith(`${keyOf(owner)}.`));
+}
+
+/**
+ * The outbox of a page whose turns outlive its tab: it has the turns that closed tabs of the person left. A page
+ * holds a lock for as long as it lives, so that no turn is in two pages that are open. Without locks (a page
+ * that came over plain http from another machine) turns outlive a reload alone.
+ * @param {string} owner
+ * @param {{storage?: Storage, locks?: LockManager, ofTab?: Storage}} [places]
+ * @returns {Promise<Outbox>}
+ */
+export async function openOutbox(owner, { storage = localStorage, locks = navigator.locks, ofTab = sessionStorage } = {}) {
+  if (!locks) return new Outbox(ofTab, owner);
+  const own = `${keyOf(owner)}.${newId()}`;
+  await new Promise((resolve) => {
+    locks.request(own, () => {
+      resolve(true);
+      return new Promise(() => {});
+    });
+  });
+  const outbox = new Outbox(storage, owner, own);
+  for (const key of keysIn(storage, owner)) {
+    if (key !== own) await locks.request(key, { ifAvailable: true }, (lock) => lock && outbox.adopt(key));
+  }
+  return outbox;
 }

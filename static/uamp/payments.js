@@ -20,6 +20,7 @@ const ASKED_AGAIN_MS = 3_000;
  * @property {boolean} isTopUp whether the answer is under way and pauses
  * @property {boolean} byBalance whether one's balance can pay
  * @property {number} expiresAt Unix seconds, 0 for never
+ * @property {string} [thread] in which it is asked; "" for the chat
  * @property {"asked"|"sent"|"refused"} state
  * @property {string} eventId of the submission that is under way
  * @property {{code: string, message: string, required: string, current: string,

@@ -1,11 +1,12 @@
 /** What can be done with a message: the list that the menu, the toolbar and the keyboard share. */
 
-import { page, pageAt } from "../context.js";
+import { page, pageAt, store } from "../context.js";
+import { newId } from "../../uamp/ids.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
 import { canSpeak, readAloud, speaking } from "./speech.js";
 import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./acts.js";
-import { gettext } from "../words.js";
+import { gettext, interpolate } from "../words.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -13,7 +14,7 @@ import { gettext } from "../words.js";
  * @typedef {object} MessageAction
  * @property {string} name unique, and the test id of its item
  * @property {(entry: Entry) => string} label
- * @property {keyof import("../dom.js").PATHS} icon
+ * @property {keyof typeof import("../dom.js").PATHS} icon
  * @property {string} [key] runs it while the message has the focus
  * @property {boolean} [isQuick] it has a button beside the message, too
  * @property {boolean} [isDangerous] it takes something away
@@ -54,6 +55,24 @@ async function togglePin(entry, origin) {
   if (await attempt(origin, () => pin(entry, isPinned))) announce(isPinned ? gettext("Pinned.") : gettext("Unpinned."));
 }
 
+const TITLE_CHARS = 200;
+/** What is sent once more after an error leads to the same chat. @type {Map<string, string>} keys by the message's id */
+const forkKeys = new Map();
+
+/** @param {Entry} entry @param {HTMLElement} origin */
+async function forkFrom({ id }, origin) {
+  const { chatId } = page.state;
+  const key = forkKeys.get(id) || newId();
+  forkKeys.set(id, key);
+  const name = store.get(chatId)?.title;
+  const title = name ? interpolate(gettext("Fork of %(title)s"), { title: name }).slice(0, TITLE_CHARS) : "";
+  let made = "";
+  if (!(await attempt(origin, async () => { made = (await store.fork(chatId, id, title, key)).id; }))) return;
+  forkKeys.delete(id);
+  announce(gettext("Forked."));
+  dispatchEvent(new CustomEvent("open-chat", { detail: made }));
+}
+
 const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 
 /** @type {MessageAction[]} in their order in the menu */
@@ -62,10 +81,10 @@ const ACTIONS = [
   { name: "reply", label: () => gettext("Reply"), icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
   { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => isThere(entry) || Boolean(entry.replies), run: fires("open-thread") },
   { name: "answer-again", label: () => gettext("Answer again"), icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
-  { name: "versions", label: () => gettext("Earlier answers"), icon: "clock", isOffered: ({ versionOf }) => Boolean(versionOf), run: fires("show-versions") },
   { name: "copy-text", label: () => gettext("Copy text"), icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, gettext("Copied.")) },
   { name: "read-aloud", label: ({ id }) => (speaking() === id ? gettext("Stop reading") : gettext("Read aloud")), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },
   { name: "copy-link", label: () => gettext("Copy link"), icon: "link", key: "l", run: (entry) => copy(linkTo(entry), gettext("Link copied.")) },
+  { name: "fork", label: () => gettext("Fork from here"), icon: "fork", key: "f", isOffered: isThere, run: forkFrom },
   { name: "pin", label: ({ pinned }) => (pinned ? gettext("Unpin") : gettext("Pin")), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
   { name: "edit", label: () => gettext("Edit"), icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },
   { name: "revisions", label: () => gettext("Earlier versions"), icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
@@ -73,5 +92,9 @@ const ACTIONS = [
   { name: "delete", label: () => gettext("Delete…"), icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },
 ];
 
+/** What can be done with a former version of an answer: it is read, and the newest one stands in the chat. */
+const OF_FORMER = new Set(["copy-text", "fork", "read-aloud", "show-as"]);
+
 /** @param {Entry} entry @returns {MessageAction[]} those that its reader may take */
-export const actionsFor = (entry) => ACTIONS.filter(({ isOffered }) => !isOffered || isOffered(entry));
+export const actionsFor = (entry) => ACTIONS.filter(({ name, isOffered }) =>
+  (!entry.replaced_by || OF_FORMER.has(name)) && (!isOffered || isOffered(entry)));

@@ -1,5 +1,6 @@
 /** What the person at this page does with a message, as requests; what they change comes back as events of the chat. */
 
+import { isApiError } from "../api.js";
 import { api, me, page, pageOf, store } from "../context.js";
 import { isFrom } from "../store/entry.js";
 import { gettext } from "../words.js";
@@ -36,6 +37,18 @@ export function mayAskAgain(entry) {
   return question !== undefined && (isOwn(question) || isOwner());
 }
 
+/**
+ * Whether the person at this page may edit a question and have its answers made again: one answered
+ * it, and no later question follows.
+ * @param {Entry} entry
+ */
+export function mayAskEdited(entry) {
+  const { entries, hasNewer } = pageOf(entry).state;
+  const at = entries.findIndex(({ id }) => id === entry.id);
+  const after = entries.slice(at + 1);
+  return at >= 0 && !hasNewer && isOwn(entry) && !after.some((one) => one.sender_kind === "user") && after.some((one) => one.response_id && !one.deletedAt);
+}
+
 /** The name of a member by id. @param {{id: string, name?: string}} user */
 export function nameOf({ id, name }) {
   if (id === me.id) return gettext("You");
@@ -52,9 +65,9 @@ export async function attempt(origin, work) {
     await work();
     return true;
   } catch (error) {
-    if (error.name !== "ApiError") throw error;
+    if (!isApiError(error)) throw error;
     const place = origin.isConnected ? origin : document.querySelector("message-list");
-    place.dispatchEvent(new CustomEvent("say", { bubbles: true, detail: error.message }));
+    place?.dispatchEvent(new CustomEvent("say", { bubbles: true, detail: error.message }));
     return false;
   }
 }

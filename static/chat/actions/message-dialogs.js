@@ -1,11 +1,15 @@
-/** Dialogs about one message: whether to delete it, the texts that it had, and the answers before it. */
+/** Dialogs about one message: whether to delete it, and the texts that it had. */
 
+import { isApiError } from "../api.js";
 import { announce } from "../dom.js";
 import { fullTime } from "../time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { attempt, isOwn, remove, revisionsOf, versionsOf } from "./acts.js";
+import { attempt, isOwn, remove, revisionsOf } from "./acts.js";
 import { gettext, interpolate } from "../words.js";
+
+/** @typedef {import("../store/entry.js").Entry} Entry */
+/** @typedef {{revision: number, content: string, created_at: string}} Revision a text that a message had, as REST has it */
 
 /** A dialog that is drawn for the message that it is opened with. */
 class MessageDialog extends View {
@@ -15,24 +19,41 @@ class MessageDialog extends View {
     _problem: { state: true },
   };
 
-  /** @param {HTMLElement} origin @param {import("../store/entry.js").Entry} entry */
+  constructor() {
+    super();
+    /** @type {Entry|null} */
+    this._entry = null;
+    /** @type {HTMLElement|null} what opened it */
+    this._origin = null;
+    /** @type {Revision[]|null} null until they are read */
+    this._texts = null;
+    this._problem = "";
+  }
+
+  /** @returns {HTMLDialogElement} */
+  get _dialog() {
+    return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
+  }
+
+  /** @param {HTMLElement} origin @param {Entry} entry */
   async _show(origin, entry) {
     this._origin = origin;
     this._entry = entry;
     this._problem = "";
     await this.updateComplete;
-    this.querySelector("dialog").showModal();
+    this._dialog.showModal();
   }
 
   _close() {
-    this.querySelector("dialog").close();
+    this._dialog.close();
   }
 
   /** What opened the dialog may be gone with its message. */
   _closed() {
-    if (!this._origin.isConnected) document.querySelector("message-list .log")?.focus({ preventScroll: true });
+    if (!this._origin?.isConnected) /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))?.focus({ preventScroll: true });
   }
 
+  /** @param {string} title @param {unknown} body @param {unknown} foot */
   _frame(title, body, foot) {
     return html`<dialog class="dialog" aria-labelledby="${this.localName}-title" data-testid=${this.localName} @close=${() => this._closed()}>
       <div class="dialog-form">
@@ -45,70 +66,55 @@ class MessageDialog extends View {
   }
 }
 
-class DeleteDialog extends MessageDialog {
+export class DeleteDialog extends MessageDialog {
+  /** @param {HTMLElement} origin @param {Entry} entry */
   open(origin, entry) {
     this._show(origin, entry);
   }
 
   render() {
-    const isOthers = this._entry && !isOwn(this._entry);
+    const entry = this._entry;
     return this._frame(
       gettext("Delete the message?"),
-      html`<p>${isOthers
-        ? interpolate(gettext("The text and the files of the message of %(name)s are taken from all members, and from what agents read. This cannot be undone."), { name: this._entry.name })
+      html`<p>${entry && !isOwn(entry)
+        ? interpolate(gettext("The text and the files of the message of %(name)s are taken from all members, and from what agents read. This cannot be undone."), { name: entry.name })
         : gettext("The text and the files of your message are taken from all members, and from what agents read. This cannot be undone.")}</p>`,
       html`<footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Keep it")}</button
-        ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>Delete</button></footer>`,
+        ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>${gettext("Delete")}</button></footer>`,
     );
   }
 
   async _delete() {
+    const { _entry: entry, _origin: origin } = this;
     this._close();
-    if (await attempt(this._origin, () => remove(this._entry))) announce(gettext("Deleted."));
+    if (entry && origin && (await attempt(origin, () => remove(entry)))) announce(gettext("Deleted."));
   }
 }
 customElements.define("delete-dialog", DeleteDialog);
 
-/** A dialog with texts that are read when it opens, the last one first. */
-class TextsDialog extends MessageDialog {
-  /** @param {HTMLElement} origin @param {import("../store/entry.js").Entry} entry */
+/** The texts that a message had, the last one first. They are read when the dialog opens. */
+export class RevisionsDialog extends MessageDialog {
+  /** @param {HTMLElement} origin @param {Entry} entry */
   async open(origin, entry) {
     this._texts = null;
     await this._show(origin, entry);
     try {
-      this._texts = (await this._read(entry)).reverse();
+      this._texts = (await revisionsOf(entry)).reverse();
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       this._problem = error.message;
     }
   }
 
   render() {
-    const texts = (this._texts || []).map((text, place) => html`<li>
-      <p class="quiet">${place === 0 ? gettext("Now") : this._nameOf(text, this._texts.length - place)} · <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time></p>
+    const texts = this._texts ?? [];
+    const rows = texts.map((text, place) => html`<li>
+      <p class="quiet">${place === 0 ? gettext("Now") : nameOf(text)} · <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time></p>
       <div class="revision-text" dir="auto">${text.content}</div></li>`);
-    return this._frame(this._title, this._texts || this._problem ? html`<ol class="revisions" data-testid=${this._listName}>${texts}</ol>` : spinner(gettext("Loading")), "");
-  }
-}
-
-class RevisionsDialog extends TextsDialog {
-  _title = gettext("Versions of the message");
-  _listName = "revisions-list";
-  _read = revisionsOf;
-
-  _nameOf({ revision }) {
-    return revision === 0 ? gettext("As it was sent") : interpolate(gettext("Version %(n)s"), { n: revision + 1 });
+    return this._frame(gettext("Versions of the message"), this._texts || this._problem ? html`<ol class="revisions" data-testid="revisions-list">${rows}</ol>` : spinner(gettext("Loading")), "");
   }
 }
 customElements.define("revisions-dialog", RevisionsDialog);
 
-class VersionsDialog extends TextsDialog {
-  _title = gettext("Answers to the question");
-  _listName = "versions-list";
-  _read = versionsOf;
-
-  _nameOf({ deleted_at: deletedAt }, number) {
-    return deletedAt ? interpolate(gettext("Answer %(n)s, deleted"), { n: number }) : interpolate(gettext("Answer %(n)s"), { n: number });
-  }
-}
-customElements.define("versions-dialog", VersionsDialog);
+/** @param {Revision} text that is not the last one */
+const nameOf = ({ revision }) => (revision === 0 ? gettext("As it was sent") : interpolate(gettext("Version %(n)s"), { n: revision + 1 }));

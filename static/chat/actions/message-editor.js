@@ -3,32 +3,51 @@
 import { pageAt } from "../context.js";
 import { announce } from "../dom.js";
 import { View } from "../view.js";
-import { html } from "../../vendor/lit/lit.js";
-import { attempt, edit } from "./acts.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { newId } from "../../uamp/ids.js";
+import { attempt, edit, mayAskEdited } from "./acts.js";
 import { gettext } from "../words.js";
 
 /** What is written so far: a message that is scrolled far away leaves the page. */
 let written = { id: "", text: "" };
 
+/** Fires (bubbling) `edit-and-ask` with the question's new text where its answers are to be made again. */
 class MessageEditor extends View {
   static properties = {
     entry: { attribute: false },
+    /** The edit that was sent with the question asked again: its end is the message with this text. */
+    _asked: { state: true },
     _isBusy: { state: true },
   };
 
+  constructor() {
+    super();
+    /** Set before it is drawn. @type {import("../store/entry.js").Entry} */
+    this.entry = /** @type {import("../store/entry.js").Entry} */ (/** @type {unknown} */ (undefined));
+    /** @type {{messageId: string, content: string, revision: number, eventId: string}|null} */
+    this._asked = null;
+    this._isBusy = false;
+  }
+
+  /** @returns {HTMLTextAreaElement} */
+  get _text() {
+    return /** @type {HTMLTextAreaElement} */ (this.querySelector("textarea"));
+  }
+
   render() {
-    return html`<form class="editor" @submit=${(event) => this._submit(event)} @keydown=${(event) => this._key(event)}>
+    return html`<form class="editor" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
       <textarea class="field" dir="auto" rows="1" aria-label=${gettext("Text of your message")} maxlength="100000" data-testid="editor" @input=${() => this._written()}></textarea>
       <div class="editor-foot">
         <span class="editor-keys">${gettext("Enter saves, Escape cancels")}</span>
         <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Cancel")}</button>
+        ${mayAskEdited(this.entry) ? html`<button type="button" class="button" ?disabled=${this._isBusy} data-testid="save-and-ask"
+          @click=${() => this._askAgain()}>${gettext("Save and ask again")}</button>` : nothing}
         <button type="submit" class="button button-primary" ?disabled=${this._isBusy} data-testid="save-edit">${gettext("Save")}</button>
       </div>
     </form>`;
   }
 
   firstUpdated() {
-    this._text = this.querySelector("textarea");
     const isBack = written.id === this.entry.id;
     if (!isBack) written = { id: this.entry.id, text: this.entry.content };
     this._text.value = written.text;
@@ -39,7 +58,28 @@ class MessageEditor extends View {
     this.scrollIntoView({ block: "nearest" });
   }
 
+  updated() {
+    if (this._asked && this.entry.content === this._asked.content && this.entry.revision > this._asked.revision) {
+      announce(gettext("Saved. The answers are made again."));
+      this._close();
+    }
+  }
+
+  /** What the server refuses is said below the chat, and the text stays here. */
+  _askAgain() {
+    const content = this._text.value.trim();
+    const { id: messageId, revision } = this.entry;
+    if (content === this.entry.content || !content) {
+      this._text.focus();
+      return;
+    }
+    const asked = { messageId, content, revision, eventId: newId() };
+    const event = new CustomEvent("edit-and-ask", { bubbles: true, cancelable: true, detail: asked });
+    if (this.dispatchEvent(event)) this._asked = asked;
+  }
+
   _written() {
+    this._asked = null;
     written.text = this._text.value;
     this._grow();
   }
@@ -49,6 +89,7 @@ class MessageEditor extends View {
     this._text.style.height = `${this._text.scrollHeight + 2}px`;
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
     // While an input method composes, the keys belong to it; some browsers say so only by 229.
     if (event.isComposing || event.keyCode === 229) return;
@@ -58,10 +99,11 @@ class MessageEditor extends View {
       this._close();
     } else if (event.key === "Enter" && !event.shiftKey && event.target === this._text) {
       event.preventDefault();
-      this.firstElementChild.requestSubmit();
+      /** @type {HTMLFormElement} */ (this.firstElementChild).requestSubmit();
     }
   }
 
+  /** @param {SubmitEvent} event */
   async _submit(event) {
     event.preventDefault();
     const text = this._text.value.trim();
@@ -78,7 +120,7 @@ class MessageEditor extends View {
   }
 
   _close() {
-    const row = this.closest("chat-message");
+    const row = /** @type {HTMLElement|null} */ (this.closest("chat-message"));
     written = { id: "", text: "" };
     const page = pageAt(this);
     if (page.state.editing === this.entry.id) page.dispatch({ type: "editing", id: "" });

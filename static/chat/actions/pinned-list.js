@@ -9,6 +9,8 @@ import { attempt, mayPin, pin } from "./acts.js";
 import { placeBeside } from "./placing.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
+/** @typedef {import("../store/entry.js").Entry} Entry */
+
 /** Fires (bubbling) `show-message` with the id of a message. */
 class PinnedList extends View {
   constructor() {
@@ -22,34 +24,43 @@ class PinnedList extends View {
     const label = interpolate(ngettext("%(n)s pinned message", "%(n)s pinned messages", pins.length), { n: pins.length });
     return html`<button type="button" class="icon-button pins-button" aria-label=${label} title=${label} aria-haspopup="dialog" aria-expanded="false" data-testid="pins"
         @click=${() => this._open()}>${glyph("pin")}<span class="pins-count" aria-hidden="true">${pins.length}</span></button>
-      <div class="menu pinned" popover="auto" role="dialog" aria-label=${gettext("Pinned messages")} data-testid="pinned-list" @toggle=${(event) => this._toggled(event)} @keydown=${(event) => this._key(event)}>
+      <div class="menu pinned" popover="auto" role="dialog" aria-label=${gettext("Pinned messages")} data-testid="pinned-list" @toggle=${(/** @type {ToggleEvent} */ event) => this._toggled(event)} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
         <h2>${gettext("Pinned messages")}</h2>
         <ul>${pins.map((entry) => this._row(entry))}</ul>
       </div>`;
   }
 
+  /** @param {Entry} entry */
   _row(entry) {
     return html`<li>
       <button type="button" class="pinned-message" @click=${() => this._show(entry)}><span class="pinned-head"><b>${entry.name}</b> <time>${shortTime(entry.at)}</time></span>
-        <span class="pinned-text" dir="auto">${entry.content || "Files"}</span></button>
-      ${mayPin() ? html`<button type="button" class="icon-button" aria-label=${interpolate(gettext("Unpin the message of %(name)s"), { name: entry.name })} title=${gettext("Unpin")} @click=${(event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
+        <span class="pinned-text" dir="auto">${entry.content || gettext("Files")}</span></button>
+      ${mayPin() ? html`<button type="button" class="icon-button" aria-label=${interpolate(gettext("Unpin the message of %(name)s"), { name: entry.name })} title=${gettext("Unpin")} @click=${(/** @type {MouseEvent} */ event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
     </li>`;
   }
 
+  /** @returns {HTMLElement} */
   get _box() {
-    return this.querySelector("[popover]");
+    return /** @type {HTMLElement} */ (this.querySelector("[popover]"));
+  }
+
+  /** @returns {HTMLElement|null} gone with the last pin */
+  get _button() {
+    return this.querySelector(".pins-button");
   }
 
   _open() {
     this._box.showPopover();
-    placeBeside(this._box, this.querySelector(".pins-button"));
-    this._box.querySelector("button").focus();
+    if (this._button) placeBeside(this._box, this._button);
+    this._box.querySelector("button")?.focus();
   }
 
+  /** @param {ToggleEvent} event */
   _toggled({ newState }) {
-    this.querySelector(".pins-button")?.setAttribute("aria-expanded", String(newState === "open"));
+    this._button?.setAttribute("aria-expanded", String(newState === "open"));
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key !== "Escape") return;
     // The page has uses of its own for it.
@@ -60,16 +71,18 @@ class PinnedList extends View {
 
   _close() {
     this._box.hidePopover();
-    this.querySelector(".pins-button").focus();
+    this._button?.focus();
   }
 
+  /** @param {Entry} entry */
   _show(entry) {
     this._close();
     this.dispatchEvent(new CustomEvent("show-message", { bubbles: true, detail: entry.id }));
   }
 
+  /** @param {MouseEvent} event @param {Entry} entry */
   _unpin(event, entry) {
-    attempt(event.currentTarget, () => pin(entry, false));
+    attempt(/** @type {HTMLElement} */ (event.currentTarget), () => pin(entry, false));
   }
 }
 customElements.define("pinned-list", PinnedList);

@@ -1,6 +1,7 @@
 /** What a message answers: in the message, and above the composer while one writes the answer. */
 
 import { pageAt } from "../context.js";
+import { beginningOf } from "../markdown/plain.js";
 import { Selected } from "../store/store.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -8,16 +9,13 @@ import { gettext } from "../words.js";
 
 const CHARS = 160;
 
-/** @param {string} [text] */
-const beginning = (text = "") => Array.from(text).slice(0, CHARS).join("").replace(/\s+/g, " ");
-
 /** @param {{name?: string, content?: string}} quote */
-const words = ({ name, content }) => html`<span class="quote-name">${name || gettext("A message")}</span> <span class="quote-text" dir="auto">${beginning(content) || (name ? gettext("No text") : "")}</span>`;
+const words = ({ name, content }) => html`<span class="quote-name">${name || gettext("A message")}</span> <span class="quote-text" dir="auto">${beginningOf(content ?? "", CHARS) || (name ? gettext("No text") : "")}</span>`;
 
 /** Fires (bubbling) `show-message` with the id. @param {import("../store/entry.js").Quote|null} quote */
 export function quoteTemplate(quote) {
   if (!quote) return nothing;
-  const show = (event) => event.currentTarget.dispatchEvent(new CustomEvent("show-message", { bubbles: true, detail: quote.id }));
+  const show = (/** @type {MouseEvent} */ event) => event.currentTarget?.dispatchEvent(new CustomEvent("show-message", { bubbles: true, detail: quote.id }));
   return html`<button type="button" class="quote" data-testid="quote" @click=${show}><span class="visually-hidden">${gettext("Answers")} </span>${words(quote)}</button>`;
 }
 
@@ -37,7 +35,7 @@ class ReplyPreview extends View {
 
   _cancel() {
     pageAt(this).dispatch({ type: "reply-to", entry: null });
-    this.closest("chat-composer").querySelector("textarea").focus();
+    this.closest("chat-composer")?.querySelector("textarea")?.focus();
   }
 }
 customElements.define("reply-preview", ReplyPreview);

@@ -16,8 +16,9 @@ function givers({ count, users }) {
 /** @param {import("../store/entry.js").Entry} entry */
 export function reactionsTemplate(entry) {
   if (!entry.reactions.length) return nothing;
-  const toggle = (event, { emoji, own }) => attempt(event.currentTarget, () => react(entry, emoji, !own));
+  /** @param {MouseEvent} event @param {import("../store/entry.js").Reaction} reaction */
+  const toggle = (event, { emoji, own }) => attempt(/** @type {HTMLElement} */ (event.currentTarget), () => react(entry, emoji, !own));
   return html`<div class="reactions" role="group" aria-label=${gettext("Reactions")}>${entry.reactions.map((reaction) => html`<button type="button" class="reaction"
     aria-pressed=${String(reaction.own)} aria-label="${reaction.emoji} ${reaction.count}: ${givers(reaction)}" title=${givers(reaction)} data-testid="reaction"
-    @click=${(event) => toggle(event, reaction)}><span aria-hidden="true">${reaction.emoji}</span><span aria-hidden="true">${reaction.count}</span></button>`)}</div>`;
+    @click=${(/** @type {MouseEvent} */ event) => toggle(event, reaction)}><span aria-hidden="true">${reaction.emoji}</span><span aria-hidden="true">${reaction.count}</span></button>`)}</div>`;
 }

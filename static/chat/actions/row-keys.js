@@ -2,7 +2,9 @@
 
 import { actionsFor } from "./actions.js";
 
-/** Where a message is taller than the screen, the arrow scrolls in it first. */
+/** @typedef {HTMLElement & {shown: import("../store/entry.js").Entry, openMenu: () => void}} MessageRow the element of a message */
+
+/** Where a message is taller than the screen, the arrow scrolls in it first. @param {Element} row @param {Element} log @param {boolean} isDown */
 const isSeen = (row, log, isDown) => {
   const [place, view] = [row.getBoundingClientRect(), log.getBoundingClientRect()];
   return isDown ? place.bottom <= view.bottom + 1 : place.top >= view.top - 1;
@@ -10,10 +12,12 @@ const isSeen = (row, log, isDown) => {
 
 /** @param {KeyboardEvent} event in the log of messages */
 export function rowKey(event) {
-  const { target, key, currentTarget: log } = event;
-  const row = target.matches("chat-message") ? target : null;
+  const { key } = event;
+  const target = /** @type {Element} */ (event.target);
+  const log = /** @type {HTMLElement} */ (event.currentTarget);
+  const row = target.matches("chat-message") ? /** @type {MessageRow} */ (target) : null;
   if ((!row && target !== log) || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const rows = Array.from(log.querySelectorAll("chat-message"));
+  const rows = /** @type {MessageRow[]} */ (Array.from(log.querySelectorAll("chat-message")));
   const step = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (step && (!row || isSeen(row, log, step > 0))) {
     const next = row ? rows[rows.indexOf(row) + step] : rows.findLast((one) => isSeen(one, log, true) && isSeen(one, log, false));
@@ -25,9 +29,9 @@ export function rowKey(event) {
     event.preventDefault();
     row.openMenu();
   } else if (row) {
-    const action = actionsFor(row.entry).find((one) => one.key === key);
+    const action = actionsFor(row.shown).find((one) => one.key === key);
     if (!action) return;
     event.preventDefault();
-    action.run(row.entry, row);
+    action.run(row.shown, row);
   }
 }

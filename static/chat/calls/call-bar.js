@@ -5,6 +5,7 @@ import { announce } from "../dom.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { Ring, ringsAloud, setRingsAloud } from "./ring.js";
+import { gettext, interpolate } from "../words.js";
 
 const NOTE_MS = 9_000;
 const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
@@ -58,12 +59,12 @@ class CallBar extends View {
     const who = this._nameOf(call);
     const chat = store.get(call.chat_id);
     const isAloud = ringsAloud();
-    return html`<section class="call-row is-ringing" aria-label="${who} calls" data-testid="ringing">
+    return html`<section class="call-row is-ringing" aria-label=${interpolate(gettext("%(name)s is calling"), { name: who })} data-testid="ringing">
       <span class="call-faces">${face(who, "user")}</span>
-      <div class="call-text"><b>${who} is calling</b><small>${chat ? store.nameOf(chat) : ""}</small></div>
-      <button type="button" class="icon-button" aria-pressed=${String(isAloud)} aria-label="Ring aloud" title="Ring aloud on this device" @click=${() => this._ringAloud(!isAloud)}>${glyph("bell")}</button>
-      <button type="button" class="button call-decline" data-testid="decline" @click=${() => calls.decline(call)}>Decline</button>
-      <button type="button" class="button button-primary" data-testid="accept" @click=${() => calls.start(call.chat_id)}>${glyph("phone")}Accept</button>
+      <div class="call-text"><b dir="auto">${interpolate(gettext("%(name)s is calling"), { name: who })}</b><small>${chat ? store.nameOf(chat) : ""}</small></div>
+      <button type="button" class="icon-button" aria-pressed=${String(isAloud)} aria-label=${gettext("Ring aloud")} title=${gettext("Ring aloud on this device")} @click=${() => this._ringAloud(!isAloud)}>${glyph("bell")}</button>
+      <button type="button" class="button call-decline" data-testid="decline" @click=${() => calls.decline(call)}>${gettext("Decline")}</button>
+      <button type="button" class="button button-primary" data-testid="accept" @click=${() => calls.start(call.chat_id)}>${glyph("phone")}${gettext("Accept")}</button>
     </section>`;
   }
 
@@ -72,16 +73,16 @@ class CallBar extends View {
     const call = calls.current;
     const chat = store.get(active.chatId);
     const members = (call?.members ?? []).filter(({ state }) => state === "joined" || state === "ringing");
-    const title = chat ? store.nameOf(chat) : "Call";
-    const mute = active.muted ? "Unmute" : "Mute";
-    return html`<section class="call-row" aria-label="Call in ${title}" data-testid="call-panel">
-      <ul class="call-faces" aria-label="In the call">${members.map((member) => this._member(member))}</ul>
+    const title = chat ? store.nameOf(chat) : gettext("Call");
+    const mute = active.muted ? gettext("Unmute") : gettext("Mute");
+    return html`<section class="call-row" aria-label=${interpolate(gettext("Call in %(title)s"), { title })} data-testid="call-panel">
+      <ul class="call-faces" aria-label=${gettext("In the call")}>${members.map((member) => this._member(member))}</ul>
       <div class="call-text"><b dir="auto">${title}</b><small data-testid="call-status">${this._status(call)}</small></div>
-      ${this._devices.length > 1 ? html`<select class="field call-device" aria-label="Microphone" @change=${(/** @type {any} */ { target }) => calls.useMicrophone(target.value)}>${
-        this._devices.map(({ deviceId, label }, at) => html`<option value=${deviceId} ?selected=${deviceId === active.deviceId}>${label || `Microphone ${at + 1}`}</option>`)}</select>` : nothing}
-      <button type="button" class="icon-button call-mute" aria-pressed=${String(active.muted)} aria-label="Mute" title="${mute} (M)" aria-keyshortcuts="M" data-testid="mute"
+      ${this._devices.length > 1 ? html`<select class="field call-device" aria-label=${gettext("Microphone")} @change=${(/** @type {any} */ { target }) => calls.useMicrophone(target.value)}>${
+        this._devices.map(({ deviceId, label }, at) => html`<option value=${deviceId} ?selected=${deviceId === active.deviceId}>${label || interpolate(gettext("Microphone %(n)s"), { n: at + 1 })}</option>`)}</select>` : nothing}
+      <button type="button" class="icon-button call-mute" aria-pressed=${String(active.muted)} aria-label=${gettext("Mute")} title="${mute} (M)" aria-keyshortcuts="M" data-testid="mute"
         @click=${() => this._mute()}>${glyph(active.muted ? "microphoneOff" : "microphone")}</button>
-      <button type="button" class="button call-leave" data-testid="leave" @click=${() => this._leave()}>${glyph("hangUp")}Leave</button>
+      <button type="button" class="button call-leave" data-testid="leave" @click=${() => this._leave()}>${glyph("hangUp")}${gettext("Leave")}</button>
     </section>`;
   }
 
@@ -90,37 +91,38 @@ class CallBar extends View {
     const { active } = calls;
     const isSpeaking = active?.levels.speaking.has(id) && !(id === me.id && active.muted);
     const connection = id === me.id ? "connected" : calls.connectionTo(id);
-    const how = { ringing: "is called", joined: isSpeaking ? "speaks" : connection === "connected" ? "" : connection === "failed" ? "cannot be reached" : "is connecting" }[state];
+    const how = { ringing: gettext("is called"), joined: isSpeaking ? gettext("speaks") : connection === "connected" ? "" : connection === "failed" ? gettext("cannot be reached") : gettext("is connecting") }[state];
     return html`<li class="call-member is-${state} ${isSpeaking ? "is-speaking" : ""} is-${connection}" data-name=${username} title="${username}${how ? ` ${how}` : ""}">${face(username, "user")}<span
-      class="visually-hidden">${id === me.id ? "You" : username}${how ? ` (${how})` : ""}</span></li>`;
+      class="visually-hidden">${id === me.id ? gettext("You") : username}${how ? ` (${how})` : ""}</span></li>`;
   }
 
   /** @param {import("./calls.js").Call|undefined} call */
   _status(call) {
-    if (!call || !calls.active?.joined) return "Connecting…";
-    if (call.state === "ringing") return "Ringing…";
+    if (!call || !calls.active?.joined) return gettext("Connecting…");
+    if (call.state === "ringing") return gettext("Ringing…");
     const others = call.members.filter(({ user_id: id, state }) => state === "joined" && id !== me.id);
     const unreached = others.filter(({ user_id: id }) => calls.connectionTo(id) === "failed").map(({ username }) => username);
     const time = clock(Date.now() - (call.answered_at ?? call.started_at));
-    if (unreached.length) return `${time} · No sound to and from ${unreached.join(", ")}: your networks do not reach each other`;
-    return others.length ? `${time}${calls.active.muted ? " · You are muted" : ""}` : `${time} · No one else is here now`;
+    if (unreached.length) return interpolate(gettext("%(time)s · No sound to and from %(names)s: your networks do not reach each other"), { time, names: unreached.join(", ") });
+    if (!others.length) return interpolate(gettext("%(time)s · No one else is here now"), { time });
+    return calls.active.muted ? interpolate(gettext("%(time)s · You are muted"), { time }) : time;
   }
 
   /** @param {import("./calls.js").Call} call */
   _nameOf(call) {
-    return call.members.find(({ user_id: id }) => id === call.started_by)?.username ?? "A member";
+    return call.members.find(({ user_id: id }) => id === call.started_by)?.username ?? gettext("A member");
   }
 
   _mute() {
     const { active } = calls;
     if (!active) return;
     calls.mute(!active.muted);
-    announce(active.muted ? "Muted" : "Not muted");
+    announce(active.muted ? gettext("Muted") : gettext("Not muted"));
   }
 
   _leave() {
     calls.leave();
-    announce("You left the call");
+    announce(gettext("You left the call"));
     /** @type {HTMLElement|null} */ (document.querySelector(".call-button"))?.focus();
   }
 
@@ -142,7 +144,7 @@ class CallBar extends View {
     for (const call of ringing) {
       if (this._announced.has(call.call_id)) continue;
       this._announced.add(call.call_id);
-      announce(`${this._nameOf(call)} is calling`);
+      announce(interpolate(gettext("%(name)s is calling"), { name: this._nameOf(call) }));
     }
     if (ringing.length && ringsAloud() && !calls.active) this._ring.start();
     else this._ring.stop();

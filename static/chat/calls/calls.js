@@ -1,10 +1,13 @@
 /** The calls of this person's chats, and the one in which this page takes part. */
 
+import { isApiError } from "../api.js";
 import { Levels } from "./levels.js";
 import { Mesh } from "./mesh.js";
 import { MicrophoneError, closeMicrophone, openMicrophone } from "./microphone.js";
+import { gettext } from "../words.js";
 
 const JOIN_MS = 12_000;
+const READY_MS = 4_000;
 const CHECK_MS = 20_000;
 
 /**
@@ -73,6 +76,7 @@ export class Calls extends EventTarget {
       this.leave();
       const stream = await openMicrophone();
       try {
+        await this._connected(chatId);
         const { call, ice_servers: servers } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
         this._enter(chatId, call, stream, servers);
       } catch (error) {
@@ -80,11 +84,21 @@ export class Calls extends EventTarget {
         throw error;
       }
     } catch (/** @type {any} */ error) {
-      if (!(error instanceof MicrophoneError) && error.name !== "ApiError") throw error;
+      if (!(error instanceof MicrophoneError) && !isApiError(error)) throw error;
       this._say(error.message);
     } finally {
       this._isStarting = false;
     }
+  }
+
+  /** Wait a moment for the session of a chat: a page may show the chat before it is connected. @param {string} chatId */
+  _connected(chatId) {
+    const session = this._session(chatId);
+    if (!session || session.ready) return Promise.resolve();
+    return new Promise((resolve) => {
+      session.addEventListener("ready", resolve, { once: true });
+      setTimeout(resolve, READY_MS);
+    });
   }
 
   /** @param {Call} call */
@@ -142,14 +156,14 @@ export class Calls extends EventTarget {
     const sent = call ? session?.call("voice.accept", { call_id: call.call_id }) : session?.call("voice.invite", { media: ["audio"] });
     if (!sent) {
       closeMicrophone(stream);
-      this._say("There is no connection. Call again when it is back.");
+      this._say(gettext("There is no connection. Call again when it is back."));
       return;
     }
     const mesh = new Mesh({ userId: this._me.id, servers, stream, send: (to, fields) => this._signal(to, fields) });
     const levels = new Levels(() => this._changed());
     this.active = {
       chatId, callId: call?.call_id ?? "", joined: false, muted: false, deviceId: "", stream, mesh, levels, sounds: new Map(),
-      timer: window.setTimeout(() => this._lost("The server did not answer. Call again."), JOIN_MS),
+      timer: window.setTimeout(() => this._lost(gettext("The server did not answer. Call again.")), JOIN_MS),
     };
     levels.watch(this._me.id, stream);
     mesh.addEventListener("stream", (/** @type {any} */ { detail }) => this._play(detail));
@@ -179,9 +193,9 @@ export class Calls extends EventTarget {
     else if (event.type === "call.ended") {
       if (this._calls.get(event.chat_id)?.call_id === event.call_id) this._over(event.chat_id);
     } else if (event.type === "voice.end" && event.reason === "elsewhere") {
-      if (active?.callId === event.call_id) this._lost("You are in this call in another tab or on another device now.");
+      if (active?.callId === event.call_id) this._lost(gettext("You are in this call in another tab or on another device now."));
     } else if (event.type === "voice.decline" && !event.from && active?.chatId === event.chat_id) {
-      this._lost("There is no other person in this chat to call.");
+      this._lost(gettext("There is no other person in this chat to call."));
     }
   }
 
@@ -204,7 +218,7 @@ export class Calls extends EventTarget {
     if (!active) return;
     const isIn = this._own(call)?.state === "joined";
     if (!isIn && active.joined) {
-      this._lost("The connection was lost for too long, and you left the call. Call again.");
+      this._lost(gettext("The connection was lost for too long, and you left the call. Call again."));
       return;
     }
     if (!isIn) return;
@@ -228,8 +242,8 @@ export class Calls extends EventTarget {
         const { call } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
         if (call) this._update(call);
         else if (this._calls.get(chatId)?.call_id === callId) this._over(chatId);
-      } catch (/** @type {any} */ error) {
-        if (error.name !== "ApiError") throw error;
+      } catch (error) {
+        if (!isApiError(error)) throw error;
         if (error.status === 404) this._over(chatId);
       }
     }

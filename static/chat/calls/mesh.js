@@ -3,6 +3,11 @@
  * one of the smaller user id gives way ("perfect negotiation"). Knows no document.
  */
 
+/** An offer without an answer is sent again: the one of the polite side may have been ignored, or this one lost. */
+const OFFER_AGAIN_MS = 4_000;
+/** Signals kept of participants whom the server has not named yet, for each of them. */
+const EARLY = 64;
+
 /** One connection. */
 class Peer {
   /**
@@ -18,6 +23,9 @@ class Peer {
     this._isPolite = Number(mesh.userId) < Number(userId);
     this._isOffering = false;
     this._ignores = false;
+    this._timer = 0;
+    /** Candidates that came before the description that they belong to. @type {RTCIceCandidateInit[]} */
+    this._candidates = [];
     /** Signals are taken one after another. @type {Promise<void>} */
     this._last = Promise.resolve();
     this.connection = new RTCPeerConnection({ iceServers: mesh.servers });
@@ -35,7 +43,7 @@ class Peer {
       this._isOffering = true;
       try {
         await connection.setLocalDescription();
-        this._send({ sdp: connection.localDescription });
+        this._offer();
       } catch (error) {
         // Closed meanwhile.
         if (connection.signalingState !== "closed") throw error;
@@ -54,6 +62,15 @@ class Peer {
       if (connection.connectionState === "failed") connection.restartIce();
       this._mesh.emit("change", this);
     };
+  }
+
+  /** Send the offer, until the other side has answered it or has offered itself. */
+  _offer() {
+    clearTimeout(this._timer);
+    this._send({ sdp: this.connection.localDescription });
+    this._timer = window.setTimeout(() => {
+      if (this.connection.signalingState === "have-local-offer") this._offer();
+    }, OFFER_AGAIN_MS);
   }
 
   /** @param {object} fields */
@@ -76,14 +93,20 @@ class Peer {
       const collides = sdp.type === "offer" && (this._isOffering || connection.signalingState !== "stable");
       this._ignores = collides && !this._isPolite;
       if (this._ignores) return;
+      // An answer to an offer that was sent twice.
+      if (sdp.type === "answer" && connection.signalingState === "stable") return;
       await connection.setRemoteDescription(sdp);
+      for (const early of this._candidates.splice(0)) await connection.addIceCandidate(early);
       if (sdp.type !== "offer") return;
       await connection.setLocalDescription();
       this._send({ sdp: connection.localDescription });
+    } else if (candidate && !connection.remoteDescription) {
+      if (this._candidates.length < EARLY) this._candidates.push(candidate);
     } else if (candidate && !this._ignores) await connection.addIceCandidate(candidate);
   }
 
   close() {
+    clearTimeout(this._timer);
     this.connection.onconnectionstatechange = null;
     this.connection.close();
   }
@@ -102,6 +125,8 @@ export class Mesh extends EventTarget {
     this.send = send;
     /** @type {Map<string, Peer>} by user id */
     this.peers = new Map();
+    /** Signals of participants whom no update has named so far, by user id. @type {Map<string, any[]>} */
+    this._early = new Map();
   }
 
   /** Connect to those who take part now, and to no one else. @param {{user_id: string, joined_at: number}[]} others */
@@ -109,13 +134,22 @@ export class Mesh extends EventTarget {
     const there = new Map(others.map((member) => [member.user_id, member.joined_at]));
     for (const peer of [...this.peers.values()]) if (there.get(peer.userId) !== peer.joinedAt) this._drop(peer);
     for (const [userId, joinedAt] of there) {
-      if (!this.peers.has(userId)) this.peers.set(userId, new Peer(userId, joinedAt, this));
+      if (this.peers.has(userId)) continue;
+      const peer = new Peer(userId, joinedAt, this);
+      this.peers.set(userId, peer);
+      for (const signal of this._early.get(userId) ?? []) peer.take(signal);
     }
+    this._early.clear();
   }
 
-  /** @param {{from: string}} signal */
+  /** A participant who has just joined may be faster than the update that names them. @param {{from: string}} signal */
   receive(signal) {
-    this.peers.get(signal.from)?.take(signal);
+    const peer = this.peers.get(signal.from);
+    if (peer) peer.take(signal);
+    else {
+      const early = this._early.get(signal.from) ?? [];
+      if (early.length < EARLY) this._early.set(signal.from, [...early, signal]);
+    }
   }
 
   /** Send another sound, of another microphone. @param {MediaStream} stream */
@@ -128,6 +162,7 @@ export class Mesh extends EventTarget {
   }
 
   close() {
+    this._early.clear();
     for (const peer of [...this.peers.values()]) this._drop(peer);
   }
 

@@ -1,15 +1,17 @@
 /** The microphone of this device, and what people do where it cannot be used. */
 
+import { gettext } from "../words.js";
+
 /** Whether this browser can take part in calls. Over plain http, but on this machine, browsers offer no microphone. */
 export const hasMicrophone = () => Boolean(navigator.mediaDevices?.getUserMedia);
 export const canCall = () => hasMicrophone() && "RTCPeerConnection" in globalThis;
 
 /** @type {Record<string, string>} */
 const REASONS = {
-  NotAllowedError: "The microphone is not allowed. Allow it for this site in your browser, beside the address, and try again.",
-  NotFoundError: "There is no microphone. Plug one in, and try again.",
-  NotReadableError: "Another program uses the microphone. Close it there, and try again.",
-  OverconstrainedError: "That microphone is not there any more. Choose another one.",
+  NotAllowedError: gettext("The microphone is not allowed. Allow it for this site in your browser, beside the address, and try again."),
+  NotFoundError: gettext("There is no microphone. Plug one in, and try again."),
+  NotReadableError: gettext("Another program uses the microphone. Close it there, and try again."),
+  OverconstrainedError: gettext("That microphone is not there any more. Choose another one."),
 };
 
 /** Why the microphone cannot be used, for people. */
@@ -25,7 +27,7 @@ export async function openMicrophone(deviceId = "") {
     return await navigator.mediaDevices.getUserMedia({ audio });
   } catch (error) {
     if (!(error instanceof DOMException)) throw error;
-    throw new MicrophoneError(REASONS[error.name] || "The microphone cannot be used. Try again.");
+    throw new MicrophoneError(REASONS[error.name] || gettext("The microphone cannot be used. Try again."));
   }
 }
 

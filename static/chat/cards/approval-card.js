@@ -1,23 +1,27 @@
 /** A tool call that waits for a person: the agent that asks, what for, and the two answers. */
 
-import { me } from "../context.js";
+import { me, page, store } from "../context.js";
+import { people } from "../person/looks.js";
 import { clockTime, dayName, daysAgo } from "../time.js";
 import { View, glyph } from "../view.js";
-import { html } from "../../vendor/lit/lit.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
 import { media } from "../parts/media.js";
 import { gettext, interpolate } from "../words.js";
 
 const VALUE_CHARS = 600;
 
-/** One argument to read; a picture or file of the chat is shown instead of its id. */
+/** @typedef {import("../../uamp/approvals.js").Approval} Approval */
+/** @typedef {(contentId: string) => import("../parts/media.js").ContentItem|undefined} ItemOf finds what has an id in the chat */
+
+/** One argument to read; a picture or file of the chat is shown instead of its id. @param {string} name @param {unknown} value @param {ItemOf} itemOf */
 function row(name, value, itemOf) {
-  const item = typeof value === "string" && itemOf(value);
-  if (item) return html`<dt>${item.type === "image" ? "picture" : "file"}</dt><dd class="approval-media">${media(item)}</dd>`;
+  const item = typeof value === "string" ? itemOf(value) : undefined;
+  if (item) return html`<dt>${item.type === "image" ? gettext("picture") : gettext("file")}</dt><dd class="approval-media">${media(item)}</dd>`;
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
   return html`<dt>${name}</dt><dd dir="auto">${text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text}</dd>`;
 }
 
-/** The arguments as names and values that can be read. */
+/** The arguments as names and values that can be read. @param {string} json @param {ItemOf} itemOf */
 function readable(json, itemOf) {
   let given;
   try {
@@ -31,15 +35,22 @@ function readable(json, itemOf) {
   return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>${gettext("It takes no arguments.")}</p>`;
 }
 
-const whenOf = (ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
+const whenOf = (/** @type {number} */ ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
 
-/** What became of the question, in words. */
+/** What became of the question, in words. @param {Approval} approval */
 export function outcomeText({ name, agent, outcome }) {
   if (!outcome || (!outcome.approved && !outcome.userId)) {
     return interpolate(gettext("%(agent)s does not ask for %(name)s any more: it was decided, the time is over, or the answer was stopped."), { agent, name });
   }
   const who = outcome.userId === me.id ? gettext("You") : outcome.username || gettext("The visitor");
-  return `${who} ${outcome.approved ? "allowed" : "did not allow"} ${name}.`;
+  return interpolate(outcome.approved ? gettext("%(who)s allowed %(name)s.") : gettext("%(who)s did not allow %(name)s."), { who, name });
+}
+
+/** For whom the answer waits, as those read who may not decide. @param {Approval} approval */
+function waitText({ userId }) {
+  const asker = store.get(page.state.chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
+  return asker ? interpolate(gettext("Waits for %(name)s, or an owner of the chat, to allow this."), { name: people.nameOf(asker.name) })
+    : gettext("The person who asked for this, or an owner of the chat, has to allow it.");
 }
 
 /** Fires (bubbling) `decide` with `{approval, approved, reason}`. */
@@ -50,7 +61,18 @@ class ApprovalCard extends View {
     itemOf: { attribute: false },
   };
 
+  constructor() {
+    super();
+    /** @type {Approval|undefined} */
+    this.approval = undefined;
+    this.mayDecide = false;
+    /** @type {ItemOf} */
+    this.itemOf = () => undefined;
+    this._hadFocus = false;
+  }
+
   willUpdate() {
+    if (!this.approval) return;
     const { state, callId } = this.approval;
     const isClosed = state === "closed";
     // An element that loses its tabindex loses the focus, too.
@@ -68,19 +90,21 @@ class ApprovalCard extends View {
 
   render() {
     const { approval } = this;
+    if (!approval) return nothing;
     if (approval.state === "closed") return html`<p>${glyph(approval.outcome?.approved ? "check" : "close")}${outcomeText(approval)}</p>`;
     return html`
       <p class="approval-title" id="approval-${approval.callId}">${glyph("alert")}<span><strong>${approval.agent}</strong> ${gettext("asks to use")} <code>${approval.name}</code></span></p>
       ${readable(approval.arguments, this.itemOf)}
-      ${this.mayDecide ? this._form(approval) : html`<p class="approval-note">${gettext("The person who asked for this, or an owner of the chat, has to allow it.")}</p>`}
+      ${this.mayDecide ? this._form(approval) : html`<p class="approval-note" data-testid="waits-for">${waitText(approval)}</p>`}
       <p class="approval-note">${approval.expiresAt
         ? interpolate(gettext("The answer waits until %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer waits.")}</p>`;
   }
 
+  /** @param {Approval} approval */
   _form({ name, state }) {
     const isBusy = state === "sent";
     return html`
-      <form class="approval-form" @submit=${(event) => this._refuse(event)}>
+      <form class="approval-form" @submit=${(/** @type {SubmitEvent} */ event) => this._refuse(event)}>
         <button type="button" class="button button-primary" data-testid="allow" ?disabled=${isBusy} @click=${() => this._decide(true, "")}>${gettext("Allow")}</button>
         <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>${gettext("Refuse")}</button>
         <input class="field" type="text" maxlength="1000" aria-label=${interpolate(gettext("Reason for refusing %(name)s, if you like"), { name })} placeholder=${gettext("Reason, if you refuse")}
@@ -90,14 +114,16 @@ class ApprovalCard extends View {
 
   updated() {
     // After a button press here, the focus must not fall back to the top of the page.
-    if (this._hadFocus && this.approval.state === "closed") this.closest(".log")?.focus({ preventScroll: true });
+    if (this._hadFocus && this.approval?.state === "closed") /** @type {HTMLElement|null} */ (this.closest(".log"))?.focus({ preventScroll: true });
   }
 
+  /** @param {SubmitEvent} event */
   _refuse(event) {
     event.preventDefault();
-    this._decide(false, this.querySelector("input").value.trim());
+    this._decide(false, /** @type {HTMLInputElement} */ (this.querySelector("input")).value.trim());
   }
 
+  /** @param {boolean} approved @param {string} reason */
   _decide(approved, reason) {
     this.dispatchEvent(new CustomEvent("decide", { bubbles: true, detail: { approval: this.approval, approved, reason } }));
   }

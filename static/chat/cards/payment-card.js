@@ -7,6 +7,10 @@ import { wallet } from "../wallet.js";
 import { html, live } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
+/** @typedef {import("../../uamp/payments.js").Payment} Payment */
+/** @typedef {{code: string, message: string, required?: string, current?: string}} Refusal */
+
+/** What one can do after a refusal, by its code. @type {Record<string, string>} */
 const NEXT = {
   token_expired: gettext("Pay from your balance instead."),
   token_invalid: gettext("Pay from your balance instead."),
@@ -14,7 +18,7 @@ const NEXT = {
   mandate_revoked: gettext("Pay from your balance instead."),
 };
 
-/** Why an amount is asked for. */
+/** Why an amount is asked for. @param {Payment} payment */
 function why({ reason, isTopUp, agent }) {
   if (reason === "tool_usage") return interpolate(gettext("%(agent)s is about to use a tool that has a price."), { agent });
   if (isTopUp) return gettext("The answer is longer than what was reserved for it. It pauses here and goes on when this is paid.");
@@ -24,6 +28,7 @@ function why({ reason, isTopUp, agent }) {
 /**
  * What an agent would have to be allowed so that it need not ask like this again: what it asks for,
  * and for an answer that is under way also what is reserved for it already.
+ * @param {Payment} payment @param {{held: string, currency: string}|null} balance
  */
 function enough({ amount, currency, isTopUp }, balance) {
   const held = isTopUp && balance?.currency === currency ? units(balance.held) : 0n;
@@ -31,7 +36,7 @@ function enough({ amount, currency, isTopUp }, balance) {
 }
 
 /** Fires (bubbling) `pay` (`{payment}`), `pay-always` (`{payment, upTo}`), `pay-cancel` (`{payment}`). */
-class PaymentCard extends View {
+export class PaymentCard extends View {
   static properties = {
     payment: { attribute: false },
     _error: { state: true },
@@ -40,8 +45,12 @@ class PaymentCard extends View {
 
   constructor() {
     super();
-    /** @type {{code: string, message: string, required?: string, current?: string}|null} */
+    /** Set before it is drawn. @type {Payment} */
+    this.payment = /** @type {Payment} */ (/** @type {unknown} */ (undefined));
+    /** @type {Refusal|null} */
     this._error = null;
+    /** On the clock of `performance.now()`. */
+    this._refusedAt = 0;
     /** @type {string|null} what the person wrote; null as long as they did not */
     this._upTo = null;
     this._onWallet = () => this._walletChanged();
@@ -57,11 +66,12 @@ class PaymentCard extends View {
     wallet.removeEventListener("change", this._onWallet);
   }
 
-  /** Say why this cannot be done now. */
+  /** Say why this cannot be done now. @param {string} text */
   say(text) {
     this._error = { code: "", message: text };
   }
 
+  /** @param {import("../../vendor/lit/lit.js").PropertyValues<PaymentCard>} changed */
   willUpdate(changed) {
     const { payment } = this;
     const isBusy = payment.state === "sent";
@@ -96,10 +106,12 @@ class PaymentCard extends View {
       ${payment.byBalance ? this._ways(amount) : html`<p class="approval-note">${gettext("Sign in, or pay with a payment token over UAMP.")}</p>${this._cancel()}`}`;
   }
 
+  /** @param {string} amount with its currency */
   _ways(amount) {
     const { agent, currency, state } = this.payment;
     const isBusy = state === "sent";
-    const isShort = this._after !== null && this._after < 0n;
+    const after = this._after;
+    const isShort = after !== null && after < 0n;
     // The next possible step is the primary button: a person cannot pay more than they have.
     return html`
       <div class="payment-actions">
@@ -107,11 +119,11 @@ class PaymentCard extends View {
         <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy} @click=${() => this._fire("pay")}>${interpolate(gettext("Pay %(amount)s"), { amount })}</button>
         ${this._cancel()}
       </div>
-      <form class="payment-always" @submit=${(event) => this._always(event)}>
+      <form class="payment-always" @submit=${(/** @type {SubmitEvent} */ event) => this._always(event)}>
         <span class="payment-up-to" aria-hidden="true">${gettext("Up to")}</span>
         <input class="field" type="text" inputmode="decimal" autocomplete="off" maxlength="20" data-testid="pay-up-to" ?disabled=${isBusy}
           aria-label=${interpolate(gettext("Most that %(agent)s may take for an answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
-          @input=${(event) => { this._upTo = event.target.value; }}>
+          @input=${(/** @type {Event} */ event) => { this._upTo = /** @type {HTMLInputElement} */ (event.target).value; }}>
         <span aria-hidden="true">${interpolate(gettext("%(currency)s an answer"), { currency })}</span>
         <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>${gettext("Always allow")}</button>
       </form>`;
@@ -119,15 +131,16 @@ class PaymentCard extends View {
 
   _cancel() {
     return html`<button type="button" class="button" aria-label=${gettext("Cancel the answer")} data-testid="pay-cancel" ?disabled=${this.payment.state === "sent"}
-      @click=${() => this._fire("pay-cancel")}>Cancel</button>`;
+      @click=${() => this._fire("pay-cancel")}>${gettext("Cancel")}</button>`;
   }
 
+  /** @param {Refusal} error */
   _errorTemplate(error) {
     const link = error.code === "rate_limited" ? html`<a href="/money#limits" data-testid="limits-link">${gettext("Your limits")}</a>` : "";
     return html`${glyph("alert")}<span>${[this._reason(error), NEXT[error.code]].filter(Boolean).join(" ")} ${link}</span>`;
   }
 
-  /** Why it was refused: in the page's own words where it has them, else in the server's. */
+  /** Why it was refused: in the page's own words where it has them, else in the server's. @param {Refusal} error */
   _reason({ code, message, required, current }) {
     if (code !== "insufficient_balance" || !required || !current) return message;
     const { currency } = this.payment;
@@ -143,7 +156,7 @@ class PaymentCard extends View {
 
   _left() {
     const after = this._after;
-    if (after === null) return "";
+    if (after === null || !wallet.balance) return "";
     const { available, currency } = wallet.balance;
     if (this.payment.state === "sent") return gettext("Paying…");
     if (after >= 0n) return interpolate(gettext("You have %(there)s; %(left)s are left after it."), { there: shown(available, currency), left: shown(decimal(after), currency) });
@@ -152,16 +165,18 @@ class PaymentCard extends View {
 
   _walletChanged() {
     // It was topped up since, maybe in another tab.
-    const isEnough = this._after !== null && this._after >= 0n;
-    if (isEnough && this._error?.code === "insufficient_balance" && wallet.asOf > this._refusedAt) this._error = null;
+    const after = this._after;
+    if (after !== null && after >= 0n && this._error?.code === "insufficient_balance" && wallet.asOf > this._refusedAt) this._error = null;
     this.requestUpdate();
   }
 
+  /** @param {SubmitEvent} event */
   _always(event) {
     event.preventDefault();
-    this._fire("pay-always", { upTo: this.querySelector("input").value.trim() });
+    this._fire("pay-always", { upTo: /** @type {HTMLInputElement} */ (this.querySelector("input")).value.trim() });
   }
 
+  /** @param {string} type @param {{upTo?: string}} [detail] */
   _fire(type, detail = {}) {
     this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: { payment: this.payment, ...detail } }));
   }

@@ -1,5 +1,6 @@
 /** The receipt chips of a chat's messages: what an answer cost, with the details behind it. */
 
+import { isApiError } from "../api.js";
 import { decimal, fromFloat, shown, units } from "../amounts.js";
 import { api } from "../context.js";
 import { fullTime } from "../time.js";
@@ -23,17 +24,22 @@ const AT_ONCE = 100;
  * @property {"you"|"other"|"pool"} paid_by
  * @property {string} paid_at ISO 8601
  * @property {string[]} transfers
+ * @property {string} [agent] that answered, of one that was passed on
+ * @property {string} [unfinished] what of the price was due, of an answer that did not end well
  * @property {Receipt[]} [delegated] what other agents answered for it
  */
 
+/** @type {Record<string, string>} */
 const PAID_BY = { you: gettext("You"), other: gettext("Another person"), pool: gettext("The chat’s pool") };
 
+/** @type {Record<string, string>} */
 const UNFINISHED = {
   whole: gettext("the whole price of an answer"),
   share: gettext("a share of the price of an answer"),
   none: gettext("without the price of an answer"),
 };
 
+/** @param {Receipt} receipt */
 function detailRows(receipt) {
   const { currency } = receipt;
   const rows = [
@@ -41,7 +47,7 @@ function detailRows(receipt) {
     [gettext("Tokens read"), receipt.input_tokens],
     [gettext("Tokens written"), receipt.output_tokens],
     [gettext("Tools called"), receipt.tools || null],
-    [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished] || null],
+    [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished ?? ""] || null],
     [gettext("Of it to this server"), units(receipt.fee) ? shown(receipt.fee, currency) : null],
     [gettext("Given back"), units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
     [gettext("When"), fullTime(Date.parse(receipt.paid_at))],
@@ -50,16 +56,17 @@ function detailRows(receipt) {
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`);
 }
 
-/** What an answer cost with the work that it passed on, as far as that is in the same currency. */
+/** What an answer cost with the work that it passed on, as far as that is in the same currency. @param {Receipt} receipt @param {"amount"|"refunded"} member */
 function total(receipt, member) {
   const parts = [receipt, ...(receipt.delegated || []).filter(({ currency }) => currency === receipt.currency)];
   return decimal(parts.reduce((sum, part) => sum + units(part[member]), 0n));
 }
 
-/** The receipts of other agents' work, each behind its name. */
+/** The receipts of other agents' work, each behind its name. @param {Receipt} receipt */
 const workRows = ({ delegated = [] }) => delegated.map((work) => html`
-  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent, amount: shown(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl></div>`);
+  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: shown(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl></div>`);
 
+/** @param {Receipt} receipt */
 function details(receipt) {
   if (!receipt.paid_at) return html`<p class="receipt-wait">${gettext("The receipt is on its way.")}</p>`;
   const own = units(receipt.amount) > 0n || !receipt.delegated?.length;
@@ -83,14 +90,19 @@ export function receiptTemplate(receipt) {
 /** Asks for the receipts of the messages that the page has, some at once. */
 export class Receipts {
   /**
-   * @param {(entry: object) => boolean} mayCost whether to ask for a message
+   * @param {(entry: import("../store/entry.js").Entry) => boolean} mayCost whether to ask for a message
    * @param {import("../store/history.js").PageStore} state of the chat or a thread
    */
   constructor(mayCost, state) {
     this._mayCost = mayCost;
     this._page = state;
+    /** @type {Set<string>} ids of responses */
     this._asked = new Set();
+    /** @type {Set<string>} those that are asked for next */
     this._wanted = new Set();
+    /** @type {import("../store/entry.js").Entry[]|null} the messages that were looked at last */
+    this._looked = null;
+    this._timer = 0;
     this._chatId = this._page.state.chatId;
     this._end = this._page.subscribe(() => this._look());
     this._look();
@@ -102,11 +114,11 @@ export class Receipts {
     this._chatId = "";
   }
 
-  /** An answer ended: show what it says that it cost, and ask for the receipt. */
+  /** An answer ended: show what it says that it cost, and ask for the receipt. @param {import("../../uamp/live-response.js").LiveResponse} response */
   ended({ id, usage, parts }) {
     const cost = usage?.cost;
     // What other agents did for it may have cost something when it did not.
-    const passedOn = parts.some(({ kind, name }) => kind === "tool" && name === "delegate");
+    const passedOn = parts.some((part) => part.kind === "tool" && part.name === "delegate");
     if (!cost?.total_cost && !passedOn) return;
     if (cost?.total_cost && !this._page.state.receipts.has(id)) {
       const receipt = { response_id: id, amount: fromFloat(cost.total_cost), currency: cost.currency || "USD", refunded: "0" };
@@ -130,23 +142,24 @@ export class Receipts {
     }
   }
 
+  /** @param {string} id of a response */
   _ask(id) {
     this._asked.add(id);
     this._wanted.add(id);
     clearTimeout(this._timer);
-    this._timer = setTimeout(() => this._fetch(), TOGETHER_MS);
+    this._timer = window.setTimeout(() => this._fetch(), TOGETHER_MS);
   }
 
   async _fetch() {
     const { _chatId: chatId } = this;
     const ids = Array.from(this._wanted).slice(0, AT_ONCE);
     for (const id of ids) this._wanted.delete(id);
-    if (this._wanted.size) this._timer = setTimeout(() => this._fetch(), TOGETHER_MS);
+    if (this._wanted.size) this._timer = window.setTimeout(() => this._fetch(), TOGETHER_MS);
     try {
       const answer = await api.get(`/chats/${encodeURIComponent(chatId)}/payments?responses=${ids.join(",")}`);
       if (chatId === this._chatId) this._page.dispatch({ type: "receipts", receipts: answer.data });
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       // Asked for again with the next look at the page.
       for (const id of ids) this._asked.delete(id);
     }

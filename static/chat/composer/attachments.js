@@ -1,5 +1,6 @@
 /** Files that go with the next message: uploaded at once, shown with progress, removable. */
 
+import { isApiError } from "../api.js";
 import { api, start } from "../context.js";
 import { announce } from "../dom.js";
 import { fileSize } from "../file-size.js";
@@ -94,8 +95,8 @@ export class Attachments {
   _sound(item) {
     const { file, sound, error, stored, percent } = item;
     return html`<li class="tray-item tray-sound ${error ? "is-failed" : ""}" data-testid="attachment"><sound-player .src=${sound} .name=${nameOf(file)}></sound-player>
-      ${error ? html`<small>Not uploaded. ${error}</small>` : nothing}${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label="Uploading ${file.name}"></progress>`}
-      <button type="button" class="icon-button" aria-label="Remove ${file.name}" title="Remove ${file.name}" @click=${() => this._remove(item)}>${glyph("close")}</button>
+      ${error ? html`<small>${interpolate(gettext("Not uploaded. %(error)s"), { error })}</small>` : nothing}${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}
+      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })} title=${interpolate(gettext("Remove %(name)s"), { name: file.name })} @click=${() => this._remove(item)}>${glyph("close")}</button>
     </li>`;
   }
 
@@ -105,8 +106,8 @@ export class Attachments {
     return html`<li class="tray-item ${error ? "is-failed" : ""}" data-testid="attachment">
       ${preview ? html`<img src=${preview} alt="">` : glyph("file")}
       <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? interpolate(gettext("Not uploaded. %(error)s"), { error }) : fileSize(file.size)}</small>
-        ${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label="Uploading ${file.name}"></progress>`}</span>
-      <button type="button" class="icon-button" aria-label="Remove ${file.name}" title="Remove ${file.name}" @click=${() => this._remove(item)}>${glyph("close")}</button>
+        ${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}</span>
+      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })} title=${interpolate(gettext("Remove %(name)s"), { name: file.name })} @click=${() => this._remove(item)}>${glyph("close")}</button>
     </li>`;
   }
 
@@ -136,7 +137,7 @@ export class Attachments {
       announce(interpolate(gettext("%(name)s is attached."), { name: file.name }));
     } catch (/** @type {any} */ error) {
       if (error.name === "AbortError") return;
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       item.error = reason(error);
       announce(interpolate(gettext("%(name)s was not uploaded. %(error)s"), { name: file.name, error: item.error }));
     }

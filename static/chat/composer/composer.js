@@ -1,6 +1,8 @@
 /** Where one writes: text, attachments, mentions, commands; send and stop. */
 
+import { isApiError } from "../api.js";
 import { drafts, pageAt, settings, store } from "../context.js";
+import { Selected } from "../store/store.js";
 import { announce } from "../dom.js";
 import { costLine, priceText } from "../price.js";
 import { View, face, glyph } from "../view.js";
@@ -27,7 +29,7 @@ function brief(name) {
   return characters.length > NAME_CHARS ? `${characters.slice(0, NAME_CHARS).join("")}…` : name;
 }
 
-class ChatComposer extends View {
+export class ChatComposer extends View {
   static properties = {
     _chat: { state: true },
     _own: { state: true },
@@ -41,6 +43,8 @@ class ChatComposer extends View {
     this._chat = undefined;
     /** @type {any} */
     this._session = null;
+    /** Whether what was written is sent once the chat is loaded. */
+    this._isSentOnOpening = false;
     /** @type {import("../../uamp/live-response.js").LiveResponse[]} */
     this._own = [];
     this._value = "";
@@ -54,6 +58,9 @@ class ChatComposer extends View {
       { label: gettext("Commands"), pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
     ]);
     this._onChats = () => this._chatsChanged();
+    /** Whether the next message is sent after the answers that run. */
+    this._isQueued = false;
+    this._works = new Selected(this, () => this._page, (state) => state.works);
   }
 
   connectedCallback() {
@@ -107,7 +114,7 @@ class ChatComposer extends View {
     // A placeholder that does not fit would be cut in the middle of a letter.
     const { thread } = this._page.state;
     const of = thread ? "thread-" : "";
-    const isShort = !this._chat || matchMedia("(max-width: 519px)").matches;
+    const to = this._chat && !matchMedia("(max-width: 519px)").matches ? brief(store.nameOf(this._chat)) : "";
     return html`
       <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
@@ -115,12 +122,13 @@ class ChatComposer extends View {
         <div class="composer-row">
           <button type="button" class="icon-button" aria-label=${gettext("Attach files")} title=${gettext("Attach files")} data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
-          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${thread ? gettext("Reply") : isShort ? gettext("Message") : interpolate(gettext("Message %(name)s"), { name: brief(store.nameOf(this._chat)) })}
+          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${thread ? gettext("Reply") : to ? interpolate(gettext("Message %(name)s"), { name: to }) : gettext("Message")}
             enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
           ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
+          <button type="button" class="icon-button send-later" aria-label=${gettext("Send after the answer")} title=${gettext("Send after the answer")} data-testid="send-later" ?hidden=${!this._mayQueue || !canSend} @click=${() => this._queue()}>${glyph("clock")}</button>
           <button type="submit" class="icon-button send" aria-label=${gettext("Send")} title=${gettext("Send")} data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
         </div>
       </form>
@@ -144,6 +152,11 @@ class ChatComposer extends View {
     // What was written before the chat was loaded stays.
     this._text.value ||= drafts.get(this._draftOf(chat));
     this._value = this._text.value;
+    if (this._isSentOnOpening) {
+      this._isSentOnOpening = false;
+      this.say("");
+      this.querySelector("form")?.requestSubmit();
+    }
     // After a click on a chat, the person writes in it; any other focused element keeps the focus.
     // On a phone the keyboard would cover the chat.
     const isFree = document.activeElement === document.body || document.activeElement?.matches(".chat-item");
@@ -268,17 +281,39 @@ class ChatComposer extends View {
       return;
     }
     const isWithControl = event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && event.altKey && this._mayQueue) {
+      event.preventDefault();
+      this._queue();
+      return;
+    }
     if (event.key === "Enter" && (isWithControl || (settings.values.send_key === "enter" && !event.shiftKey))) {
       event.preventDefault();
       this.querySelector("form")?.requestSubmit();
     }
   }
 
+  /** Whether an answer runs after which a message can be sent. */
+  get _mayQueue() {
+    return this._works.value.length > 0 && !this._page.state.thread;
+  }
+
+  /** Send what is written when the answers that run have ended. */
+  _queue() {
+    this._isQueued = true;
+    this.querySelector("form")?.requestSubmit();
+    this._isQueued = false;
+  }
+
   /** @param {Event} event */
   _submit(event) {
     event.preventDefault();
     const text = this._text.value.trim();
-    if (!this._session || (!text && this._files.isEmpty)) return;
+    if (!text && this._files.isEmpty) return;
+    if (!this._session) {
+      this._isSentOnOpening = true;
+      this.say(gettext("The chat is being loaded. The message goes by itself."));
+      return;
+    }
     if (this._voice.isRecording) {
       this.say(gettext("The voice note is not finished yet. Finish it, hear it, then send the message."));
       return;
@@ -293,7 +328,7 @@ class ChatComposer extends View {
       return;
     }
     const { replyTo, thread } = this._page.state;
-    this._session.send({ text, attachments: this._files.take(), replyTo: replyTo?.id, thread, alsoInChat: Boolean(this._alsoInChat?.checked) });
+    this._session.send({ text, attachments: this._files.take(), replyTo: replyTo?.id, thread, alsoInChat: Boolean(this._alsoInChat?.checked), queue: this._isQueued });
     if (this._alsoInChat) this._alsoInChat.checked = false;
     if (replyTo) this._page.dispatch({ type: "reply-to", entry: null });
     this._clear();
@@ -310,8 +345,8 @@ class ChatComposer extends View {
     try {
       const answer = await command.run(this, argument);
       if (answer) this.say(answer);
-    } catch (/** @type {any} */ error) {
-      if (error.name !== "ApiError") throw error;
+    } catch (error) {
+      if (!isApiError(error)) throw error;
       this.say(error.message);
     }
   }
@@ -328,6 +363,7 @@ class ChatComposer extends View {
   /** Members came or went, or another payer was chosen. */
   _chatsChanged() {
     if (this._chat) this._chat = store.get(this._chat.id) || this._chat;
+    this._suggestions.refresh();
     this.requestUpdate();
   }
 }

@@ -1,21 +1,24 @@
-/** The line below the composer about a mention of one who is not in the chat: add them, or say that the name is unknown. */
+/** The line below the composer about a mention of one who is not in the chat, or of an agent that is switched off. */
 
+import { isApiError } from "../api.js";
 import { api, store } from "../context.js";
 import { announce } from "../dom.js";
-import { unknownMentions } from "../store/mentions.js";
+import { offlineMentions, unknownMentions } from "../store/mentions.js";
 import { View, glyph } from "../view.js";
-import { html } from "../../vendor/lit/lit.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
 const ASK_AFTER_MS = 500;
 
-/** Who is called so: an agent that one may use, or a person; null when the name is unknown. */
+/** @typedef {{kind: "user"|"agent", name: string}} Member */
+
+/** Who is called so: an agent that one may use, or a person; null when the name is unknown. @param {string} name @returns {Promise<Member|null>} */
 async function whoIs(name) {
   const agents = await api.get("/agents");
-  const agent = (agents.data || agents).find((one) => one.name.toLowerCase() === name);
+  const agent = (agents.data || agents).find((/** @type {{name: string}} */ one) => one.name.toLowerCase() === name);
   if (agent) return { kind: "agent", name: agent.name };
   const users = await api.get(`/users?q=${encodeURIComponent(name)}`);
-  const user = users.data.find((one) => one.username.toLowerCase() === name);
+  const user = users.data.find((/** @type {{username: string}} */ one) => one.username.toLowerCase() === name);
   return user ? { kind: "user", name: user.username } : null;
 }
 
@@ -29,12 +32,28 @@ class MentionHint extends View {
 
   constructor() {
     super();
+    /** @type {import("../chat-store.js").Chat|undefined} */
+    this.chat = undefined;
+    /** The name that is looked for. @type {string|undefined} */
+    this._name = undefined;
+    this._timer = 0;
     this.text = "";
-    /** @type {Map<string, Promise<{kind: string, name: string}|null>>} */
+    /** @type {Map<string, Promise<Member|null>>} */
     this._known = new Map();
-    /** @type {{name: string, who: {kind: string, name: string}|null}|null} */
+    /** @type {{name: string, who: Member|null}|null} */
     this._found = null;
     this._said = "";
+    this._onChats = () => this.requestUpdate();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    store.addEventListener("change", this._onChats);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    store.removeEventListener("change", this._onChats);
   }
 
   willUpdate() {
@@ -44,11 +63,15 @@ class MentionHint extends View {
     this._said = "";
     this._found = null;
     clearTimeout(this._timer);
-    if (name) this._timer = setTimeout(() => this._ask(name), ASK_AFTER_MS);
+    if (name) this._timer = window.setTimeout(() => this._ask(name), ASK_AFTER_MS);
   }
 
   render() {
-    if (!this._found) return html`<p class="mention-hint" role="status" hidden></p>`;
+    if (!this._found) {
+      const [offline] = this.chat ? offlineMentions(this.text, this.chat.participants) : [];
+      return html`<p class="mention-hint" role="status" data-testid=${offline ? "offline-hint" : nothing} ?hidden=${!offline}>${
+        offline ? interpolate(gettext("%(name)s is switched off and does not answer now."), { name: offline }) : ""}</p>`;
+    }
     const { name, who } = this._found;
     return html`<p class="mention-hint" role="status" data-testid="mention-hint">
       <span>${who ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name }) : interpolate(gettext("There is no agent or person called @%(name)s."), { name })} ${this._said}</span>
@@ -56,27 +79,31 @@ class MentionHint extends View {
     </p>`;
   }
 
+  /** @param {string} name */
   async _ask(name) {
-    if (!this._known.has(name)) this._known.set(name, whoIs(name));
+    const asked = this._known.get(name) ?? whoIs(name);
+    this._known.set(name, asked);
     try {
-      const who = await this._known.get(name);
+      const who = await asked;
       if (this._name === name) this._found = { name, who };
     } catch (error) {
       this._known.delete(name);
       // It is only a hint: the next mention asks again.
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
     }
   }
 
+  /** @param {Member} who */
   async _add({ kind, name }) {
+    if (!this.chat) return;
     const { id } = this.chat;
     try {
       await api.post(`/chats/${encodeURIComponent(id)}/participants`, { [kind]: name });
       await store.reload(id);
       announce(interpolate(gettext("%(name)s is in the chat now."), { name }));
-      this.closest("chat-composer").querySelector("textarea").focus();
+      this.closest("chat-composer")?.querySelector("textarea")?.focus();
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       this._said = error.message;
     }
   }

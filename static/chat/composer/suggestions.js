@@ -35,6 +35,7 @@ export class Suggestions {
     this._found = [];
     this._active = 0;
     this._of = "";
+    this._isDismissed = false;
   }
 
   /** What the text field says of the menu. */
@@ -44,6 +45,7 @@ export class Suggestions {
 
   /** Look for what stands before the cursor. */
   update() {
+    this._isDismissed = false;
     const text = this._textOf();
     const before = text.value.slice(0, text.selectionStart);
     const wasOpen = this._found.length > 0;
@@ -60,13 +62,24 @@ export class Suggestions {
     if (!wasOpen && this._found.length) announce(interpolate(ngettext("%(n)s entry matches. Use the arrow keys.", "%(n)s entries match. Use the arrow keys.", this._found.length), { n: this._found.length }));
   }
 
+  /** Look again, since the members changed; what was active stays so. */
+  refresh() {
+    if (this._isDismissed || document.activeElement !== this._textOf()) return;
+    const active = this._found[this._active]?.name;
+    this.update();
+    this._active = Math.max(0, this._found.findIndex(({ name }) => name === active));
+  }
+
   /** Handle a key while the menu is open. @param {KeyboardEvent} event @returns {boolean} whether it did */
   key(event) {
     if (this._found.length === 0) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) this._active = (this._active + step + this._found.length) % this._found.length;
     else if (event.key === "Enter" || event.key === "Tab") this._choose(this._found[this._active]);
-    else if (event.key === "Escape") this.close();
+    else if (event.key === "Escape") {
+      this.close();
+      this._isDismissed = true;
+    }
     else return false;
     this._host.requestUpdate();
     return true;

@@ -5,7 +5,7 @@ import { MicrophoneError, closeMicrophone, hasMicrophone, openMicrophone } from 
 import { announce } from "../dom.js";
 import { glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
-import { gettext } from "../words.js";
+import { gettext, interpolate } from "../words.js";
 
 const LONGEST_MS = 5 * 60_000;
 const SHORTEST_MS = 500;
@@ -65,7 +65,7 @@ export class VoiceNote {
   button() {
     if (!hasMicrophone() || !("MediaRecorder" in globalThis)) return nothing;
     const label = this._recording ? gettext("Finish recording") : gettext("Record a voice note");
-    return html`<button type="button" class="icon-button record ${this._recording ? "is-recording" : ""}" aria-label=${label} title="${label} (click, or hold while you speak)" data-testid="record"
+    return html`<button type="button" class="icon-button record ${this._recording ? "is-recording" : ""}" aria-label=${label} title=${interpolate(gettext("%(what)s (click, or hold while you speak)"), { what: label })} data-testid="record"
       @pointerdown=${(/** @type {PointerEvent} */ event) => this._press(event)} @pointerup=${() => this._release()} @click=${(/** @type {MouseEvent} */ event) => this._click(event)}>${
         glyph(this._recording ? "check" : "microphone")}</button>`;
   }

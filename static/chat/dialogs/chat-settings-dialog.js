@@ -5,39 +5,50 @@ import { announce } from "../dom.js";
 import { colourChoice } from "../person/avatar-picker.js";
 import { profileOfChat } from "../person/looks.js";
 import { squareOf } from "../person/square.js";
-import { View, faceOf, glyph } from "../view.js";
+import { faceOf } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { DialogView } from "./dialog-view.js";
 import { gettext } from "../words.js";
 
 const LEVELS = { "": gettext("As my settings say"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 
-class ChatSettingsDialog extends View {
-  static properties = { _chat: { state: true }, _avatar: { state: true }, _address: { state: true }, _error: { state: true }, _busy: { state: true } };
+/** @typedef {import("../chat-store.js").Chat} Chat */
 
-  /** @param {any} chat */
+export class ChatSettingsDialog extends DialogView {
+  static properties = { _chat: { state: true }, _avatar: { state: true }, _address: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Chat|null} */
+    this._chat = null;
+    /** An emoji, a colour or a picture; "" for one made of the name. */
+    this._avatar = "";
+    /** @type {string|null} of the picture that was uploaded */
+    this._address = null;
+  }
+
+  /** @param {Chat} chat */
   async open(chat) {
-    Object.assign(this, { _chat: chat, _avatar: chat.avatar || "", _address: chat.avatar_url, _error: "", _busy: false });
-    await this.updateComplete;
-    this.querySelector("dialog").showModal();
+    Object.assign(this, { _chat: chat, _avatar: chat.avatar || "", _address: chat.avatar_url ?? null });
+    await this._show();
   }
 
   render() {
     const chat = this._chat;
     if (!chat) return html`<dialog class="dialog"></dialog>`;
-    const may = (right) => chat.rights.includes(right);
+    const may = (/** @type {string} */ right) => chat.rights.includes(right);
     const fixed = !may("describe");
     return html`<dialog class="dialog" aria-labelledby="settings-title" data-testid="chat-settings">
-      <form class="dialog-form" @submit=${this._save}>
-        <header><h2 id="settings-title">${gettext("Chat settings")}</h2>
-          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${this._close}>${glyph("close")}</button></header>
+      <form class="dialog-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event, chat)}>
+        ${this._head("settings-title", gettext("Chat settings"))}
         <div class="dialog-body">
           <label for="settings-name">${gettext("Name")}</label>
           <input class="field" id="settings-name" name="title" maxlength="200" autocomplete="off" dir="auto" .value=${chat.title} placeholder=${store.nameOf(chat)} ?disabled=${fixed}>
           <label for="settings-about">${gettext("Description")}</label>
-          <textarea class="field" id="settings-about" name="description" maxlength="2000" rows="3" dir="auto" .value=${chat.description} ?disabled=${fixed}></textarea>
-          ${fixed ? html`<p class="quiet">${gettext("Owners and admins change name, description and picture.")}</p>` : this._picture()}
+          <textarea class="field" id="settings-about" name="description" maxlength="2000" rows="3" dir="auto" .value=${chat.description ?? ""} ?disabled=${fixed}></textarea>
+          ${fixed ? html`<p class="quiet">${gettext("Owners and admins change name, description and picture.")}</p>` : this._picture(chat)}
           ${may("rule") ? html`<label for="settings-hops">${gettext("How often in a row agents may ask each other (0: never)")}</label>
-            <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops)}>` : ""}
+            <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops ?? 0)}>` : ""}
           <label class="picker-option"><span class="picker-text"><b>${gettext("Quiet agents")}</b><small>${gettext("No agent answers until a member ends this")}</small></span>
             <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>
           <h3>${gettext("For me alone")}</h3>
@@ -47,36 +58,38 @@ class ChatSettingsDialog extends View {
           <select class="field" id="settings-level" name="notifications">${Object.entries(LEVELS).map(([value, label]) => html`<option value=${value} ?selected=${value === chat.notifications}>${label}</option>`)}</select>
         </div>
         <footer>
-          ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : ""}
-          <button type="button" class="button" @click=${this._close}>${gettext("Cancel")}</button>
-          <button type="submit" class="button button-primary" ?disabled=${this._busy}>${gettext("Save")}</button>
+          ${this._problem()}
+          <button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button>
+          <button type="submit" class="button button-primary" ?disabled=${this._isBusy}>${gettext("Save")}</button>
         </footer>
       </form>
     </dialog>`;
   }
 
-  /** An emoji, else a colour, else a picture. */
-  _picture() {
+  /** An emoji, else a colour, else a picture. @param {Chat} chat */
+  _picture(chat) {
     const { _avatar: avatar } = this;
     const isColour = avatar.startsWith("#");
     const emoji = avatar && !isColour && !avatar.startsWith("content:") ? avatar : "";
     const shown = avatar ? profileOfChat({ avatar, avatar_url: this._address }) : {};
-    return html`<div class="profile-head"><span class="profile-face">${faceOf(store.nameOf(this._chat), shown, "chat")}</span>
+    return html`<div class="profile-head"><span class="profile-face">${faceOf(store.nameOf(chat), shown, "chat")}</span>
         <div class="profile-picture">
-          <button type="button" class="button" ?disabled=${this._busy} @click=${() => this.querySelector("input[type=file]").click()}>${gettext("Upload a picture")}</button>
+          <button type="button" class="button" ?disabled=${this._isBusy} @click=${() => /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]")).click()}>${gettext("Upload a picture")}</button>
           <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="chat-picture-input" @change=${this._upload}>
           ${avatar ? html`<button type="button" class="button button-quiet" @click=${() => { this._avatar = ""; }}>${gettext("Make it of the name")}</button>` : ""}
         </div></div>
       <label for="settings-avatar">${gettext("Emoji as its picture")}</label>
-      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder=${gettext("Made of the name")} @input=${(event) => { this._avatar = event.target.value.trim(); }}>
-      ${colourChoice("chat_colour", isColour ? avatar : "", (colour) => { this._avatar = colour; })}`;
+      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder=${gettext("Made of the name")} @input=${(/** @type {Event} */ event) => { this._avatar = /** @type {HTMLInputElement} */ (event.target).value.trim(); }}>
+      ${colourChoice("chat_colour", isColour ? avatar : "", (/** @type {string} */ colour) => { this._avatar = colour; })}`;
   }
 
+  /** @param {Event} event */
   async _upload(event) {
-    const [file] = event.target.files;
-    event.target.value = "";
+    const field = /** @type {HTMLInputElement} */ (event.target);
+    const [file] = field.files ?? [];
+    field.value = "";
     if (!file) return;
-    await this._do(async () => {
+    await this._attempt(async () => {
       const square = await squareOf(file);
       const stored = await api.upload(new File([square], file.name, { type: square.type }), () => {}).done;
       this._avatar = `content:${stored.content_id}`;
@@ -84,41 +97,27 @@ class ChatSettingsDialog extends View {
     });
   }
 
-  _close() {
-    this.querySelector("dialog").close();
-  }
-
-  async _save(event) {
+  /** @param {SubmitEvent} event @param {Chat} chat */
+  async _save(event, chat) {
     event.preventDefault();
-    const chat = this._chat;
     const path = `/chats/${encodeURIComponent(chat.id)}`;
-    const form = new FormData(event.target);
-    /** @type {Record<string, any>} what is another now */
-    const changes = { agents_quiet: form.has("agents_quiet"), avatar: this._avatar };
-    for (const name of ["title", "description"]) if (form.has(name)) changes[name] = String(form.get(name)).trim();
-    if (form.has("agent_hops")) changes.agent_hops = Number(form.get("agent_hops"));
-    for (const [name, value] of Object.entries(changes)) if (value === (chat[name] ?? "")) delete changes[name];
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.target));
+    const text = (/** @type {string} */ name) => (form.has(name) ? String(form.get(name)).trim() : undefined);
+    const hops = form.get("agent_hops");
+    /** What may be another now; a field that is disabled is not there. @type {Partial<Chat>} */
+    const given = {
+      agents_quiet: form.has("agents_quiet"), avatar: this._avatar, title: text("title"), description: text("description"), agent_hops: hops === null ? undefined : Number(hops),
+    };
+    const before = /** @type {Record<string, unknown>} */ ({ ...chat });
+    const changes = Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== undefined && value !== (before[name] ?? "")));
     const own = { muted: form.has("muted"), notifications: form.get("notifications") };
-    await this._do(async () => {
+    await this._attempt(async () => {
       if (Object.keys(changes).length) await api.send("PATCH", path, changes);
       if (own.muted !== chat.muted || own.notifications !== chat.notifications) await api.send("PUT", `${path}/mute`, own);
       await store.reload(chat.id);
       this._close();
       announce(gettext("The chat is changed."));
     });
-  }
-
-  async _do(work) {
-    this._error = "";
-    this._busy = true;
-    try {
-      await work();
-    } catch (problem) {
-      if (problem.name !== "ApiError") throw problem;
-      this._error = problem.message;
-    } finally {
-      this._busy = false;
-    }
   }
 }
 customElements.define("chat-settings-dialog", ChatSettingsDialog);

@@ -1,142 +1,188 @@
 /** Looks at one picture or file of the chat: pictures larger and one after the other, texts and tables from their beginning. */
 
-import { h, iconButton } from "../dom.js";
 import { PREVIEW_BYTES, tableOf } from "../parts/preview.js";
-import { gettext } from "../words.js";
+import { View, glyph, spinner } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
-/** @typedef {{kind: "image"|"text"|"table", url: string, name: string}} Medium */
+/**
+ * @typedef {{kind: "image"|"text"|"table", url: string, name: string}} Medium
+ *
+ * @typedef {object} Preview what was read of a file
+ * @property {string} [problem] why it cannot be shown
+ * @property {string} [note] what else there is to say
+ * @property {string} [text]
+ * @property {string[][]} [rows] of a table, the first with the names of its columns
+ * @property {boolean} [isPart] whether there is more of it
+ */
 
 const ZOOMS = [1, 1.5, 2, 3, 5];
 
-class MediaViewer extends HTMLElement {
+class MediaViewer extends View {
+  static properties = { _medium: { state: true }, _pictures: { state: true }, _at: { state: true }, _step: { state: true }, _preview: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Medium|null} */
+    this._medium = null;
+    /** @type {Medium[]} those of the chat */
+    this._pictures = [];
+    /** Which of them is shown; -1 for none. */
+    this._at = -1;
+    /** How large, as a place in ZOOMS. */
+    this._step = 0;
+    /** @type {Preview|null} null until it is read */
+    this._preview = null;
+    /** @type {HTMLElement|null} has the focus again when it closes */
+    this._opener = null;
+  }
+
   connectedCallback() {
-    this._title = h("h2", { id: "viewer-title", dir: "auto" });
-    this._place = h("div", { class: "viewer-place", tabindex: "0", role: "group", "aria-labelledby": "viewer-title" });
-    this._count = h("span", { class: "viewer-count", role: "status" });
-    this._download = h("a", { class: "button", download: true }, gettext("Download"));
-    this._out = iconButton("zoomOut", gettext("Smaller"), { onclick: () => this._zoom(-1) });
-    this._in = iconButton("zoomIn", gettext("Larger"), { onclick: () => this._zoom(1) });
-    this._before = iconButton("back", gettext("Previous picture"), { onclick: () => this._go(-1) });
-    this._after = iconButton("next", gettext("Next picture"), { onclick: () => this._go(1) });
-    this._dialog = h(
-      "dialog", { class: "dialog viewer", "aria-labelledby": "viewer-title", "data-testid": "viewer" },
-      h("header", {}, this._title, this._count, this._before, this._after, this._out, this._in, this._download,
-        iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
-      this._place,
-    );
-    this._dialog.addEventListener("keydown", (event) => this._key(event));
-    this._dialog.addEventListener("close", () => this._closed());
-    this.append(this._dialog);
-    addEventListener("view-media", ({ target, detail }) => this.open(/** @type {any} */ (target), detail));
+    super.connectedCallback();
+    addEventListener("view-media", (event) => {
+      const { target, detail } = /** @type {CustomEvent<Medium>} */ (event);
+      this.open(/** @type {HTMLElement} */ (target), detail);
+    });
   }
 
   /** @param {HTMLElement} opener has the focus again when it closes @param {Medium} medium */
-  open(opener, medium) {
+  async open(opener, medium) {
     this._opener = opener;
-    const links = Array.from(document.querySelectorAll(".log a.media-image"));
-    this._pictures = medium.kind === "image" ? links.map((link) => ({ kind: "image", url: link.getAttribute("href"), name: link.dataset.name })) : [];
+    const links = /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(".log a.media-image")));
+    this._pictures = medium.kind === "image" ? links.map((link) => ({ kind: "image", url: link.getAttribute("href") ?? "", name: link.dataset.name ?? "" })) : [];
     this._at = links.indexOf(opener);
     this._show(medium);
+    await this.updateComplete;
     this._dialog.showModal();
     this._place.focus();
   }
 
+  /** @returns {HTMLDialogElement} */
+  get _dialog() {
+    return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
+  }
+
+  /** @returns {HTMLElement} */
+  get _place() {
+    return /** @type {HTMLElement} */ (this.querySelector(".viewer-place"));
+  }
+
+  render() {
+    const medium = this._medium;
+    return html`<dialog class="dialog viewer" aria-labelledby="viewer-title" data-testid="viewer" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)} @close=${() => this._closed()}>
+      <header><h2 id="viewer-title" dir="auto">${medium?.name}</h2>${medium ? this._tools(medium) : nothing}
+        <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
+      <div class="viewer-place ${medium ? `is-${medium.kind}` : ""}" tabindex="0" role="group" aria-labelledby="viewer-title">${medium ? this._content(medium) : nothing}</div>
+    </dialog>`;
+  }
+
+  /** @param {Medium} medium */
+  _tools({ kind, url, name }) {
+    const isPicture = kind === "image";
+    const isMany = isPicture && this._pictures.length > 1 && this._at >= 0;
+    const count = isMany ? interpolate(gettext("%(n)s of %(count)s"), { n: this._at + 1, count: this._pictures.length }) : "";
+    return html`<span class="viewer-count" role="status">${count}</span>
+      ${this._tool("back", gettext("Previous picture"), isMany, this._at <= 0, () => this._go(-1))}${this._tool("next", gettext("Next picture"), isMany, this._at >= this._pictures.length - 1, () => this._go(1))}
+      ${this._tool("zoomOut", gettext("Smaller"), isPicture, this._step === 0, () => this._zoom(-1))}${this._tool("zoomIn", gettext("Larger"), isPicture, this._step === ZOOMS.length - 1, () => this._zoom(1))}
+      <a class="button" href=${url} download=${name}>${gettext("Download")}</a>`;
+  }
+
+  /** @param {keyof typeof import("../dom.js").PATHS} sign @param {string} label @param {boolean} isShown @param {boolean} isEnd @param {() => void} act */
+  _tool(sign, label, isShown, isEnd, act) {
+    return html`<button type="button" class="icon-button" aria-label=${label} title=${label} ?hidden=${!isShown} ?disabled=${isEnd} @click=${act}>${glyph(sign)}</button>`;
+  }
+
+  /** @param {Medium} medium */
+  _content({ kind, url, name }) {
+    if (kind === "image") {
+      return html`<img class=${this._step ? "is-large" : ""} src=${url} alt=${name} .style=${this._step ? `width: ${100 * ZOOMS[this._step]}%` : ""} @click=${() => this._setZoom(this._step === 0 ? 2 : 0)}>`;
+    }
+    const preview = this._preview;
+    if (!preview) return spinner(gettext("Loading"));
+    if (preview.problem) return html`<p class="dialog-error" role="alert">${preview.problem}</p>`;
+    if (preview.note) return html`<p>${preview.note}</p>`;
+    return html`${preview.isPart ? html`<p class="viewer-note">${gettext("This is the beginning of the file. Download it to read all of it.")}</p>` : nothing}${
+      preview.rows ? table(preview.rows) : html`<pre dir="auto">${preview.text}</pre>`}`;
+  }
+
   /** @param {Medium} medium */
   _show(medium) {
-    const { kind, url, name } = medium;
     this._medium = medium;
-    this._title.textContent = name;
-    this._download.href = url;
-    this._download.download = name;
-    const isPicture = kind === "image";
-    const many = isPicture && this._pictures.length > 1 && this._at >= 0;
-    for (const button of [this._before, this._after]) button.hidden = !many;
-    for (const button of [this._out, this._in]) button.hidden = !isPicture;
-    this._count.textContent = many ? `${this._at + 1} of ${this._pictures.length}` : "";
-    this._before.disabled = this._at <= 0;
-    this._after.disabled = this._at >= this._pictures.length - 1;
-    this._place.className = `viewer-place is-${kind}`;
-    if (isPicture) this._picture(url, name);
-    else this._text(medium);
+    this._step = 0;
+    this._preview = null;
+    if (medium.kind !== "image") this._read(medium);
   }
 
-  _picture(url, name) {
-    this._image = h("img", { src: url, alt: name });
-    this._image.addEventListener("click", () => this._setZoom(this._step === 0 ? 2 : 0));
-    this._place.replaceChildren(this._image);
-    this._setZoom(0);
+  /** @param {Medium} medium */
+  async _read(medium) {
+    let preview;
+    try {
+      preview = await previewOf(medium);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      preview = { problem: gettext("The server was not reached. Close this and try again.") };
+    }
+    if (this._medium === medium) this._preview = preview;
   }
 
+  /** @param {number} step */
   _setZoom(step) {
     this._step = Math.max(0, Math.min(ZOOMS.length - 1, step));
-    this._image.style.width = this._step ? `${100 * ZOOMS[this._step]}%` : "";
-    this._image.classList.toggle("is-large", this._step > 0);
-    this._out.disabled = this._step === 0;
-    this._in.disabled = this._step === ZOOMS.length - 1;
   }
 
+  /** @param {number} by */
   _zoom(by) {
     this._setZoom(this._step + by);
   }
 
-  _go(by) {
+  /** @param {number} by */
+  async _go(by) {
     const at = this._at + by;
     if (!this._pictures[at]) return;
     this._at = at;
     this._show(this._pictures[at]);
+    await this.updateComplete;
     // A button that is disabled now loses the focus.
-    if (this._dialog.contains(document.activeElement) && !document.activeElement.disabled) return;
+    const now = document.activeElement;
+    if (this._dialog.contains(now) && !(now instanceof HTMLButtonElement && now.disabled)) return;
     this._place.focus();
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
-    if (this._medium.kind !== "image" || event.ctrlKey || event.metaKey || event.altKey) return;
-    const isLarge = this._step > 0;
+    if (this._medium?.kind !== "image" || event.ctrlKey || event.metaKey || event.altKey) return;
     /** @type {Record<string, () => void>} */
     const keys = { "+": () => this._zoom(1), "=": () => this._zoom(1), "-": () => this._zoom(-1), 0: () => this._setZoom(0) };
-    if (!isLarge) Object.assign(keys, { ArrowLeft: () => this._go(-1), ArrowRight: () => this._go(1) });
+    const ahead = getComputedStyle(this).direction === "rtl" ? -1 : 1;
+    if (this._step === 0) Object.assign(keys, { ArrowLeft: () => this._go(-ahead), ArrowRight: () => this._go(ahead) });
     if (!keys[event.key]) return;
     event.preventDefault();
     keys[event.key]();
   }
 
-  /** @param {Medium} medium */
-  async _text(medium) {
-    this._place.replaceChildren(h("div", { class: "spinner", role: "img", "aria-label": gettext("Loading") }));
-    let shown;
-    try {
-      shown = await this._preview(medium);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      shown = [h("p", { class: "dialog-error", role: "alert" }, gettext("The server was not reached. Close this and try again."))];
-    }
-    if (this._medium === medium) this._place.replaceChildren(...shown);
-  }
-
-  /** @param {Medium} medium @returns {Promise<HTMLElement[]>} */
-  async _preview({ url, kind }) {
-    const response = await fetch(url, { headers: { Range: `bytes=0-${PREVIEW_BYTES - 1}` } });
-    // An empty file has no first byte.
-    if (response.status === 416) return [h("p", {}, gettext("This file is empty."))];
-    if (!response.ok) return [h("p", { class: "dialog-error", role: "alert" }, gettext("This file cannot be read any more."))];
-    const text = new TextDecoder().decode(await response.arrayBuffer());
-    const isPart = response.status === 206;
-    if (text.includes("\0")) return [h("p", {}, gettext("This file is no text. Download it to open it."))];
-    if (kind === "text") return [this._note(isPart), h("pre", { dir: "auto" }, text)].filter(Boolean);
-    const { rows, isCut } = tableOf(text);
-    const [head = [], ...body] = rows;
-    const cells = (row, tag, attributes = {}) => h("tr", {}, row.map((cell) => h(tag, { dir: "auto", ...attributes }, cell)));
-    const table = h("table", {}, h("thead", {}, cells(head, "th", { scope: "col" })), h("tbody", {}, body.map((row) => cells(row, "td"))));
-    return [this._note(isPart || isCut), table].filter(Boolean);
-  }
-
-  _note(isPart) {
-    return isPart && h("p", { class: "viewer-note" }, gettext("This is the beginning of the file. Download it to read all of it."));
-  }
-
   _closed() {
-    this._place.replaceChildren();
+    this._medium = null;
     this._opener?.focus();
   }
 }
 customElements.define("media-viewer", MediaViewer);
+
+/** @param {string[][]} rows */
+function table([head = [], ...body]) {
+  return html`<table><thead><tr>${head.map((cell) => html`<th scope="col" dir="auto">${cell}</th>`)}</tr></thead>
+    <tbody>${body.map((row) => html`<tr>${row.map((cell) => html`<td dir="auto">${cell}</td>`)}</tr>`)}</tbody></table>`;
+}
+
+/** Read the beginning of a file; a TypeError says that the server was not reached. @param {Medium} medium @returns {Promise<Preview>} */
+async function previewOf({ url, kind }) {
+  const response = await fetch(url, { headers: { Range: `bytes=0-${PREVIEW_BYTES - 1}` } });
+  // An empty file has no first byte.
+  if (response.status === 416) return { note: gettext("This file is empty.") };
+  if (!response.ok) return { problem: gettext("This file cannot be read any more.") };
+  const text = new TextDecoder().decode(await response.arrayBuffer());
+  const isPart = response.status === 206;
+  if (text.includes("\0")) return { note: gettext("This file is no text. Download it to open it.") };
+  if (kind === "text") return { text, isPart };
+  const { rows, isCut } = tableOf(text);
+  return { rows, isPart: isPart || isCut };
+}

@@ -1,59 +1,77 @@
-/** A dialog with the frames of one message in each protocol, and the call that asks the same. */
+/** A dialog with the frames by which a message goes over each protocol, and the call that asks the same again. */
 
 import { api } from "../context.js";
-import { copyButton } from "../copy-button.js";
-import { h, iconButton } from "../dom.js";
-import { tabsOf } from "../tabs.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { spinner } from "../view.js";
+import { DialogView } from "./dialog-view.js";
+import "../copy-button.js";
+import "../tabs.js";
 import { gettext, interpolate } from "../words.js";
 
-/** Frames as people read them: one after the other, an empty line between them. */
+/**
+ * @typedef {object} Protocol as REST has it (`/messages/{id}/frames`)
+ * @property {string} key
+ * @property {string} label
+ * @property {string} title
+ * @property {import("../../uamp/types.js").Frame[]} frames
+ * @property {boolean} is_cut
+ * @property {{curl: string, in_chat: boolean}|null} call
+ */
+
+/** Frames as people read them: one after the other, an empty line between them. @param {Protocol["frames"]} frames */
 const textOf = (frames) => frames.map((frame) => JSON.stringify(frame, null, 2)).join("\n\n");
 
-class MessageConsole extends HTMLElement {
-  connectedCallback() {
-    this._dialog = h("dialog", { class: "dialog is-wide", "aria-labelledby": "console-title", "data-testid": "console" });
-    this.append(this._dialog);
+export class MessageConsole extends DialogView {
+  static properties = { _protocols: { state: true }, _chosen: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Protocol[]|null} null until they are read */
+    this._protocols = null;
+    this._chosen = "";
   }
 
   /** @param {import("../store/entry.js").Entry} entry */
   async open(entry) {
-    const spinner = h("div", { class: "spinner", role: "img", "aria-label": gettext("Loading") });
-    const body = h("div", { class: "dialog-body message-console" }, spinner);
-    this._said = h("p", { class: "visually-hidden", role: "status" });
-    this._dialog.replaceChildren(
-      h(
-        "div", { class: "dialog-form" },
-        h("header", {}, h("h2", { id: "console-title" }, gettext("Show as…")), iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
-        body, this._said,
-      ),
-    );
-    this._dialog.showModal();
-    try {
+    this._protocols = null;
+    await this._show();
+    await this._attempt(async () => {
+      /** @type {{protocols: Protocol[]}} */
       const { protocols } = await api.get(`/messages/${encodeURIComponent(entry.id)}/frames`);
-      const panels = protocols.map((protocol) => ({ name: protocol.label, panel: this._panel(protocol) }));
-      const { list } = tabsOf(gettext("Protocol"), panels);
-      body.replaceChildren(list, ...panels.map(({ panel }) => panel));
-      list.querySelector("[aria-selected=true]").focus();
-    } catch (problem) {
-      if (problem.name !== "ApiError") throw problem;
-      body.replaceChildren(h("p", { class: "dialog-error", role: "alert" }, problem.message));
-    }
+      this._protocols = protocols;
+      this._chosen = protocols[0]?.label ?? "";
+    });
+    const tabs = /** @type {import("../tabs.js").TabList|null} */ (this.querySelector("tab-list"));
+    await tabs?.updateComplete;
+    tabs?.focus();
   }
 
+  render() {
+    return html`<dialog class="dialog is-wide" aria-labelledby="console-title" data-testid="console">
+      <div class="dialog-form">${this._head("console-title", gettext("Show as…"))}<div class="dialog-body message-console">${this._body()}</div></div>
+    </dialog>`;
+  }
+
+  _body() {
+    const protocols = this._protocols;
+    if (this._error) return this._problem();
+    if (!protocols) return spinner(gettext("Loading"));
+    const tabs = protocols.map(({ key, label }) => ({ name: label, panel: `frames-${key}` }));
+    return html`<tab-list .label=${gettext("Protocol")} .tabs=${tabs} .chosen=${this._chosen} @choose-tab=${(/** @type {CustomEvent<string>} */ event) => { this._chosen = event.detail; }}></tab-list>
+      ${protocols.map((protocol) => this._panel(protocol))}`;
+  }
+
+  /** @param {Protocol} protocol */
   _panel({ key, label, title, frames, is_cut: isCut, call }) {
     const text = textOf(frames);
-    return h(
-      "div", { class: "message-console", "data-protocol": key },
-      h("p", { class: "quiet" }, frames.length ? title : interpolate(gettext("%(title)s: nothing of this message is kept as frames."), { title })),
-      frames.length > 0 && h("pre", { class: "code-view", tabindex: "0", "aria-label": interpolate(gettext("Frames of %(label)s"), { label }), "data-testid": "frames" }, text),
-      isCut && h("p", { class: "quiet" }, gettext("The message is long: what comes after this is left out.")),
-      h(
-        "div", { class: "approval-form" },
-        frames.length > 0 && copyButton(gettext("Copy frames"), () => text, this._said),
-        call && copyButton(gettext("Copy as curl"), () => call.curl, this._said),
-      ),
-      call && h("p", { class: "quiet" }, call.in_chat ? gettext("The call asks the same again in this chat, with your key in $KEY.") : gettext("The call asks the same again in a conversation of its own, with your key in $KEY.")),
-    );
+    return html`<div class="message-console" role="tabpanel" id="frames-${key}" aria-labelledby="tab-frames-${key}" data-protocol=${key} ?hidden=${label !== this._chosen}>
+      <p class="quiet">${frames.length ? title : interpolate(gettext("%(title)s: nothing of this message is kept as frames."), { title })}</p>
+      ${frames.length ? html`<pre class="code-view" tabindex="0" aria-label=${interpolate(gettext("Frames of %(label)s"), { label })} data-testid="frames">${text}</pre>` : nothing}
+      ${isCut ? html`<p class="quiet">${gettext("The message is long: what comes after this is left out.")}</p>` : nothing}
+      <div class="approval-form">${frames.length ? html`<copy-button .label=${gettext("Copy frames")} .text=${text}></copy-button>` : nothing}${
+        call ? html`<copy-button .label=${gettext("Copy as curl")} .text=${call.curl}></copy-button>` : nothing}</div>
+      ${call ? html`<p class="quiet">${call.in_chat ? gettext("The call asks the same again in this chat, with your key in $KEY.") : gettext("The call asks the same again in a conversation of its own, with your key in $KEY.")}</p>` : nothing}
+    </div>`;
   }
 }
 customElements.define("message-console", MessageConsole);

@@ -1,65 +1,92 @@
 /** A dialog that starts a chat, or adds people and agents to one. */
 
 import { api, store } from "../context.js";
-import { h, iconButton, whileBusy } from "../dom.js";
-import { PeoplePicker } from "./people-picker.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { DialogView } from "./dialog-view.js";
+import "./people-picker.js";
 import { gettext } from "../words.js";
 
+/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("./people-picker.js").PeoplePicker} PeoplePicker */
+
 /** Fires (bubbling) `open-chat` (detail: id of the chat that was made). */
-class NewChatDialog extends HTMLElement {
-  connectedCallback() {
-    this._dialog = h("dialog", { class: "dialog", "aria-labelledby": "dialog-title", "data-testid": "new-chat-dialog" });
-    this.append(this._dialog);
+export class NewChatDialog extends DialogView {
+  static properties = { _chat: { state: true }, _opened: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Chat|null} to which members are added; null for a new one */
+    this._chat = null;
+    /** Counts how often it was opened: each time it is empty. */
+    this._opened = 0;
   }
 
   /** Start a chat. */
   startChat() {
-    const title = h("input", { class: "field", id: "chat-name", maxlength: 200, autocomplete: "off", placeholder: gettext("Optional") });
-    const name = [h("label", { for: "chat-name" }, gettext("Name")), title];
-    this._show(gettext("New chat"), gettext("Start chat"), name, new Set(), async (users, agents) => {
-      const chat = await store.create(title.value.trim(), users, agents);
-      this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
-    });
+    return this._open(null);
   }
 
-  /** @param {import("../chat-store.js").Chat} chat to which members are added */
+  /** @param {Chat} chat to which members are added */
   addTo(chat) {
-    const taken = new Set(chat.participants.map(({ kind, name }) => `${kind}:${name}`));
-    this._show(gettext("Add people and agents"), gettext("Add"), [], taken, async (users, agents) => {
-      const path = `/chats/${encodeURIComponent(chat.id)}/participants`;
-      for (const user of users) await api.post(path, { user });
-      for (const agent of agents) await api.post(path, { agent });
-      await store.reload(chat.id);
+    return this._open(chat);
+  }
+
+  /** @param {Chat|null} chat */
+  async _open(chat) {
+    this._chat = chat;
+    this._opened += 1;
+    await this._show();
+    await this._picker.updateComplete;
+    // On a phone the keyboard would cover the list.
+    if (matchMedia("(pointer: fine)").matches) /** @type {HTMLInputElement} */ (this.querySelector(".dialog-body input")).focus();
+  }
+
+  /** @returns {PeoplePicker} */
+  get _picker() {
+    return /** @type {PeoplePicker} */ (this.querySelector("people-picker"));
+  }
+
+  render() {
+    return html`<dialog class="dialog" aria-labelledby="dialog-title" data-testid="new-chat-dialog">${repeat(this._opened ? [this._opened] : [], (opened) => opened, () => this._form())}</dialog>`;
+  }
+
+  _form() {
+    const chat = this._chat;
+    const taken = new Set(chat?.participants.map(({ kind, name }) => `${kind}:${name}`));
+    return html`<form class="dialog-form" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}>
+      ${this._head("dialog-title", chat ? gettext("Add people and agents") : gettext("New chat"))}
+      <div class="dialog-body">${chat ? nothing : html`<label for="chat-name">${gettext("Name")}</label>
+        <input class="field" id="chat-name" maxlength="200" autocomplete="off" placeholder=${gettext("Optional")}>`}<people-picker .taken=${taken}></people-picker></div>
+      <footer>${this._problem()}<button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button>
+        <button type="submit" class="button button-primary" ?disabled=${this._isBusy}>${chat ? gettext("Add") : gettext("Start chat")}</button></footer>
+    </form>`;
+  }
+
+  /** @param {SubmitEvent} event */
+  _submit(event) {
+    event.preventDefault();
+    const users = this._picker.chosen("user");
+    const agents = this._picker.chosen("agent");
+    return this._attempt(async () => {
+      if (this._chat) await this._add(this._chat, users, agents);
+      else await this._start(users, agents);
+      this._close();
     });
   }
 
-  _show(heading, action, fields, taken, done) {
-    const picker = new PeoplePicker(taken);
-    const error = h("p", { class: "dialog-error", role: "alert", hidden: true });
-    const button = h("button", { type: "submit", class: "button button-primary" }, action);
-    const submit = async (event) => {
-      event.preventDefault();
-      const named = (kind) => Array.from(picker.chosen.values()).filter((p) => p.kind === kind).map((p) => p.name);
-      try {
-        await whileBusy(button, () => done(named("user"), named("agent")));
-        this._dialog.close();
-      } catch (problem) {
-        if (problem.name !== "ApiError") throw problem;
-        error.hidden = false;
-        error.textContent = problem.message;
-      }
-    };
-    this._dialog.replaceChildren(
-      h(
-        "form", { class: "dialog-form", onsubmit: submit },
-        h("header", {}, h("h2", { id: "dialog-title" }, heading), iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
-        h("div", { class: "dialog-body" }, fields, picker.element),
-        h("footer", {}, error, h("button", { type: "button", class: "button", onclick: () => this._dialog.close() }, gettext("Cancel")), button),
-      ),
-    );
-    this._dialog.showModal();
-    // On a phone the keyboard would cover the list.
-    if (matchMedia("(pointer: fine)").matches) this._dialog.querySelector(".dialog-body input").focus();
+  /** @param {string[]} users @param {string[]} agents */
+  async _start(users, agents) {
+    const title = /** @type {HTMLInputElement} */ (this.querySelector("#chat-name")).value.trim();
+    const chat = await store.create(title, users, agents);
+    this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
+  }
+
+  /** @param {Chat} chat @param {string[]} users @param {string[]} agents */
+  async _add(chat, users, agents) {
+    const path = `/chats/${encodeURIComponent(chat.id)}/participants`;
+    for (const user of users) await api.post(path, { user });
+    for (const agent of agents) await api.post(path, { agent });
+    await store.reload(chat.id);
   }
 }
 customElements.define("new-chat-dialog", NewChatDialog);

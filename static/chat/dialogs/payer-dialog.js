@@ -2,12 +2,15 @@
 
 import { shown } from "../amounts.js";
 import { api, store } from "../context.js";
-import { announce, h, iconButton, whileBusy } from "../dom.js";
+import { announce } from "../dom.js";
 import { newId } from "../../uamp/ids.js";
 import { PAYERS } from "../price.js";
 import { wallet } from "../wallet.js";
+import { html } from "../../vendor/lit/lit.js";
+import { DialogView } from "./dialog-view.js";
 import { gettext, interpolate } from "../words.js";
 
+/** @type {Record<string, string>} */
 const EXPLAINED = {
   asker: gettext("Each person pays for what they ask, and is asked first."),
   owner: gettext("You pay for all answers, without being asked, as long as you own the chat."),
@@ -15,86 +18,98 @@ const EXPLAINED = {
   sponsor: gettext("The owner of an agent pays for its answers, where they sponsor it, as far as their budget goes. You pay for other agents."),
 };
 
-class PayerDialog extends HTMLElement {
-  connectedCallback() {
-    this._dialog = h("dialog", { class: "dialog", "aria-labelledby": "payer-title", "data-testid": "payer-dialog" });
-    this.append(this._dialog);
+/** @typedef {{available: string, held: string, currency: string}} Pool decimal strings */
+
+export class PayerDialog extends DialogView {
+  static properties = { _chat: { state: true }, _pool: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {import("../chat-store.js").Chat|null} */
+    this._chat = null;
+    /** @type {Pool|null} null until it is read */
+    this._pool = null;
+    /** @type {{amount: string, key: string}|null} the transfer into the pool that was not answered */
+    this._filling = null;
   }
 
   /** @param {import("../chat-store.js").Chat} chat */
-  open(chat) {
+  async open(chat) {
     this._chat = chat;
-    const error = h("p", { class: "dialog-error", role: "alert", hidden: true });
-    this._error = error;
-    this._pool = h("p", { class: "pool-has", "aria-live": "polite", "data-testid": "pool" }, "…");
-    const amount = h("input", { class: "field", id: "pool-amount", inputmode: "decimal", autocomplete: "off", maxlength: 20, placeholder: "5.00", "data-testid": "pool-amount" });
-    const fill = h("button", { type: "button", class: "button", "data-testid": "pool-fill", onclick: () => this._fill(amount, fill) }, gettext("Put in"));
-    this._dialog.replaceChildren(
-      h(
-        "form", { class: "dialog-form", onsubmit: (event) => this._save(event) },
-        h("header", {}, h("h2", { id: "payer-title" }, gettext("Who pays")), iconButton("close", gettext("Close"), { onclick: () => this._dialog.close() })),
-        h(
-          "div", { class: "dialog-body" },
-          h("fieldset", { class: "payers" }, h("legend", { class: "visually-hidden" }, gettext("Who pays for answers in this chat")), Object.keys(PAYERS).map((payer) => this._choice(payer))),
-          h("h3", {}, gettext("The pool")), this._pool,
-          h("label", { for: "pool-amount" }, gettext("Put in from your balance (USD)")),
-          h("div", { class: "pool-fill" }, amount, fill),
-        ),
-        h("footer", {}, error, h("button", { type: "button", class: "button", onclick: () => this._dialog.close() }, gettext("Close")), h("button", { type: "submit", class: "button button-primary" }, gettext("Save"))),
-      ),
-    );
-    this._dialog.showModal();
-    this._dialog.querySelector("input:checked")?.focus();
-    this._try(async () => this._showPool(await api.get(this._path)));
-  }
-
-  get _path() {
-    return `/chats/${encodeURIComponent(this._chat.id)}/pool`;
-  }
-
-  _choice(payer) {
-    const radio = h("input", { type: "radio", name: "payer", value: payer, checked: payer === this._chat.payer });
-    return h("label", { class: "picker-option" }, h("span", { class: "picker-text" }, h("b", {}, PAYERS[payer]), h("small", {}, EXPLAINED[payer])), radio);
-  }
-
-  _showPool({ available, held, currency }) {
-    const more = held === "0" ? "" : `, ${interpolate(gettext("and %(amount)s reserved"), { amount: shown(held, currency) })}`;
-    this._pool.textContent = `${shown(available, currency)} in it${more}.`;
-  }
-
-  async _fill(field, button) {
-    const amount = field.value.trim();
-    // The same try again is the same transfer, whatever became of its answer.
-    if (this._filling?.amount !== amount) this._filling = { amount, key: newId() };
-    await whileBusy(button, () => this._try(async () => {
-      const pool = await api.post(this._path, { amount }, { "Idempotency-Key": this._filling.key });
-      this._filling = null;
-      field.value = "";
-      this._showPool(pool);
-      announce(interpolate(gettext("The pool has %(amount)s now."), { amount: shown(pool.available, pool.currency) }));
-      wallet.refresh();
-    }));
-  }
-
-  async _save(event) {
-    event.preventDefault();
-    const payer = new FormData(event.target).get("payer");
-    await this._try(async () => {
-      await api.send("PATCH", `/chats/${encodeURIComponent(this._chat.id)}`, { payer });
-      await store.reload(this._chat.id);
-      this._dialog.close();
+    this._pool = null;
+    await this._show();
+    /** @type {HTMLFormElement} */ (this.querySelector("form")).reset();
+    /** @type {HTMLElement|null} */ (this.querySelector("input:checked"))?.focus();
+    await this._attempt(async () => {
+      this._pool = await api.get(this._path);
     });
   }
 
-  async _try(work) {
-    this._error.hidden = true;
-    try {
-      await work();
-    } catch (problem) {
-      if (problem.name !== "ApiError") throw problem;
-      this._error.hidden = false;
-      this._error.textContent = problem.message;
-    }
+  get _path() {
+    return `/chats/${encodeURIComponent(this._chat?.id ?? "")}/pool`;
+  }
+
+  render() {
+    const chat = this._chat;
+    if (!chat) return html`<dialog class="dialog"></dialog>`;
+    return html`<dialog class="dialog" aria-labelledby="payer-title" data-testid="payer-dialog">
+      <form class="dialog-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>
+        ${this._head("payer-title", gettext("Who pays"))}
+        <div class="dialog-body">
+          <fieldset class="payers"><legend class="visually-hidden">${gettext("Who pays for answers in this chat")}</legend>${Object.keys(PAYERS).map((payer) => this._choice(payer, chat))}</fieldset>
+          <h3>${gettext("The pool")}</h3><p class="pool-has" aria-live="polite" data-testid="pool">${this._pool ? poolText(this._pool) : "…"}</p>
+          <label for="pool-amount">${gettext("Put in from your balance (USD)")}</label>
+          <div class="pool-fill"><input class="field" id="pool-amount" inputmode="decimal" autocomplete="off" maxlength="20" placeholder="5.00" data-testid="pool-amount">
+            <button type="button" class="button" data-testid="pool-fill" ?disabled=${this._isBusy} @click=${() => this._fill()}>${gettext("Put in")}</button></div>
+        </div>
+        <footer>${this._problem()}<button type="button" class="button" @click=${() => this._close()}>${gettext("Close")}</button>
+          <button type="submit" class="button button-primary">${gettext("Save")}</button></footer>
+      </form>
+    </dialog>`;
+  }
+
+  /** @param {string} payer @param {import("../chat-store.js").Chat} chat */
+  _choice(payer, chat) {
+    return html`<label class="picker-option"><span class="picker-text"><b>${PAYERS[payer]}</b><small>${EXPLAINED[payer]}</small></span>
+      <input type="radio" name="payer" value=${payer} ?checked=${payer === chat.payer}></label>`;
+  }
+
+  _fill() {
+    if (this._isBusy) return;
+    const field = /** @type {HTMLInputElement} */ (this.querySelector("#pool-amount"));
+    const amount = field.value.trim();
+    // The same try again is the same transfer, whatever became of its answer.
+    const filling = this._filling?.amount === amount ? this._filling : { amount, key: newId() };
+    this._filling = filling;
+    this._attempt(async () => {
+      /** @type {Pool} */
+      const pool = await api.post(this._path, { amount }, { "Idempotency-Key": filling.key });
+      this._filling = null;
+      field.value = "";
+      this._pool = pool;
+      announce(interpolate(gettext("The pool has %(amount)s now."), { amount: shown(pool.available, pool.currency) }));
+      wallet.refresh();
+    });
+  }
+
+  /** @param {SubmitEvent} event */
+  _save(event) {
+    event.preventDefault();
+    const chat = this._chat;
+    if (!chat) return;
+    const payer = new FormData(/** @type {HTMLFormElement} */ (event.target)).get("payer");
+    this._attempt(async () => {
+      await api.send("PATCH", `/chats/${encodeURIComponent(chat.id)}`, { payer });
+      await store.reload(chat.id);
+      this._close();
+    });
   }
 }
 customElements.define("payer-dialog", PayerDialog);
+
+/** @param {Pool} pool */
+function poolText({ available, held, currency }) {
+  const amount = shown(available, currency);
+  if (held === "0") return interpolate(gettext("%(amount)s in it."), { amount });
+  return interpolate(gettext("%(amount)s in it, and %(held)s reserved."), { amount, held: shown(held, currency) });
+}

@@ -1,99 +1,139 @@
 /** Choose people and agents from two lists, which one search by name narrows. */
 
+import { isApiError } from "../api.js";
 import { api } from "../context.js";
-import { avatar, h } from "../dom.js";
 import { priceText } from "../price.js";
-import { gettext } from "../words.js";
+import { View, face } from "../view.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 const SEARCH_AFTER_MS = 200;
 
-export class PeoplePicker {
-  /** @param {Set<string>} [taken] names that are in the chat already, as `kind:name` */
-  constructor(taken = new Set()) {
-    this._taken = taken;
-    /** @type {Map<string, {kind: "user"|"agent", name: string}>} */
-    this.chosen = new Map();
-    this._search = h("input", { type: "search", class: "field", id: "picker-search", placeholder: gettext("Search by name"), autocomplete: "off" });
-    this._search.addEventListener("input", () => {
-      clearTimeout(this._timer);
-      this._timer = setTimeout(() => {
-        this._load();
-        this._showAgents();
-      }, SEARCH_AFTER_MS);
-    });
-    /** @type {{name: string, description?: string, pricing?: any}[]} */
-    this._known = [];
-    this._count = h("span", { class: "picker-count" });
-    this._people = h("ul", { class: "picker-list", "aria-label": gettext("People") });
-    this._agents = h("ul", { class: "picker-list", "aria-label": gettext("Agents") });
-    this.element = h(
-      "div", { class: "picker" },
-      h("label", { for: "picker-search" }, gettext("Find people and agents")), this._search,
-      h("h3", {}, gettext("People")), this._people,
-      h("h3", {}, gettext("Agents"), this._count), this._agents,
-    );
-    this._load();
-    this._loadAgents();
+/**
+ * @typedef {object} Choice
+ * @property {"user"|"agent"} kind
+ * @property {string} name
+ * @property {string} [description]
+ * @property {import("../price.js").Pricing|null} [pricing]
+ *
+ * @typedef {object} Found what a list has, or why it could not be read
+ * @property {Choice[]} choices
+ * @property {string} error
+ */
+
+/** @type {Found} */
+const NONE = { choices: [], error: "" };
+
+export class PeoplePicker extends View {
+  static properties = { taken: { attribute: false }, _people: { state: true }, _agents: { state: true }, _wanted: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Set<string>} those who are in the chat already, as `kind:name` */
+    this.taken = new Set();
+    /** @type {Map<string, Choice>} */
+    this._chosen = new Map();
+    /** @type {Found|null} null until they are read */
+    this._people = null;
+    /** @type {Found|null} */
+    this._agents = null;
+    this._wanted = "";
+    this._timer = 0;
   }
 
-  get _wanted() {
-    return this._search.value.trim();
+  connectedCallback() {
+    super.connectedCallback();
+    this._readPeople();
+    this._readAgents();
   }
 
-  async _load() {
-    const wanted = this._wanted;
-    const found = await this._read(this._people, `/users?q=${encodeURIComponent(wanted)}`, () => this._load());
-    // An answer that is late is not that of the words in the field now.
-    if (found && wanted === this._wanted) this._fill(this._people, "user", found.map(({ username }) => ({ name: username })));
+  /** @param {"user"|"agent"} kind @returns {string[]} the names that were chosen */
+  chosen(kind) {
+    return Array.from(this._chosen.values()).filter((one) => one.kind === kind).map(({ name }) => name);
   }
 
-  async _loadAgents() {
-    const found = await this._read(this._agents, "/agents", () => this._loadAgents());
-    if (!found) return;
-    this._known = found.filter(({ name }) => !this._taken.has(`agent:${name}`));
-    this._showAgents();
+  /** @returns {HTMLInputElement} */
+  get _search() {
+    return /** @type {HTMLInputElement} */ (this.querySelector("input[type=search]"));
   }
 
-  _showAgents() {
+  render() {
+    const known = this._free(this._agents ?? NONE);
     const wanted = this._wanted.toLowerCase();
-    const has = (text) => (text || "").toLowerCase().includes(wanted);
-    const found = this._known.filter(({ name, description }) => has(name) || has(description));
-    this._count.textContent = found.length === this._known.length ? String(found.length) : `${found.length} of ${this._known.length}`;
-    this._fill(this._agents, "agent", found);
+    const has = (/** @type {string|undefined} */ text) => (text || "").toLowerCase().includes(wanted);
+    const agents = known.filter(({ name, description }) => has(name) || has(description));
+    const count = agents.length === known.length ? String(known.length) : interpolate(gettext("%(n)s of %(count)s"), { n: agents.length, count: known.length });
+    return html`<div class="picker">
+      <label for="picker-search">${gettext("Find people and agents")}</label>
+      <input type="search" class="field" id="picker-search" placeholder=${gettext("Search by name")} autocomplete="off" @input=${() => this._written()}>
+      <h3>${gettext("People")}</h3>${this._list(gettext("People"), this._people, this._free(this._people ?? NONE), () => this._readPeople())}
+      <h3>${gettext("Agents")}<span class="picker-count">${this._agents ? count : ""}</span></h3>${this._list(gettext("Agents"), this._agents, agents, () => this._readAgents())}
+    </div>`;
   }
 
-  /** @returns {Promise<any[]|undefined>} undefined where the list says what failed */
-  async _read(list, path, again) {
-    try {
-      const answer = await api.get(path);
-      return answer.data || answer;
-    } catch (error) {
-      if (error.name !== "ApiError") throw error;
-      const button = h("button", { type: "button", class: "button", onclick: again }, gettext("Try again"));
-      list.replaceChildren(h("li", { class: "picker-none" }, `${error.message} `, button));
-    }
+  /** @param {string} label @param {Found|null} found @param {Choice[]} shown @param {() => void} again */
+  _list(label, found, shown, again) {
+    return html`<ul class="picker-list" aria-label=${label}>${found?.error
+      ? html`<li class="picker-none">${found.error} <button type="button" class="button" @click=${again}>${gettext("Try again")}</button></li>`
+      : found && !shown.length ? html`<li class="picker-none">${gettext("No match.")}</li>` : repeat(shown, keyOf, (choice) => this._option(choice))}</ul>`;
   }
 
-  _fill(list, kind, found) {
-    const shown = found.filter(({ name }) => !this._taken.has(`${kind}:${name}`));
-    list.replaceChildren(...shown.map(({ name, description, pricing }) => this._option(kind, name, description, priceText(pricing))));
-    if (shown.length === 0) list.replaceChildren(h("li", { class: "picker-none" }, gettext("No match.")));
+  /** @param {Choice} choice */
+  _option(choice) {
+    const { kind, name, description, pricing } = choice;
+    const key = keyOf(choice);
+    const price = priceText(pricing);
+    return html`<li><label class="picker-option">${face(name, kind)}<span class="picker-text"><b>${name}</b>${description ? html`<small>${description}</small>` : nothing}${
+      price ? html`<small class="price">${price}</small>` : nothing}</span><input type="checkbox" name=${key} .checked=${this._chosen.has(key)}
+      @change=${(/** @type {Event} */ event) => this._choose(choice, /** @type {HTMLInputElement} */ (event.target).checked)}></label></li>`;
   }
 
-  _option(kind, name, description, price = "") {
-    const key = `${kind}:${name}`;
-    const box = h("input", { type: "checkbox", name: key });
-    box.checked = this.chosen.has(key);
-    box.addEventListener("change", () => {
-      if (box.checked) this.chosen.set(key, { kind, name });
-      else this.chosen.delete(key);
-    });
-    return h(
-      "li", {},
-      h(
-        "label", { class: "picker-option" }, avatar(name, kind),
-        h("span", { class: "picker-text" }, h("b", {}, name), description && h("small", {}, description), price && h("small", { class: "price" }, price)), box,
-      ),
-    );
+  /** @param {Found} found @returns {Choice[]} those who are not in the chat */
+  _free({ choices }) {
+    return choices.filter((choice) => !this.taken.has(keyOf(choice)));
+  }
+
+  /** @param {Choice} choice @param {boolean} isChosen */
+  _choose(choice, isChosen) {
+    if (isChosen) this._chosen.set(keyOf(choice), choice);
+    else this._chosen.delete(keyOf(choice));
+  }
+
+  _written() {
+    clearTimeout(this._timer);
+    this._timer = window.setTimeout(() => {
+      this._wanted = this._search.value.trim();
+      this._readPeople();
+    }, SEARCH_AFTER_MS);
+  }
+
+  async _readPeople() {
+    const wanted = this._wanted;
+    const found = await read(`/users?q=${encodeURIComponent(wanted)}`, (/** @type {{username: string}} */ { username }) => ({ kind: "user", name: username }));
+    // An answer that is late is not that of the words in the field now.
+    if (wanted === this._wanted) this._people = found;
+  }
+
+  async _readAgents() {
+    this._agents = await read("/agents", (/** @type {Omit<Choice, "kind">} */ agent) => ({ ...agent, kind: "agent" }));
+  }
+}
+customElements.define("people-picker", PeoplePicker);
+
+/** @param {Choice} choice */
+const keyOf = ({ kind, name }) => `${kind}:${name}`;
+
+/**
+ * @template T
+ * @param {string} path @param {(row: T) => Choice} choiceOf
+ * @returns {Promise<Found>}
+ */
+async function read(path, choiceOf) {
+  try {
+    const { data } = await api.get(path);
+    return { choices: data.map(choiceOf), error: "" };
+  } catch (error) {
+    if (!isApiError(error)) throw error;
+    return { choices: [], error: error.message };
   }
 }

@@ -1,6 +1,7 @@
 /** The command palette (Ctrl+K): go to a chat, or do what the page can do, by a few letters. */
 
-import { settings, store } from "../context.js";
+import { isApiError } from "../api.js";
+import { page, settings, store } from "../context.js";
 import { unreadOf } from "../notifications/rules.js";
 import { announce } from "../dom.js";
 import { View, faceOfChat, glyph } from "../view.js";
@@ -16,8 +17,8 @@ async function setTheme(theme) {
   try {
     await settings.change({ theme });
     announce(interpolate(gettext("Theme: %(name)s"), { name: THEMES[/** @type {keyof typeof THEMES} */ (theme)] }));
-  } catch (/** @type {any} */ error) {
-    if (error.name !== "ApiError") throw error;
+  } catch (error) {
+    if (!isApiError(error)) throw error;
     announce(error.message);
   }
 }
@@ -33,7 +34,7 @@ const openSettings = (section) => () => dispatchEvent(new CustomEvent("open-sett
  * @property {() => void} run
  */
 
-/** Fires (bubbling) what the chosen command means: `open-chat`, `new-chat`, `open-search`, `toggle-members`, `show-shortcuts`. */
+/** Fires (bubbling) what the chosen command means: `open-chat`, `new-chat`, `open-search`, `open-threads`, `toggle-members`, `share-chat`, `show-shortcuts`. */
 class CommandPalette extends View {
   static properties = { _typed: { state: true }, _active: { state: true }, _isOpen: { state: true } };
 
@@ -107,7 +108,9 @@ class CommandPalette extends View {
     const commands = [
       { name: gettext("New chat"), note: "", picture: glyph("add"), run: fire("new-chat") },
       { name: gettext("Search messages"), note: gettext("Ctrl+Shift+F"), picture: glyph("search"), run: fire("open-search") },
+      { name: gettext("Threads"), note: gettext("Ctrl+Shift+L"), picture: glyph("thread"), run: fire("open-threads") },
       isInChat && { name: gettext("Show or hide the members"), note: "", picture: glyph("members"), run: fire("toggle-members") },
+      isInChat && { name: gettext("Share and download"), note: "", picture: glyph("link"), run: () => this.dispatchEvent(new CustomEvent("share-chat", { bubbles: true, detail: store.get(page.state.chatId) })) },
       { name: gettext("Keyboard shortcuts"), note: "?", picture: glyph("code"), run: fire("show-shortcuts") },
       ...Object.entries(THEMES).filter(([theme]) => theme !== settings.values.theme).map(([theme, label]) => ({ name: interpolate(gettext("Theme: %(name)s"), { name: label }), note: "", picture: glyph("spark"), run: () => setTheme(theme) })),
       { name: gettext("Settings"), note: "", picture: glyph("settings"), run: openSettings("") },

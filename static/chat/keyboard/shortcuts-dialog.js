@@ -15,6 +15,7 @@ const KEYS = [
       ["?", gettext("Show this list")],
       [`${MODIFIER} K`, gettext("Go to a chat, or do something")],
       [`${MODIFIER} Shift F`, gettext("Search messages")],
+      [`${MODIFIER} Shift L`, gettext("Threads that you follow")],
       [gettext("Esc"), gettext("Close what is open; else stop the answers that you asked for")],
     ],
   },
@@ -23,6 +24,7 @@ const KEYS = [
     keys: [
       ["Enter", gettext("Send")],
       [gettext("Shift Enter"), gettext("Begin a line")],
+      [gettext("Alt Enter"), gettext("Send after the answer that is being written")],
       ["@", gettext("Mention a member")],
       ["↑", gettext("Edit your last message, where nothing is written")],
     ],

@@ -29,7 +29,7 @@ export class Announcements {
   /** @param {{id: string, agent?: string, status: string, reason?: string}} response that ended; the reason says who stopped it, or why it failed */
   ended({ id, agent, status, reason }) {
     if (!this._said.has(id)) return;
-    announce(interpolate((reason ? REASONED : ENDS)[status], { agent: agent || gettext("Agent"), reason }));
+    announce(interpolate((reason ? REASONED : ENDS)[status], { agent: agent || gettext("Agent"), reason: reason ?? "" }));
   }
 
   /**

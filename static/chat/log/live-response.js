@@ -18,6 +18,14 @@ class LiveResponseView extends View {
 
   constructor() {
     super();
+    this.responseId = "";
+    /** The question, where it may be asked once more. */
+    this.again = "";
+    this._stopping = false;
+    this._hadFocus = false;
+    this._name = "";
+    /** Found before it is drawn. @type {import("../../uamp/live-response.js").LiveResponse} */
+    this._response = /** @type {import("../../uamp/live-response.js").LiveResponse} */ (/** @type {unknown} */ (undefined));
     this._live = new Selected(this, pageAt, (state) => state.live.get(this.responseId));
     this._own = new Selected(this, pageAt, (state) => state.own.has(this.responseId));
   }
@@ -61,11 +69,11 @@ class LiveResponseView extends View {
 
   updated() {
     // The button goes away: the focus stays in the chat.
-    if (this._hadFocus && document.activeElement?.hidden) this._focusChat();
+    if (this._hadFocus && document.activeElement instanceof HTMLElement && document.activeElement.hidden) this._focusChat();
   }
 
   _focusChat() {
-    this.closest("[role=log]")?.focus({ preventScroll: true });
+    /** @type {HTMLElement|null} */ (this.closest("[role=log]"))?.focus({ preventScroll: true });
   }
 
   _stop() {

@@ -3,7 +3,7 @@
  * there. The reader rules the scroll position: it follows only from the bottom.
  */
 
-import { page, pageAt, threadPage } from "../context.js";
+import { page, pageAt, store, threadPage } from "../context.js";
 import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
@@ -25,20 +25,28 @@ const NEAR_BOTTOM_PX = 60;
 const NEAR_END_PX = 600;
 
 /** What of the chat is drawn here: a delta of an answer is not, its own view draws it. */
+/** @typedef {import("../store/open-chat.js").OpenChat} OpenChat */
+/** @typedef {import("../../uamp/approvals.js").Approval} Approval */
+/** @typedef {import("./message.js").ChatMessage} ChatMessage */
+
+/** @type {(keyof OpenChat)[]} */
 const PARTS = ["chatId", "loaded", "entries", "hasOlder", "hasNewer", "loadingOlder", "loadingNewer", "arrived", "target", "editing", "unreadAfter",
   "answers", "failures", "changes", "readers", "receipts", "approvals", "payments", "turns"];
 
 /** Select the parts of the state, as the same object until one of them changes. */
 function partsSelector() {
-  let known = {};
-  return (state) => {
-    if (PARTS.some((part) => known[part] !== state[part])) known = state;
-    return known;
+  /** @type {OpenChat|null} */
+  let known = null;
+  return (/** @type {OpenChat} */ state) => {
+    const before = known;
+    if (before && PARTS.every((part) => before[part] === state[part])) return before;
+    known = state;
+    return state;
   };
 }
 
 /** Fires `bottom` when the newest message is in view, `older`, `newer` and `newest` when these messages are wanted, `place` (detail: a place in the log) for others. */
-class MessageList extends View {
+export class MessageList extends View {
   static properties = {
     mayDecide: { attribute: false },
     _following: { state: true },
@@ -46,19 +54,28 @@ class MessageList extends View {
 
   constructor() {
     super();
-    /** @type {(approval: object) => boolean} */
+    /** @type {(approval: Approval) => boolean} */
     this.mayDecide = () => false;
     this._following = true;
     this._scrollTop = 0;
+    /** Whether the newest messages are on their way, to be followed then. */
+    this._isGoingDown = false;
+    this._hadFocus = false;
+    /** The last place in the log that was seen. */
+    this._seen = 0;
+    /** The target that was shown last. @type {{id: string}|null} */
+    this._shown = null;
+    /** Made with the first drawing. @type {ScrollPlace|null} */
+    this._place = null;
+    this._onPeople = () => {
+      for (const message of this._rows) message.requestUpdate();
+    };
     this._state = new Selected(this, pageAt, partsSelector());
     this._thread = new Selected(this, threadPage, ({ thread }) => thread);
   }
 
   connectedCallback() {
     super.connectedCallback();
-    this._onPeople = () => {
-      for (const message of this.querySelectorAll("chat-message")) /** @type {View} */ (message).requestUpdate();
-    };
     people.addEventListener("change", this._onPeople);
   }
 
@@ -68,18 +85,27 @@ class MessageList extends View {
   }
 
   firstUpdated() {
-    this._log = this.querySelector(".log");
-    this._place = new ScrollPlace(this._log, this.querySelector(".log-messages"));
-    this._resizes = new ResizeObserver(() => (this._following ? this._toBottom() : this._place.restore()));
-    this._resizes.observe(this._log);
-    this._resizes.observe(this._log.firstElementChild);
+    this._place = new ScrollPlace(this._log, /** @type {HTMLElement} */ (this.querySelector(".log-messages")));
+    const resizes = new ResizeObserver(() => (this._following ? this._toBottom() : this._place?.restore()));
+    resizes.observe(this._log);
+    resizes.observe(/** @type {Element} */ (this._log.firstElementChild));
+  }
+
+  /** @returns {HTMLElement} */
+  get _log() {
+    return /** @type {HTMLElement} */ (this.querySelector(".log"));
+  }
+
+  /** @returns {ChatMessage[]} */
+  get _rows() {
+    return Array.from(this.querySelectorAll("chat-message"));
   }
 
   get _page() {
     return pageAt(this);
   }
 
-  /** What is asked for here: in the open thread, or in the chat for all other places. @param {any[]} list */
+  /** What is asked for here: in the open thread, or in the chat for all other places. @template {{thread?: string}} T @param {T[]} list @returns {T[]} */
   _here(list) {
     const open = this._thread.value;
     return list.filter(({ thread }) => (this._page === threadPage ? thread === open : !thread || thread !== open));
@@ -103,7 +129,7 @@ class MessageList extends View {
     const state = this._state.value;
     return html`
       <div class="log" role="log" aria-live="off" aria-label=${state.thread ? gettext("Replies") : gettext("Messages")} aria-describedby="log-keys" tabindex="0"
-        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @keydown=${(event) => rowKey(event)}>
+        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @keydown=${(/** @type {KeyboardEvent} */ event) => rowKey(event)}>
         <div class="log-column">
           <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
           <div class="log-messages">${repeat(rowsOf(state), ({ key }) => key, (row) => this._row(row))}</div>
@@ -120,13 +146,13 @@ class MessageList extends View {
   async updated() {
     // The button that was pressed went away: the focus stays in the chat.
     if (this._hadFocus && !this.contains(document.activeElement)) this._log.focus({ preventScroll: true });
-    await Promise.all(Array.from(this.querySelectorAll("chat-message"), (view) => view.updateComplete));
+    await Promise.all(this._rows.map((view) => view.updateComplete));
     if (this._following) this._toBottom();
-    else this._place.restore();
+    else this._place?.restore();
     if (this._showTarget()) return;
-    const cut = this._place.cut();
+    const cut = this._place?.cut();
     if (cut) this._page.dispatch({ type: "cut", ...cut });
-    this._place.sweep();
+    this._place?.sweep();
     this._wantMore();
   }
 
@@ -148,11 +174,17 @@ class MessageList extends View {
     this._scrollTop = this._log.scrollTop;
   }
 
+  /** Whether the chat is one of two people: then each message says whether it was read. */
+  get _isDirect() {
+    const { participants = [] } = store.get(this._page.state.chatId) ?? {};
+    return participants.length === 2 && participants.every(({ kind }) => kind === "user");
+  }
+
   /** Show the message that is wanted, once. @returns {boolean} whether it was */
   _showTarget() {
     const { target } = this._state.value;
     if (!target || target === this._shown) return false;
-    const row = Array.from(this.querySelectorAll("chat-message")).find((view) => view.entry.id === target.id);
+    const row = this._rows.find((view) => view.entry.id === target.id);
     if (!row) return false;
     this._shown = target;
     this._following = false;
@@ -162,17 +194,33 @@ class MessageList extends View {
     return true;
   }
 
+  /** @param {import("../store/rows.js").Row} row */
   _row(row) {
     if (row.kind === "day") return html`<div class="separator is-day" role="separator"><span>${dayName(row.at)}</span></div>`;
     if (row.kind === "unread") return html`<div class="separator is-unread" role="separator"><span>${gettext("New")}</span></div>`;
-    if (row.kind === "change") return html`<p class="change" data-testid="change">${row.text}</p>`;
+    if (row.kind === "change") return this._change(row);
     if (row.kind === "replies") return html`<div class="separator is-replies" role="separator"><span>${repliesText(row.count)}</span></div>`;
     if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
     return html`<chat-message .entry=${row.entry} .isMine=${row.isMine} .follows=${row.follows} .error=${row.error} .again=${row.again}
-      .readers=${row.readers} .receipt=${row.receipt} .isEditing=${row.isEditing} .target=${row.target}></chat-message>`;
+      .readers=${this._isDirect ? [] : row.readers} .tick=${this._isDirect ? row.tick : ""} .receipt=${row.receipt} .isEditing=${row.isEditing} .target=${row.target}></chat-message>`;
   }
 
-  /** What stands behind the last message of the chat. */
+  /** A line of the log; where a fork comes from is a link for those who may read it. @param {import("../store/rows.js").ChangeRow} row */
+  _change({ text, more, source }) {
+    const { chatId = null, messageId = "" } = source || {};
+    const isReadable = chatId && store.get(page.state.chatId)?.forked_from?.readable;
+    const detail = { chatId, messageId, threadId: "" };
+    const open = (/** @type {MouseEvent} */ event) => {
+      // A new tab is the browser's.
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail }));
+    };
+    const said = isReadable ? html`<a href=${`/chats/${encodeURIComponent(chatId)}?message=${encodeURIComponent(messageId)}`} @click=${open}>${text}</a>` : text;
+    return html`<p class="change" data-testid="change">${said}${more ? html`<br>${more}` : nothing}</p>`;
+  }
+
+  /** What stands behind the last message of the chat. @param {OpenChat} state */
   _end(state) {
     return html`
       <div class="log-asks">${repeat(this._here(state.approvals), ({ key }) => key, (approval) => this._approval(approval))}</div>
@@ -180,10 +228,12 @@ class MessageList extends View {
       <div class="log-turns">${repeat(state.turns, ({ id }) => id, (turn) => html`<pending-turn .turn=${turn} .state=${turn.state}></pending-turn>`)}</div>`;
   }
 
+  /** @param {Approval} approval */
   _approval(approval) {
     return html`<approval-card .mayDecide=${this.mayDecide(approval)} .itemOf=${itemOf} .approval=${approval}></approval-card>`;
   }
 
+  /** @param {OpenChat} state */
   _top(state) {
     if (!state.loaded) return spinner(gettext("Loading"));
     if (state.loadingOlder === "yes") return spinner(gettext("Loading older messages"));
@@ -193,19 +243,21 @@ class MessageList extends View {
     return html`<div class="empty">${glyph("message")}<h2>${gettext("Nothing said yet")}</h2><p>${gettext("Write the first message. Type @ to ask one of the agents.")}</p></div>`;
   }
 
+  /** @param {OpenChat} state */
   _bottom({ loadingNewer }) {
     if (loadingNewer === "yes") return spinner(gettext("Loading newer messages"));
     if (loadingNewer === "failed") return html`<button type="button" class="button" @click=${() => this._want("newer")}>${gettext("Load newer messages")}</button>`;
     return "";
   }
 
-  /** A way to the first message that was not read, where it is farther up than what is here. */
+  /** A way to the first message that was not read, where it is farther up than what is here. @param {OpenChat} state */
   _unreadAbove({ unreadAfter, entries, hasOlder }) {
     if (unreadAfter === null || !hasOlder || !entries.length || unreadAfter >= entries[0].seq) return nothing;
     return html`<button type="button" class="jump is-up" data-testid="first-unread"
-      @click=${() => this.dispatchEvent(new CustomEvent("place", { detail: unreadAfter }))}>${glyph("up")}<span>First unread</span></button>`;
+      @click=${() => this.dispatchEvent(new CustomEvent("place", { detail: unreadAfter }))}>${glyph("up")}<span>${gettext("First unread")}</span></button>`;
   }
 
+  /** @param {OpenChat} state */
   _jumpLabel({ arrived }) {
     const unseen = arrived.filter((seq) => seq > (this._seen ?? 0)).length;
     if (!unseen) return gettext("Latest");
@@ -225,7 +277,7 @@ class MessageList extends View {
     // What grows below (a picture that arrives) is not the reader who scrolls up.
     if (isNear || scrollTop < this._scrollTop) this._following = isNear;
     this._scrollTop = scrollTop;
-    this._place.remember();
+    this._place?.remember();
     if (this._following && !wasFollowing) this.dispatchEvent(new Event("bottom"));
     this._wantMore();
   }
@@ -245,7 +297,7 @@ class MessageList extends View {
 }
 customElements.define("message-list", MessageList);
 
-/** What a member sent or a tool made under a content id, as far as it is on the page. */
+/** What a member sent or a tool made under a content id, as far as it is on the page. @param {string} contentId @returns {import("../parts/parts.js").Item|undefined} */
 function itemOf(contentId) {
   const items = [...page.state.entries, ...threadPage.state.entries].flatMap((entry) => entry.content_items || []);
   const all = items.flatMap((item) => [item, ...(item.tool_result?.content_items || [])]);

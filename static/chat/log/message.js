@@ -10,10 +10,12 @@ import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
-import { page, pageAt } from "../context.js";
+import { page, pageAt, start } from "../context.js";
 import { replyStrip } from "./reply-strip.js";
 import { transportBadge } from "./transport-badge.js";
 import "../actions/message-editor.js";
+import "../parts/link-cards.js";
+import "./message-versions.js";
 import { gettext, interpolate } from "../words.js";
 
 const READERS_SHOWN = 5;
@@ -21,11 +23,17 @@ const READERS_SHOWN = 5;
 const SHOWN = { user: 4_000, agent: 20_000 };
 const MARKED_MS = 2_500;
 
-/** Name, badges and time above a message. */
+/**
+ * @typedef {import("../store/entry.js").Entry} Entry
+ * @typedef {import("../store/open-chat.js").Reader} Reader
+ */
+
+/** Name, badges and time above a message. @param {string} name @param {"user"|"agent"} kind @param {number|null} at Unix ms @param {string} [transport] */
 export const messageHead = (name, kind, at, transport) => html`
   <header class="message-head"><span class="message-name">${name}</span>${kind === "agent" ? html` <span class="badge">${gettext("agent")}</span>` : ""}${transportBadge(transport, kind === "agent")}${
     at ? html` <time datetime=${new Date(at).toISOString()} title=${fullTime(at)}>${clockTime(at)}</time>` : ""}</header>`;
 
+/** @type {Record<string, {text: string, icon: "stop"|"alert", because: (reason: string) => string}>} */
 const ENDINGS = {
   cancelled: { text: gettext("Stopped"), icon: "stop", because: (name) => interpolate(gettext("Stopped by %(name)s"), { name }) },
   failed: { text: gettext("The answer failed"), icon: "alert", because: (error) => interpolate(gettext("The answer failed: %(error)s"), { error }) },
@@ -39,43 +47,79 @@ const ENDINGS = {
 export function endingLine(status, reason, again) {
   const ending = ENDINGS[status];
   if (!ending) return "";
-  const ask = (event) => event.target.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: again }));
+  const ask = (/** @type {MouseEvent} */ event) => event.target?.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: again }));
   return html`<p class="message-ending is-${status}">${glyph(ending.icon)}<span>${reason ? ending.because(reason) : ending.text}</span>${
     again ? html`<button type="button" class="link" data-testid="ask-again" @click=${ask}>${gettext("Ask again")}</button>` : ""}</p>`;
 }
 
-const namesOf = (readers) => readers.map((reader) => people.nameOf(reader.username)).join(", ");
+const namesOf = (/** @type {Reader[]} */ readers) => readers.map((reader) => people.nameOf(reader.username)).join(", ");
 
 /** Fires (bubbling) `message-menu` with the message, and what its actions fire. */
-class ChatMessage extends View {
+export class ChatMessage extends View {
   static properties = {
     entry: { attribute: false },
     isMine: { attribute: false },
     follows: { attribute: false },
     error: { attribute: false },
     again: { attribute: false },
-    readers: { attribute: false, hasChanged: (now, before) => !before || namesOf(now) !== namesOf(before) },
+    readers: { attribute: false, hasChanged: (/** @type {Reader[]} */ now, /** @type {Reader[]|undefined} */ before) => !before || namesOf(now) !== namesOf(before) },
+    tick: { attribute: false },
     receipt: { attribute: false },
     isEditing: { attribute: false },
     target: { attribute: false },
+    _former: { state: true },
     _isNear: { state: true },
     _isMarked: { state: true },
   };
 
   constructor() {
     super();
+    /** Set before it is drawn. @type {Entry} */
+    this.entry = /** @type {Entry} */ (/** @type {unknown} */ (undefined));
+    this.isMine = false;
+    /** Whether it follows another message of its sender closely. */
+    this.follows = false;
+    /** Why it failed, or who stopped it. */
+    this.error = "";
+    /** The question, where it may be asked once more. */
+    this.again = "";
+    /** @type {Reader[]} */
     this.readers = [];
+    /** Whether the other person of the chat has read it. @type {"read"|"sent"|""} */
+    this.tick = "";
+    /** @type {import("../cards/receipts.js").Receipt|undefined} */
+    this.receipt = undefined;
+    this.isEditing = false;
+    /** Another object each time that it is to be marked. @type {{id: string}|null} */
+    this.target = null;
+    this._isNear = false;
+    this._isMarked = false;
+    this._isInThread = false;
+    this._marking = 0;
+    this._name = "";
+    /** @type {import("../../uamp/live-response.js").Part[]} */
+    this._parts = [];
+    /** @type {Entry|null} the former version that the reader chose */
+    this._former = null;
     // The buttons beside a message are made when the pointer or the focus comes.
     for (const type of ["pointerenter", "focusin"]) this.addEventListener(type, () => { this._isNear = true; });
     this.addEventListener("pointerleave", () => { this._isNear = this.contains(document.activeElement); });
-    this.addEventListener("focusout", (event) => { this._isNear = this.matches(":hover") || this.contains(event.relatedTarget); });
+    this.addEventListener("focusout", (event) => { this._isNear = this.matches(":hover") || this.contains(/** @type {Node|null} */ (/** @type {FocusEvent} */ (event).relatedTarget)); });
     onLongPress(this, () => this.openMenu());
   }
 
+  /** The version that is shown: the newest one until the reader chooses another. */
+  get shown() {
+    return this._former ?? this.entry;
+  }
+
+  /** @param {import("../../vendor/lit/lit.js").PropertyValues<ChatMessage>} changed */
   willUpdate(changed) {
     const { entry } = this;
     this._isInThread = pageAt(this) !== page;
-    if (changed.has("entry")) this._parts = partsOf(entry);
+    // What was taken from the newest version, and a newer one, is shown at once.
+    if (changed.has("entry") && (entry.deletedAt || changed.get("entry")?.id !== entry.id)) this._former = null;
+    if (changed.has("entry") || changed.has("_former")) this._parts = partsOf(this.shown);
     if (changed.has("target") && this.target) this._mark();
     this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? gettext("Agent") : gettext("A former member"));
     // A message that follows one of the same sender closely needs no head of its own.
@@ -83,7 +127,7 @@ class ChatMessage extends View {
       this._isMarked ? "is-marked" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
     this.tabIndex = -1;
     this.setAttribute("role", "article");
-    this.setAttribute("aria-label", `${this.isMine ? gettext("You") : this._name}, ${fullTime(entry.at)}`);
+    this.setAttribute("aria-label", `${this.isMine ? gettext("You") : this._name}, ${fullTime(this.shown.at)}`);
     Object.assign(this.dataset, { testid: "message", id: entry.id, status: entry.status });
   }
 
@@ -92,10 +136,10 @@ class ChatMessage extends View {
     return html`
       <div class="message-side">${face(entry.name || name, entry.sender_kind)}</div>
       <div class="message-main">
-        ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, entry.at, entry.transport)}
+        ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, this.shown.at, this.shown.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
-        ${reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
-        <div class="message-foot">${this._marks()}${this.receipt ? receiptTemplate(this.receipt) : ""}</div>
+        ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
+        <div class="message-foot">${this._marks()}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt) : ""}</div>
         ${this._readersTemplate()}
       </div>`;
   }
@@ -115,35 +159,50 @@ class ChatMessage extends View {
   /** Open the menu of the message, at the button beside it. */
   openMenu() {
     const button = this.querySelector(".message-more");
-    button?.dispatchEvent(new CustomEvent("message-menu", { bubbles: true, detail: this.entry }));
+    button?.dispatchEvent(new CustomEvent("message-menu", { bubbles: true, detail: this.shown }));
   }
 
   _bubbleRow() {
-    const { entry } = this;
+    const entry = this.shown;
     const actions = this.isMine ? gettext("Actions for your message") : interpolate(gettext("Actions for the message of %(name)s"), { name: this._name });
     return html`<div class="bubble-row">
       <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">${gettext("This message was deleted.")}</p>`
-        : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? name : "" })}</div>`}${endingLine(entry.status, this.error, this.again)}</div>
+        : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? this._name : "" })}</div>`}${this._former ? endingLine(entry.status) : endingLine(entry.status, this.error, this.again)}</div>
       <div class="message-tools">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}<button
         type="button" class="icon-button message-more" aria-label=${actions} title=${actions} aria-haspopup="menu" aria-expanded="false"
         data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button></div>
     </div>`;
   }
 
+  /** @param {import("../actions/actions.js").MessageAction} action */
   _quick(action) {
-    const label = action.label(this.entry).replace("…", "");
+    const label = action.label(this.shown).replace("…", "");
     return html`<button type="button" class="icon-button message-quick" aria-label=${label} title=${label} data-testid="quick-${action.name}"
-      @click=${() => action.run(this.entry, this.querySelector(".message-more"))}>${glyph(action.icon)}</button>`;
+      @click=${() => action.run(this.shown, /** @type {HTMLElement} */ (this.querySelector(".message-more")))}>${glyph(action.icon)}</button>`;
   }
 
-  /** That it is pinned, and that it was edited, which opens the earlier texts. */
+  /** That it is pinned, that it was edited, which opens the earlier texts, and the way to its former versions. */
   _marks() {
     const { entry } = this;
-    if (entry.deletedAt || (!entry.pinned && !entry.revision && !entry.versionOf)) return nothing;
-    const fires = (type) => (event) => event.currentTarget.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
+    if ((entry.deletedAt && !entry.versionOf) || (!entry.pinned && !entry.revision && !entry.versionOf)) return nothing;
+    const fires = (/** @type {string} */ type) => (/** @type {MouseEvent} */ event) => event.currentTarget?.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
     return html`${entry.pinned ? html`<span class="mark" data-testid="pinned">${glyph("pin")}${gettext("Pinned")}</span>` : nothing}${
-      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt)} @click=${fires("show-revisions")}>${gettext("Edited")}</button>` : nothing}${
-      entry.versionOf ? html`<button type="button" class="link mark" data-testid="answered-again" @click=${fires("show-versions")}>${gettext("Answered again")}</button>` : nothing}`;
+      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt ?? 0)} @click=${fires("show-revisions")}>${gettext("Edited")}</button>` : nothing}${
+      entry.versionOf ? html`<message-versions .entry=${entry} @version=${(/** @type {CustomEvent<Entry|null>} */ event) => { this._former = event.detail; }}></message-versions>` : nothing}`;
+  }
+
+  /** What the pages say about themselves to which a person links; of agents the server reads none. */
+  _linkCards() {
+    const { entry } = this;
+    if (!start.link_cards || this._former || this.isEditing || entry.deletedAt || entry.sender_kind !== "user" || !entry.content.includes("://")) return nothing;
+    return html`<link-cards .messageId=${entry.id} .revision=${entry.revision ?? 0}></link-cards>`;
+  }
+
+  _tick() {
+    if (!this.tick) return nothing;
+    const isRead = this.tick === "read";
+    const text = isRead ? gettext("Read") : gettext("Sent");
+    return html`<span class="tick is-${this.tick}" title=${text} data-testid="tick">${glyph("check")}${isRead ? glyph("check") : nothing}<span class="visually-hidden">${text}</span></span>`;
   }
 
   _readersTemplate() {
@@ -156,7 +215,7 @@ class ChatMessage extends View {
   _mark() {
     this._isMarked = true;
     clearTimeout(this._marking);
-    this._marking = setTimeout(() => { this._isMarked = false; }, MARKED_MS);
+    this._marking = window.setTimeout(() => { this._isMarked = false; }, MARKED_MS);
   }
 }
 customElements.define("chat-message", ChatMessage);

@@ -10,7 +10,10 @@ const STATES = {
   sent: gettext("Sending…"),
   held: gettext("The server does not take messages right now. This one is sent again by itself"),
   failed: gettext("Not sent"),
+  unknown: gettext("It is not known whether this was sent. Look for it in the chat before you send it again"),
 };
+
+/** @typedef {import("../../uamp/outbox.js").Turn} Turn */
 
 /** Fires (bubbling) `retry-turn` and `discard-turn` with the turn. */
 class PendingTurn extends View {
@@ -19,6 +22,14 @@ class PendingTurn extends View {
     state: { attribute: false },
   };
 
+  constructor() {
+    super();
+    /** Set before it is drawn. @type {Turn} */
+    this.turn = /** @type {Turn} */ (/** @type {unknown} */ (undefined));
+    /** @type {Turn["state"]} */
+    this.state = "waiting";
+  }
+
   willUpdate() {
     this.className = "message is-mine is-pending from-user";
     Object.assign(this.dataset, { testid: "pending", status: this.state });
@@ -26,7 +37,7 @@ class PendingTurn extends View {
 
   render() {
     const { turn, state } = this;
-    const isFailed = state === "failed";
+    const isFailed = state === "failed" || state === "unknown";
     return html`
       <div class="message-main">
         <div class="bubble">${turn.text ? html`<stored-text .text=${turn.text} .most=${4_000}></stored-text>` : ""}${
@@ -37,9 +48,10 @@ class PendingTurn extends View {
 
   _choices() {
     return html`<button type="button" class="link" @click=${() => this._fire("retry-turn")}>${gettext("Try again")}</button
-      ><button type="button" class="link" @click=${() => this._fire("discard-turn")}>Discard</button>`;
+      ><button type="button" class="link" @click=${() => this._fire("discard-turn")}>${gettext("Discard")}</button>`;
   }
 
+  /** @param {string} type */
   _fire(type) {
     this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: this.turn }));
   }

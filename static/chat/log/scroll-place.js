@@ -35,7 +35,7 @@ export class ScrollPlace {
   /** Drop what Lit 3.3 leaves of each row that `repeat` removes: an empty comment, which stands beside no row. */
   sweep() {
     for (const node of Array.from(this._rows.childNodes)) {
-      const isMark = node.nodeType === Node.COMMENT_NODE && node.data === "";
+      const isMark = node instanceof Comment && node.data === "";
       if (isMark && !isElement(node.previousSibling) && !isElement(node.nextSibling)) node.remove();
     }
   }
@@ -45,7 +45,7 @@ export class ScrollPlace {
    * @returns {{first: number, last: number}|null}
    */
   cut() {
-    const rows = Array.from(this._rows.querySelectorAll(":scope > chat-message"));
+    const rows = /** @type {(HTMLElement & {entry: import("../store/entry.js").Entry})[]} */ (Array.from(this._rows.querySelectorAll(":scope > chat-message")));
     const sizes = rows.map((row) => row.getElementsByTagName("*").length);
     let elements = sizes.reduce((sum, size) => sum + size, 0);
     const view = this._log.getBoundingClientRect();

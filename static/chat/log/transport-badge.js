@@ -7,7 +7,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
 /** Names of transports on the wire (`transport` of a message): what the badge says, and its whole name. */
-const TRANSPORTS = {
+const TRANSPORTS = /** @type {Record<string, {label: string, name: string}>} */ ({
   sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
   batch: { label: "UAMP", name: "UAMP over HTTP, in one batch" },
   delegate: { label: gettext("Delegated"), name: gettext("a call of another agent") },
@@ -17,10 +17,10 @@ const TRANSPORTS = {
   "ag-ui": { label: "AG-UI", name: "the Agent-User Interaction Protocol (AG-UI)" },
   a2a: { label: "A2A", name: "the Agent2Agent Protocol (A2A)" },
   acp: { label: "ACP", name: "the Agent Client Protocol (ACP)" },
-};
+});
 
 const OWN = "websocket";
-const known = (transport) => TRANSPORTS[transport] || { label: transport, name: transport };
+const known = (/** @type {string} */ transport) => TRANSPORTS[transport] || { label: transport, name: transport };
 
 /**
  * @param {string} [transport] empty for messages that are older than the column

@@ -2,17 +2,19 @@
 
 import { copyText } from "../clipboard.js";
 import { announce } from "../dom.js";
+import { gettext } from "../words.js";
 
 const CONFIRM_MS = 1_600;
 
 document.addEventListener("click", async ({ target }) => {
-  const button = target.closest?.(".code-copy");
-  if (!button) return;
-  const copied = await copyText(button.closest(".code-block").querySelector("code").textContent);
+  const button = target instanceof Element ? target.closest(".code-copy:not(.diagram-button)") : null;
+  const code = button?.closest(".code-block")?.querySelector("code");
+  if (!button || !code) return;
+  const copied = await copyText(code.textContent ?? "");
   const label = button.querySelector("span");
-  label.textContent = copied ? "Copied" : "Press Ctrl+C";
-  announce(copied ? "Code copied." : "Copying is blocked: select the code and press Ctrl+C.");
+  if (label) label.textContent = copied ? gettext("Copied") : gettext("Press Ctrl+C");
+  announce(copied ? gettext("Code copied.") : gettext("Copying is blocked: select the code and press Ctrl+C."));
   setTimeout(() => {
-    label.textContent = "Copy";
+    if (label) label.textContent = gettext("Copy");
   }, CONFIRM_MS);
 });

@@ -2,6 +2,7 @@
 
 import { highlighter } from "../../vendor/highlight/highlight.js";
 
+/** @type {Record<string, string>} */
 const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 
 /**
@@ -10,7 +11,9 @@ const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27
  * @returns {[string, string][]}
  */
 function piecesOf(html) {
+  /** @type {[string, string][]} */
   const pieces = [];
+  /** @type {string[]} */
   const kinds = [];
   for (const [, kind, end, text] of html.matchAll(/<span class="([^"]*)">|(<\/span>)|([^<]+)/g)) {
     if (kind !== undefined) kinds.push(kind);

@@ -9,36 +9,43 @@ const KEPT = 200;
 
 /** @type {Worker|null} */
 let worker = null;
-/** @type {{key: string, code: string, language: string}|null} */
+/**
+ * @typedef {[string, string][]} Pieces texts, each with its class
+ * @typedef {{key: string, code: string, language: string}} Job
+ */
+
+/** @type {Job|null} */
 let running = null;
 let timer = 0;
+/** @type {Job[]} */
 const waiting = [];
-/** @type {Map<string, string|null>} pieces with their classes by code and language; null while they are made, and for none */
+/** @type {Map<string, Pieces|null>} pieces with their classes by code and language; null while they are made, and for none */
 const known = new Map();
 /** @type {Map<string, Set<WeakRef<Element>>>} */
 const places = new Map();
 
 /** @param {Element} place that has the code as its text @param {string} language */
 export function colour(place, language) {
-  const code = place.textContent;
+  const code = place.textContent ?? "";
   if (!code.trim() || code.length > CHARS) return;
   const key = `${language}\n${code}`;
-  if (known.get(key)) {
-    paint(place, known.get(key));
+  const pieces = known.get(key);
+  if (pieces) {
+    paint(place, pieces);
     return;
   }
   if (known.has(key) && !places.has(key)) return;
   if (!places.has(key)) {
     places.set(key, new Set());
     known.set(key, null);
-    if (known.size > KEPT) known.delete(known.keys().next().value);
+    if (known.size > KEPT) known.delete(known.keys().next().value ?? "");
     waiting.push({ key, code, language });
   }
-  places.get(key).add(new WeakRef(place));
+  places.get(key)?.add(new WeakRef(place));
   next();
 }
 
-/** @param {Element} place @param {[string, string][]} pieces */
+/** @param {Element} place @param {Pieces} pieces */
 function paint(place, pieces) {
   place.replaceChildren(...pieces.map(([text, kind]) => {
     if (!kind) return text;
@@ -50,24 +57,27 @@ function paint(place, pieces) {
 }
 
 function next() {
-  if (running || !waiting.length) return;
-  running = waiting.shift();
+  if (running) return;
+  const job = waiting.shift();
+  if (!job) return;
+  running = job;
   if (!worker) {
     worker = new Worker(new URL("./colour-worker.js", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }) => done(data);
     worker.onerror = () => done(null);
   }
-  worker.postMessage({ code: running.code, language: running.language });
-  timer = setTimeout(() => {
-    worker.terminate();
+  worker.postMessage({ code: job.code, language: job.language });
+  timer = window.setTimeout(() => {
+    worker?.terminate();
     worker = null;
     done(null);
   }, SECONDS * 1000);
 }
 
-/** @param {[string, string][]|null} pieces */
+/** @param {Pieces|null} pieces */
 function done(pieces) {
   clearTimeout(timer);
+  if (!running) return;
   const { key, code } = running;
   running = null;
   if (known.has(key)) known.set(key, pieces);

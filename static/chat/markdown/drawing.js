@@ -3,8 +3,10 @@
 import { DOMPurify } from "../../vendor/markdown/markdown.js";
 import { h, icon } from "../dom.js";
 import { colour } from "./colours.js";
+import { offerDiagram } from "./diagrams.js";
 import { drawFormula, drawKnownFormula } from "./formulas.js";
 import { blocksOf } from "./parser.js";
+import { gettext, interpolate } from "../words.js";
 
 const TAGS = [
   "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "span",
@@ -21,19 +23,24 @@ export function sanitised(html) {
   });
 }
 
+/** @param {ParentNode} content @param {string} selector @returns {NodeListOf<HTMLElement>} */
+const all = (content, selector) => content.querySelectorAll(selector);
+
 /** @param {DocumentFragment} content sanitised */
 export function prepared(content) {
   // Each block is written in its own direction: a message may have several languages.
-  for (const block of content.children) block.dir = "auto";
-  for (const block of content.querySelectorAll(".code-block")) {
+  for (const block of content.children) if (block instanceof HTMLElement) block.dir = "auto";
+  for (const block of all(content, ".code-block")) {
     block.prepend(codeBar(block.dataset.language || ""));
-    block.querySelector("pre").tabIndex = 0;
+    for (const code of all(block, "pre")) code.tabIndex = 0;
   }
-  for (const table of content.querySelectorAll(".table-scroll")) table.tabIndex = 0;
+  for (const table of all(content, ".table-scroll")) table.tabIndex = 0;
+  for (const box of all(content, ".task-box")) box.setAttribute("aria-label", box.matches(".is-done") ? gettext("Done") : gettext("Not done"));
   for (const formula of content.querySelectorAll(".math")) drawKnownFormula(formula);
-  for (const image of content.querySelectorAll(".remote-image")) {
+  for (const image of all(content, ".remote-image")) {
+    const { src = "", alt = "" } = image.dataset;
     // An address that no browser can read stays the description that it is.
-    if (URL.canParse(image.dataset.src)) image.replaceWith(remoteImage(image.dataset.src, image.dataset.alt));
+    if (URL.canParse(src)) image.replaceWith(remoteImage(src, alt));
   }
   return content;
 }
@@ -41,8 +48,9 @@ export function prepared(content) {
 /** Colour the code and draw the formulas of a block that does not change any more. @param {Element} block */
 export function finish(block) {
   for (const code of block.querySelectorAll("pre > code")) {
-    const { language } = code.closest(".code-block").dataset;
+    const { language } = /** @type {HTMLElement} */ (code.closest(".code-block")).dataset;
     if (language) colour(code, language);
+    if (language?.toLowerCase() === "mermaid") offerDiagram(/** @type {Element} */ (code.closest(".code-block")));
   }
   const formulas = block.matches(".math") ? [block] : block.querySelectorAll(".math");
   for (const formula of formulas) drawFormula(formula);
@@ -57,14 +65,15 @@ export function drawn(text) {
 
 /** The bar above a code block; `code-copy.js` copies. @param {string} language */
 function codeBar(language) {
-  const button = h("button", { type: "button", class: "code-copy", "aria-label": "Copy code" });
-  button.append(icon("copy"), h("span", {}, "Copy"));
+  const button = h("button", { type: "button", class: "code-copy", "aria-label": gettext("Copy code") });
+  button.append(icon("copy"), h("span", {}, gettext("Copy")));
   return h("div", { class: "code-bar" }, h("span", {}, language || "text"), button);
 }
 
 /**
  * Nothing of another host is loaded into the page (its policy forbids it): looking at the picture
  * is a visit, in a tab of its own, that the reader decides on.
+ * @param {string} source @param {string} alt
  */
 function remoteImage(source, alt) {
   const { host } = new URL(source);
@@ -75,6 +84,6 @@ function remoteImage(source, alt) {
       title: source,
     },
     icon("image"),
-    h("span", { class: "remote-image-text" }, alt || "Image", h("small", {}, `Open image from ${host}`)),
+    h("span", { class: "remote-image-text" }, alt || gettext("Image"), h("small", {}, interpolate(gettext("Open image from %(host)s"), { host }))),
   );
 }

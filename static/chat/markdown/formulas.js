@@ -4,7 +4,9 @@ const KEPT = 300;
 const CHARS = 5_000;
 const OPTIONS = { throwOnError: true, trust: false, strict: false, maxSize: 40, maxExpand: 500 };
 
+/** @type {typeof import("../../vendor/katex/katex.js").katex|null} */
 let katex = null;
+/** @type {Promise<void>|null} */
 let loading = null;
 /** @type {Map<string, Element|null>} by text and kind; null for one that is no formula */
 const known = new Map();
@@ -20,13 +22,13 @@ async function load() {
 
 /** Draw a formula if KaTeX is here. @param {Element} place that has it as its text */
 export function drawKnownFormula(place) {
-  if (katex) draw(place, place.textContent);
+  if (katex) draw(place, place.textContent ?? "");
 }
 
 /** Draw a formula, loading KaTeX for it. @param {Element} place that has it as its text */
 export function drawFormula(place) {
   if (katex || place.classList.contains("is-drawn")) return;
-  const text = place.textContent;
+  const text = place.textContent ?? "";
   loading ||= load();
   loading.then(() => place.textContent === text && draw(place, text));
 }
@@ -38,7 +40,7 @@ function draw(place, text) {
   const key = `${isBlock} ${text}`;
   if (!known.has(key)) {
     known.set(key, made(text, isBlock));
-    if (known.size > KEPT) known.delete(known.keys().next().value);
+    if (known.size > KEPT) known.delete(known.keys().next().value ?? "");
   }
   const formula = known.get(key);
   if (!formula) return;
@@ -49,6 +51,7 @@ function draw(place, text) {
 /** @param {string} text @param {boolean} displayMode @returns {Element|null} */
 function made(text, displayMode) {
   const box = document.createElement("span");
+  if (!katex) return null;
   try {
     katex.render(text, box, { ...OPTIONS, displayMode });
   } catch (error) {

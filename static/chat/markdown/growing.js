@@ -14,15 +14,18 @@ export class GrowingText {
   /** @param {HTMLElement} box that has nothing else in it */
   constructor(box) {
     this._box = box;
-    this._forget();
-  }
-
-  _forget() {
     this._text = "";
     /** Where the last block begins: in the text, and among the nodes. */
     this._from = 0;
     this._count = 0;
-    /** The link definitions so far. */
+    /** The link definitions so far. @type {{references?: object}} */
+    this._env = {};
+  }
+
+  _forget() {
+    this._text = "";
+    this._from = 0;
+    this._count = 0;
     this._env = {};
   }
 

@@ -27,7 +27,7 @@ function dollarEnd(text, from, most) {
   return -1;
 }
 
-/** A rule for what is in a line. */
+/** A rule for what is in a line. @param {import("./types.js").InlineState} state @param {boolean} silent */
 function inlineMath(state, silent) {
   const { pos, src: text } = state;
   const most = Math.min(state.posMax, pos + INLINE_CHARS);
@@ -41,7 +41,7 @@ function inlineMath(state, silent) {
   return true;
 }
 
-/** A rule for blocks. */
+/** A rule for blocks. @param {import("./types.js").BlockState} state @param {number} startLine @param {number} endLine @param {boolean} silent */
 function blockMath(state, startLine, endLine, silent) {
   if (state.sCount[startLine] - state.blkIndent >= 4) return false;
   /** @param {number} line */
@@ -78,6 +78,6 @@ export function addMath(parser) {
   const { escapeHtml } = parser.utils;
   parser.inline.ruler.before("escape", "math_inline", inlineMath);
   parser.block.ruler.before("fence", "math_block", blockMath, { alt: ["paragraph", "reference", "blockquote", "list"] });
-  parser.renderer.rules.math_inline = (tokens, at) => `<span class="math">${escapeHtml(tokens[at].content)}</span>`;
-  parser.renderer.rules.math_block = (tokens, at) => `<div class="math">${escapeHtml(tokens[at].content)}</div>\n`;
+  parser.renderer.rules.math_inline = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => `<span class="math">${escapeHtml(tokens[at].content)}</span>`;
+  parser.renderer.rules.math_block = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => `<div class="math">${escapeHtml(tokens[at].content)}</div>\n`;
 }

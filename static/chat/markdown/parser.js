@@ -34,7 +34,7 @@ function isRemote(source) {
   return URL.canParse(source) && ["http:", "https:"].includes(new URL(source).protocol);
 }
 
-/** A rule of the renderer. */
+/** A rule of the renderer. @type {import("./types.js").RenderRule} */
 function image(tokens, at, options, env, renderer) {
   const source = String(tokens[at].attrGet("src") || "");
   const alt = escapeHtml(renderer.renderInlineAsText(tokens[at].children || [], options, env));
@@ -42,13 +42,13 @@ function image(tokens, at, options, env, renderer) {
   return isRemote(source) ? `<span class="remote-image" data-src="${escapeHtml(source)}" data-alt="${alt}">${alt}</span>` : alt;
 }
 
-/** A rule of the renderer. */
+/** A rule of the renderer. @type {import("./types.js").RenderRule} */
 function cellOpen(tokens, at) {
   const side = ALIGNMENT.exec(String(tokens[at].attrGet("style") || ""))?.[1];
   return side ? `<${tokens[at].tag} class="align-${side}">` : `<${tokens[at].tag}>`;
 }
 
-/** A rule of the renderer. */
+/** A rule of the renderer. @type {import("./types.js").RenderRule} */
 function linkOpen(tokens, at, options, env, renderer) {
   if (!tokens[at].attrGet("href")) tokens[at].attrs = (tokens[at].attrs || []).filter(([name]) => name !== "href");
   tokens[at].attrSet("target", "_blank");
@@ -61,8 +61,8 @@ parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 addMath(parser);
 addTasks(parser);
 Object.assign(parser.renderer.rules, {
-  fence: (tokens, at) => codeBlock(tokens[at].content, tokens[at].info),
-  code_block: (tokens, at) => codeBlock(tokens[at].content, ""),
+  fence: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => codeBlock(tokens[at].content, tokens[at].info),
+  code_block: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => codeBlock(tokens[at].content, ""),
   image,
   table_open: () => '<div class="table-scroll"><table>\n',
   table_close: () => "</table></div>\n",
@@ -83,7 +83,7 @@ export function blocksOf(text, env = {}) {
   /** @type {Block[]} */
   const blocks = [];
   let start = 0;
-  tokens.forEach((token, at) => {
+  tokens.forEach((/** @type {import("./types.js").Token} */ token, /** @type {number} */ at) => {
     if (token.level > 0 || token.nesting > 0) return;
     const html = parser.renderer.render(tokens.slice(start, at + 1), parser.options, env);
     blocks.push({ line: tokens[start].map?.[0] ?? 0, html });

@@ -2,7 +2,7 @@
 
 const BOX = /^\[([ xX])\](?=[ \t])/;
 
-/** A rule for the tokens of a whole text. */
+/** A rule for the tokens of a whole text. @param {import("./types.js").CoreState} state */
 function tasks(state) {
   state.tokens.forEach((token, at) => {
     const item = state.tokens[at - 2];
@@ -21,8 +21,8 @@ function tasks(state) {
 /** @param {any} parser of markdown-it */
 export function addTasks(parser) {
   parser.core.ruler.push("tasks", tasks);
-  parser.renderer.rules.task_box = (tokens, at) =>
-    tokens[at].meta.isDone
+  parser.renderer.rules.task_box = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) =>
+    tokens[at].meta?.isDone
       ? '<span class="task-box is-done" role="img" aria-label="Done"></span>'
       : '<span class="task-box" role="img" aria-label="Not done"></span>';
 }

@@ -7,9 +7,13 @@ import { askPermission, forgetQuestion, mayAsk } from "./notifier.js";
 import { gettext } from "../words.js";
 
 class NotificationBanner extends View {
+  constructor() {
+    super();
+    this._onAnswer = () => this.requestUpdate();
+  }
+
   connectedCallback() {
     super.connectedCallback();
-    this._onAnswer = () => this.requestUpdate();
     addEventListener("notification-permission", this._onAnswer);
   }
 

@@ -6,8 +6,9 @@
  * notifications either: both need a secure address (https, or this machine).
  */
 
-import { isMention, notifies } from "./rules.js";
-import { gettext } from "../words.js";
+import { notifies } from "./rules.js";
+import { beginningOf } from "../markdown/plain.js";
+import { gettext, interpolate } from "../words.js";
 
 const BODY_CHARS = 160;
 const DISMISSED = "uamp.notifications.asked";
@@ -34,12 +35,6 @@ export const mayAsk = () => permission() === "default" && !localStorage.getItem(
 /** Do not ask by itself again. */
 export function forgetQuestion() {
   localStorage.setItem(DISMISSED, "1");
-}
-
-/** @param {string} text a message as it was written */
-function plain(text) {
-  const line = text.replace(/```\w*|\*\*|~~|^#+ /gm, "").replace(/\s+/g, " ").trim();
-  return line.length > BODY_CHARS ? `${Array.from(line).slice(0, BODY_CHARS).join("")}…` : line;
 }
 
 export class Notifier {
@@ -97,12 +92,16 @@ export class Notifier {
   async _arrived({ chat, message }) {
     if (!this._isLeader || permission() !== "granted") return;
     const others = this._store.others(chat);
-    const news = { text: message.content, at: message.created_at, isDirect: others.length === 1 };
-    const reader = { username: this._me.username, now: new Date() };
-    if (!notifies(chat, this._settings.values, news, reader)) return;
+    const news = { isMention: this._isMention(message), at: message.created_at, isDirect: others.length === 1, isFollowed: Boolean(message.is_followed) };
+    if (!notifies(chat, this._settings.values, news, new Date())) return;
     const { held = [] } = await navigator.locks.query();
     if (held.some(({ name }) => name === this._lockOf(chat.id))) return;
     this._notify(chat, message);
+  }
+
+  /** @param {{mentions?: string[]}} message */
+  _isMention({ mentions }) {
+    return Boolean(mentions?.includes(this._me.id));
   }
 
   /** @param {any} chat @param {any} message */
@@ -111,17 +110,18 @@ export class Notifier {
     const name = this._store.nameOf(chat);
     const author = message.sender_kind === "agent" ? message.name : this._people.nameOf(message.name);
     const isDirect = this._store.others(chat).length === 1;
-    const title = !hasText ? gettext("New message") : isDirect ? author : `${author} · ${name}`;
-    const mention = isMention(message.content, this._me.username) ? gettext("You were mentioned") : "";
-    const body = hasText ? plain(message.content) || gettext("sent a file") : mention;
-    // One of a chat takes the place of the one before it.
-    const options = { body, tag: `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: "/static/chat/icon.svg" };
+    const isReply = Boolean(message.thread && !message.also_in_chat);
+    const title = !hasText ? gettext("New message") : isReply ? interpolate(gettext("%(name)s replied in a thread of %(chat)s"), { name: author, chat: name }) : isDirect ? author : `${author} · ${name}`;
+    const mention = this._isMention(message) ? gettext("You were mentioned") : isReply ? gettext("New reply in a thread") : "";
+    const body = hasText ? beginningOf(message.content, BODY_CHARS) || gettext("sent a file") : mention;
+    // One of a chat, or of a thread, takes the place of the one before it.
+    const options = { body, tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: "/static/chat/icon.svg" };
     try {
       const shown = new Notification(title, options);
       shown.onclick = () => {
         window.focus();
         shown.close();
-        dispatchEvent(new CustomEvent("open-message", { detail: { chatId: chat.id, messageId: message.id } }));
+        dispatchEvent(new CustomEvent("open-message", { detail: { chatId: chat.id, messageId: message.id, threadId: isReply ? message.thread : "" } }));
       };
     } catch (error) {
       // Some phones show notifications of service workers only.

@@ -1,7 +1,5 @@
 /** Which messages notify a person, which count as unread, and when it is quiet. Knows no document. */
 
-import { mentioned } from "../store/mentions.js";
-
 /** A message that is older when it arrives is no news: the connection was lost for long. */
 const NEWS_MS = 10 * 60_000;
 
@@ -12,16 +10,14 @@ const NEWS_MS = 10 * 60_000;
  * @property {""|"all"|"mentions"|"none"} [notifications] "" for the level of the person
  *
  * @typedef {object} News
- * @property {string} text of the message
+ * @property {boolean} isMention whether the message mentions the person
  * @property {number} at when it was written, in milliseconds
  * @property {boolean} isDirect whether only one other member is in the chat
+ * @property {boolean} [isFollowed] whether it is a reply in a thread that the person follows
  */
 
 /** @param {ChatLevel} chat @param {Values} settings @returns {"all"|"mentions"|"none"} */
 export const levelOf = (chat, settings) => chat.notifications || settings.notifications;
-
-/** @param {string} text @param {string} username */
-export const isMention = (text, username) => mentioned(text).includes(username.toLowerCase());
 
 /**
  * Whether it is quiet now, by the clock of the person's time zone.
@@ -43,23 +39,24 @@ export function isQuiet({ quiet_from: from, quiet_until: until, time_zone: zone 
 
 /**
  * Whether a message of another member notifies.
- * @param {ChatLevel} chat @param {Values} settings @param {News} news @param {{username: string, now: Date}} reader
+ * @param {ChatLevel} chat @param {Values} settings @param {News} news @param {Date} now
  */
-export function notifies(chat, settings, { text, at, isDirect }, { username, now }) {
+export function notifies(chat, settings, { isMention, at, isDirect, isFollowed = false }, now) {
   if (chat.muted || now.getTime() - at > NEWS_MS || isQuiet(settings, now)) return false;
   const level = levelOf(chat, settings);
-  if (level === "mentions") return isDirect || isMention(text, username);
+  if (level === "mentions") return isDirect || isMention || isFollowed;
   return level === "all";
 }
 
 /**
  * How the unread messages of a chat count: a muted chat counts only where the person is mentioned,
  * and not at all where they want no notifications of it.
- * @param {ChatLevel & {unread: number, mentioned?: number}} chat
- * @returns {{shown: number, counts: boolean}}
+ * @param {ChatLevel & {unread: number, unread_mentions?: number}} chat
+ * @returns {{shown: number, counts: boolean, mentions: number}} `mentions` of the person, shown beside the number
  */
-export function unreadOf({ muted, notifications, unread, mentioned: mentions = 0 }) {
-  if (!muted) return { shown: unread, counts: unread > 0 };
-  const counts = unread > 0 && mentions > 0 && notifications !== "none";
-  return { shown: counts ? Math.min(mentions, unread) : unread, counts };
+export function unreadOf({ muted, notifications, unread, unread_mentions: all = 0 }) {
+  const mentions = notifications === "none" ? 0 : Math.min(all, unread);
+  if (!muted) return { shown: unread, counts: unread > 0, mentions };
+  const counts = mentions > 0;
+  return { shown: counts ? mentions : unread, counts, mentions };
 }

@@ -6,18 +6,15 @@ import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
-import { gettext, interpolate } from "../words.js";
+import { beginningOf } from "../markdown/plain.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 
 const FILTER_FROM = 8;
+const PREVIEW_CHARS = 120;
 
-/** The beginning of a message on one line, without the marks of markdown. */
-function plain(text) {
-  return text.replace(/```\w*|\*\*|~~|^#+ /gm, "").replace(/\s+/g, " ").slice(0, 120);
-}
-
-/** What stands for a message without words; an agent's may have had no time for any. */
+/** What stands for a message without words; an agent's may have had no time for any. @param {Chat} chat */
 function wordless({ preview, participants }) {
-  return participants.some((p) => p.kind === "agent" && p.name === preview.name) ? "…" : gettext("sent a file");
+  return participants.some((p) => p.kind === "agent" && p.name === preview?.name) ? "…" : gettext("sent a file");
 }
 
 const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></li>`;
@@ -25,8 +22,10 @@ const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></l
 /** @param {number} count */
 const shown99 = (count) => (count > 99 ? "99+" : count);
 
-/** Fires (bubbling) `open-chat` (detail: chat id) and `new-chat`. */
-class ChatList extends View {
+/** @typedef {import("../chat-store.js").Chat} Chat */
+
+/** Fires (bubbling) `open-chat` (detail: chat id), `open-threads` and `new-chat`. */
+export class ChatList extends View {
   static properties = {
     _selected: { state: true },
     _wanted: { state: true },
@@ -35,8 +34,12 @@ class ChatList extends View {
 
   constructor() {
     super();
+    /** The id of the chat that is open. */
+    this._selected = "";
     this._wanted = "";
     this._error = "";
+    /** @type {Element|null} what had the focus before it was drawn */
+    this._had = null;
   }
 
   connectedCallback() {
@@ -44,7 +47,7 @@ class ChatList extends View {
     store.addEventListener("change", () => this.requestUpdate());
     people.addEventListener("change", () => this.requestUpdate());
     store.addEventListener("load-error", (event) => {
-      if (!store.loaded && client.state.phase !== "refused") this._error = event.detail.message;
+      if (!store.loaded && client.state.phase !== "refused") this._error = /** @type {CustomEvent<Error>} */ (event).detail.message;
     });
   }
 
@@ -59,7 +62,7 @@ class ChatList extends View {
 
   updated() {
     // An element that moves up in the list loses the focus.
-    if (this._had?.isConnected && document.activeElement === document.body) this._had.focus({ preventScroll: true });
+    if (this._had instanceof HTMLElement && this._had.isConnected && document.activeElement === document.body) this._had.focus({ preventScroll: true });
   }
 
   render() {
@@ -67,10 +70,11 @@ class ChatList extends View {
     return html`
       <div class="chat-list-head">
         <h2>${gettext("Chats")}</h2>
+        <button type="button" class="icon-button" aria-label=${gettext("Threads")} title=${gettext("Threads that you follow")} data-testid="threads" @click=${() => this._fire("open-threads")}>${glyph("thread")}</button>
         <button type="button" class="icon-button" aria-label=${gettext("New chat")} title=${gettext("New chat")} data-testid="new-chat" @click=${() => this._fire("new-chat")}>${glyph("add")}</button>
       </div>
       <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
-        @input=${(event) => { this._wanted = event.target.value.trim().toLowerCase(); }}>
+        @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value.trim().toLowerCase(); }}>
       <notification-banner></notification-banner>
       <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
@@ -84,6 +88,7 @@ class ChatList extends View {
     return repeat(shown, ({ id }) => id, (chat) => this._item(chat));
   }
 
+  /** @param {Chat} chat */
   _item(chat) {
     const name = store.nameOf(chat);
     const others = store.others(chat);
@@ -91,13 +96,14 @@ class ChatList extends View {
     const unread = unreadOf(chat);
     const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : gettext("No messages yet");
     return html`<li><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
-      aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(event) => this._choose(event, chat.id)}>
+      aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this._choose(event, chat.id)}>
       ${faceOfChat(chat, name, others, online)}
       <span class="chat-item-main">
         <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title=${gettext("Muted")}>${glyph("muted")}<span class="visually-hidden">${gettext("muted")}</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
-        <span class="chat-item-sub"><span class="chat-preview" dir="auto">${plain(words)}</span>${
-          chat.unread_replies > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies })} title=${gettext("New replies in threads that you follow")}>${glyph("thread")}${shown99(chat.unread_replies)}</span>` : ""}${
-          unread.shown > 0 ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label=${interpolate(gettext("%(n)s unread"), { n: unread.shown })}>${shown99(unread.shown)}</span>` : ""}</span>
+        <span class="chat-item-sub"><span class="chat-preview" dir="auto">${beginningOf(words, PREVIEW_CHARS)}</span>${
+          (chat.unread_replies ?? 0) > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies ?? 0 })} title=${gettext("New replies in threads that you follow")}>${glyph("thread")}${shown99(chat.unread_replies ?? 0)}</span>` : ""}${
+          unread.mentions > 0 ? html`<span class="unread is-mention" role="img" data-testid="unread-mentions" aria-label=${interpolate(ngettext("%(n)s mention of you", "%(n)s mentions of you", unread.mentions), { n: unread.mentions })} title=${gettext("Messages that mention you")}>@${shown99(unread.mentions)}</span>` : ""}${
+          unread.shown > 0 && !(chat.muted && unread.mentions) ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label=${interpolate(gettext("%(n)s unread"), { n: unread.shown })}>${shown99(unread.shown)}</span>` : ""}</span>
       </span>${online ? html`<span class="visually-hidden">${gettext("online")}</span>` : ""}</a></li>`;
   }
 
@@ -109,12 +115,14 @@ class ChatList extends View {
     return html`<li class="chat-none"><p>${gettext("The chats could not be loaded.")} ${this._error}</p><button type="button" class="button" @click=${() => store.refresh()}>${gettext("Try again")}</button></li>`;
   }
 
+  /** @param {MouseEvent} event @param {string} chatId */
   _choose(event, chatId) {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
     this._fire("open-chat", chatId);
   }
 
+  /** @param {string} type @param {string} [detail] */
   _fire(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail }));
   }

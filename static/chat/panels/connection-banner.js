@@ -9,12 +9,15 @@ import { gettext, interpolate } from "../words.js";
 /** A connection that comes back this fast is not worth a line that moves the page. */
 const QUIET_MS = 700;
 
-function textOf({ phase, attempt, retryAt }) {
+/** @param {import("../../uamp/client.js").ConnectionState} state */
+function textOf({ phase, attempt, retryAt, isRestart }) {
   const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
   const tries = attempt > 1 ? ` ${interpolate(gettext("(attempt %(attempt)s)"), { attempt })}` : "";
   return {
+    open: "",
     connecting: gettext("Connecting…") + tries,
-    waiting: interpolate(gettext("Connection lost. Next try in %(seconds)s s%(tries)s. What you write is kept."), { seconds, tries }),
+    waiting: isRestart ? interpolate(gettext("The server restarts. Next try in %(seconds)s s%(tries)s. What you send waits and goes by itself."), { seconds, tries })
+      : interpolate(gettext("Connection lost. Next try in %(seconds)s s%(tries)s. What you write is kept."), { seconds, tries }),
     offline: gettext("You are offline. What you write is kept and sent when you are back."),
     refused: gettext("You are signed out. What you wrote is kept."),
     closed: gettext("Not connected."),
@@ -22,17 +25,27 @@ function textOf({ phase, attempt, retryAt }) {
 }
 
 class ConnectionBanner extends View {
+  static properties = { state: { attribute: false } };
+
+  constructor() {
+    super();
+    /** What is shown, instead of the state of the connection. @type {import("../../uamp/client.js").ConnectionState|null} */
+    this.state = null;
+    this._timer = 0;
+    this._ticks = 0;
+  }
+
   connectedCallback() {
     super.connectedCallback();
     this.dataset.testid = "banner";
-    this.hidden = true;
+    this.hidden = !this.state;
     this.setAttribute("role", "region");
     this.setAttribute("aria-label", gettext("Connection"));
-    client.addEventListener("state", () => this._changed());
+    if (!this.state) client.addEventListener("state", () => this._changed());
   }
 
   render() {
-    const { state } = client;
+    const state = this.state ?? client.state;
     const isRefused = state.phase === "refused";
     return html`<span>${textOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
       isRefused ? gettext("Sign in") : gettext("Try now")}</button>`;
@@ -44,16 +57,18 @@ class ConnectionBanner extends View {
   }
 
   _changed() {
-    const { phase } = client.state;
+    const { phase, transport } = client.state;
     this.dataset.phase = phase;
+    this.dataset.transport = transport;
     this.requestUpdate();
     clearTimeout(this._timer);
     clearInterval(this._ticks);
     if (phase === "open") {
-      if (!this.hidden) announce(gettext("Connected again."));
+      if (transport === "sse") announce(gettext("Connected without a WebSocket, which your network does not let through. The list of chats is a few seconds late."));
+      else if (!this.hidden) announce(gettext("Connected again."));
       this.hidden = true;
     } else if (phase === "refused") this._appear();
-    else if (this.hidden) this._timer = setTimeout(() => this._appear(), QUIET_MS);
+    else if (this.hidden) this._timer = window.setTimeout(() => this._appear(), QUIET_MS);
     else this._tick();
   }
 
@@ -66,7 +81,7 @@ class ConnectionBanner extends View {
   _tick() {
     clearInterval(this._ticks);
     this.requestUpdate();
-    this._ticks = setInterval(() => this.requestUpdate(), 1000);
+    this._ticks = window.setInterval(() => this.requestUpdate(), 1000);
   }
 }
 customElements.define("connection-banner", ConnectionBanner);

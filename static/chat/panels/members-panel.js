@@ -1,13 +1,17 @@
-/** The members of the open chat: people with their presence, agents with when they answer. */
+/** The members of the open chat: people with their presence, agents with what they do and when they answer. */
 
-import { api, me, store } from "../context.js";
+import { isApiError } from "../api.js";
+import { api, me, page, store } from "../context.js";
 import { announce } from "../dom.js";
 import { PAYERS, ownsChat, priceText } from "../price.js";
 import { people } from "../person/looks.js";
+import { workText } from "../store/agent-work.js";
+import { Selected } from "../store/store.js";
 import { View, face, glyph } from "../view.js";
-import { html, repeat } from "../../vendor/lit/lit.js";
+import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
+/** @type {Record<string, string>} */
 const TRIGGERS = {
   mention: gettext("Answers when mentioned"),
   always: gettext("Answers every message"),
@@ -15,18 +19,30 @@ const TRIGGERS = {
   never: gettext("Listens only"),
 };
 
+/** @type {Record<string, string>} */
+const ROLES = { owner: gettext("owner"), admin: gettext("admin") };
+
+/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("../chat-store.js").Participant} Participant */
+
 /**
- * Fires (bubbling) `add-members`, `set-payer` and `chat-settings` (detail: the chat), `open-member`
+ * Fires (bubbling) `add-members`, `set-payer`, `share-chat` and `chat-settings` (detail: the chat), `open-member`
  * (detail: the chat and the member), and `toggle-members`.
  */
-class MembersPanel extends View {
+export class MembersPanel extends View {
   static properties = { _chatId: { state: true } };
+
+  constructor() {
+    super();
+    this._chatId = "";
+    this._onChats = () => this.requestUpdate();
+    this._works = new Selected(this, page, (state) => state.works);
+  }
 
   connectedCallback() {
     super.connectedCallback();
     this.setAttribute("role", "complementary");
     this.setAttribute("aria-label", gettext("Members"));
-    this._onChats = () => this.requestUpdate();
     store.addEventListener("change", this._onChats);
   }
 
@@ -43,7 +59,7 @@ class MembersPanel extends View {
   render() {
     const chat = store.get(this._chatId);
     if (!chat) return "";
-    const of = (kind) => chat.participants.filter((participant) => participant.kind === kind);
+    const of = (/** @type {Participant["kind"]} */ kind) => chat.participants.filter((participant) => participant.kind === kind);
     return html`
       <div class="panel-head">
         <h2>${gettext("Members")}</h2>
@@ -53,45 +69,66 @@ class MembersPanel extends View {
         ${chat.description ? html`<p dir="auto">${chat.description}</p>` : ""}
         ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("The agents are quiet.")} <button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Let them answer")}</button></p>` : ""}
         ${this._group(gettext("People"), of("user"))}${this._group(gettext("Agents"), of("agent"))}${this._payer(chat)}
-        <button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}Add people or agents</button>
+        <button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}${gettext("Add people or agents")}</button>
+        <button type="button" class="button" data-testid="share-button" @click=${() => this._fire("share-chat", chat)}>${glyph("link")}${gettext("Share and download")}</button>
         ${!chat.agents_quiet && of("agent").length ? html`<button type="button" class="button" data-testid="quiet-agents" title=${gettext("No agent answers until a member ends this")} @click=${() => this._quiet(chat, true)}>${glyph("stop")}${gettext("Quiet all agents")}</button>` : ""}
-        <button type="button" class="button" data-testid="chat-settings-button" @click=${() => this._fire("chat-settings", chat)}>${glyph("edit")}Chat settings</button>
+        <button type="button" class="button" data-testid="chat-settings-button" @click=${() => this._fire("chat-settings", chat)}>${glyph("edit")}${gettext("Chat settings")}</button>
       </div>`;
   }
 
+  /** @param {string} name @param {Participant[]} members */
   _group(name, members) {
     if (members.length === 0) return "";
     return html`<section><h3>${name}</h3><ul class="member-list">${repeat(members, ({ kind, id }) => `${kind} ${id}`, (member) => this._member(member))}</ul></section>`;
   }
 
-  /** The payer, where an agent has a price; an owner may change it. */
+  /** The payer, where an agent has a price; an owner may change it. @param {Chat} chat */
   _payer(chat) {
     if (!chat.participants.some((member) => member.pricing)) return "";
     const change = html`<button type="button" class="button payer-button" @click=${() => this._fire("set-payer", chat)}>${glyph("wallet")}${gettext("Change, or fill the pool")}</button>`;
-    return html`<section data-testid="payer"><h3>${gettext("Who pays")}</h3><p>${PAYERS[chat.payer]}</p>${ownsChat(chat) ? change : ""}</section>`;
+    return html`<section data-testid="payer"><h3>${gettext("Who pays")}</h3><p>${PAYERS[chat.payer ?? ""]}</p>${ownsChat(chat) ? change : ""}</section>`;
   }
 
+  /** @param {Participant} member */
   _member(member) {
     const isMe = member.kind === "user" && String(member.id) === me.id;
     const facts = member.kind === "agent"
-      ? [TRIGGERS[member.trigger], priceText(member.pricing), member.budget && interpolate(member.budget_period === "total" ? gettext("budget $%(amount)s in total") : gettext("budget $%(amount)s a day"), { amount: member.budget })]
-      : [member.display_name && `@${member.name}`, member.online || isMe ? gettext("Online") : gettext("Offline"), member.role !== "member" && member.role, member.status_text];
-    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto">${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? ` ${gettext("(you)")}` : ""}</b><small>${
-      facts.filter(Boolean).join(" · ")}</small></span>
+      ? [TRIGGERS[member.trigger ?? ""], priceText(member.pricing), member.budget && interpolate(member.budget_period === "total" ? gettext("budget $%(amount)s in total") : gettext("budget $%(amount)s a day"), { amount: member.budget })]
+      : [member.display_name && `@${member.name}`, member.online || isMe ? gettext("Online") : gettext("Offline"), ROLES[member.role], member.status_text];
+    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto">${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? ` ${gettext("(you)")}` : ""}</b>${
+      member.kind === "agent" ? this._work(member) : nothing}<small>${facts.filter(Boolean).join(" · ")}</small></span>
       <button type="button" class="icon-button" aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} @click=${() => this._fire("open-member", { chat: store.get(this._chatId), member })}>${glyph("more")}</button></li>`;
   }
 
+  /** What an agent does now. @param {Participant} agent */
+  _work({ name, online }) {
+    const work = this._works.value.find(({ agent }) => agent === name);
+    if (!work) return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}>${online ? gettext("Ready") : gettext("Offline: it is switched off and does not answer")}</small>`;
+    const text = workText(work, (userId) => this._nameOf(userId));
+    const bar = work.kind === "tool" && work.percent !== null
+      ? html`<progress max="100" .value=${work.percent} aria-label=${text}></progress>` : nothing;
+    return html`<small class="agent-work" data-testid="agent-state" data-state=${work.kind}>${text}${bar}</small>`;
+  }
+
+  /** @param {string} userId @returns {string} "" for one who is not in the chat */
+  _nameOf(userId) {
+    const member = store.get(this._chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
+    return member ? people.nameOf(member.name) : "";
+  }
+
+  /** @param {Chat} chat @param {boolean} isQuiet */
   async _quiet(chat, isQuiet) {
     try {
       await api.send("PATCH", `/chats/${encodeURIComponent(chat.id)}`, { agents_quiet: isQuiet });
       await store.reload(chat.id);
       announce(isQuiet ? gettext("The agents are quiet.") : gettext("The agents answer again."));
     } catch (problem) {
-      if (problem.name !== "ApiError") throw problem;
+      if (!isApiError(problem)) throw problem;
       announce(problem.message);
     }
   }
 
+  /** @param {string} type @param {Chat|{chat: Chat|undefined, member: Participant}} [detail] */
   _fire(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail }));
   }

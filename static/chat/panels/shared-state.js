@@ -10,10 +10,12 @@ import { gettext, interpolate } from "../words.js";
 const WORDS = ["text", "title", "name", "label", "item", "task"];
 const DONE = ["done", "completed", "checked"];
 
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+/** @param {unknown} value */
 const isPlain = (value) => typeof value !== "object" || value === null;
 
-/** An item of a list in words, and whether it is done where it says so. */
+/** An item of a list in words, and whether it is done where it says so. @param {unknown} value */
 function itemOf(value) {
   if (isPlain(value)) return { words: String(value), isDone: null };
   const words = isObject(value) && WORDS.map((name) => value[name]).find((word) => typeof word === "string");
@@ -21,18 +23,19 @@ function itemOf(value) {
   return { words: words || JSON.stringify(value), isDone: done ?? null };
 }
 
-const listTemplate = (values) => html`<ul>${values.map((value) => {
+const listTemplate = (/** @type {unknown[]} */ values) => html`<ul>${values.map((value) => {
   const { words, isDone } = itemOf(value);
   const box = isDone === null ? "" : html`<span class="task-box ${isDone ? "is-done" : ""}" role="img" aria-label=${isDone ? gettext("Done") : gettext("Not done")}></span>`;
   return html`<li class=${isDone === null ? "" : "task"} dir="auto">${box}${words}</li>`;
 })}</ul>`;
 
+/** @param {unknown} value */
 function valueTemplate(value) {
   if (Array.isArray(value)) return value.length ? listTemplate(value) : html`<p class="state-empty">${gettext("Empty")}</p>`;
   return isPlain(value) ? html`<p dir="auto">${String(value)}</p>` : html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`;
 }
 
-const countOf = ([name, value]) => {
+const countOf = (/** @type {[string, unknown]} */ [name, value]) => {
   if (Array.isArray(value)) return `${name}: ${value.length}`;
   return isPlain(value) ? `${name}: ${value}` : name;
 };

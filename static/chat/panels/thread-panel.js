@@ -3,6 +3,7 @@
  * its own. On a phone it covers the chat.
  */
 
+import { isApiError } from "../api.js";
 import { api, me, store, threadPage } from "../context.js";
 import { ChatMoney } from "../chat-money.js";
 import { copyText } from "../clipboard.js";
@@ -21,7 +22,7 @@ import "../log/message-list.js";
 import { gettext, interpolate } from "../words.js";
 
 /** Fires (bubbling) `close-thread`, and `open-message` for a message that is not in the thread. */
-class ThreadPanel extends View {
+export class ThreadPanel extends View {
   static properties = {
     rootId: { attribute: false },
     _problem: { state: true },
@@ -80,11 +81,12 @@ class ThreadPanel extends View {
 
   _body() {
     return repeat([this._opened], (opened) => opened, () => html`
-      <message-list .mayDecide=${(/** @type {any} */ approval) => mayDecide(this._chat, approval)} @bottom=${() => this._markRead()}
+      <message-list .mayDecide=${(/** @type {any} */ approval) => this._chat !== undefined && mayDecide(this._chat, approval)} @bottom=${() => this._markRead()}
         @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
         @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._goTo(() => this._history.loadAround(e.detail))}
         @retry-turn=${(/** @type {CustomEvent} */ e) => this._session.retry(e.detail)} @discard-turn=${(/** @type {CustomEvent} */ e) => this._session.discard(e.detail)}
         @ask-again=${(/** @type {CustomEvent} */ e) => this._composer.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)}
+        @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._editAndAsk(e)}
         @answer-again=${(/** @type {CustomEvent} */ e) => this._answerAgain(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._stopAnswer(e.detail)}
         @decide=${(/** @type {CustomEvent} */ e) => decide(this._session, e.detail, (text) => this._composer.say(text))}></message-list>
       <chat-composer></chat-composer>`);
@@ -137,8 +139,8 @@ class ThreadPanel extends View {
       catchUp(threadPage, this._session);
       this._showRunning();
       this._markRead();
-    } catch (/** @type {any} */ error) {
-      if (error.name !== "ApiError") throw error;
+    } catch (error) {
+      if (!isApiError(error)) throw error;
       if (isHere()) this._problem = error;
     }
   }
@@ -255,6 +257,13 @@ class ThreadPanel extends View {
     this._composer.focusText();
   }
 
+  /** @param {CustomEvent} event */
+  _editAndAsk(event) {
+    if (this._session.editAndAsk(event.detail)) return;
+    event.preventDefault();
+    this._composer.say(gettext("There is no connection. Try again when it is back."));
+  }
+
   /** @param {{id: string}} entry */
   _answerAgain({ id }) {
     if (!this._session.answerAgain(id)) this._composer.say(gettext("There is no connection. Try again when it is back."));
@@ -270,8 +279,8 @@ class ThreadPanel extends View {
   async _goTo(load) {
     try {
       await load();
-    } catch (/** @type {any} */ error) {
-      if (error.name !== "ApiError") throw error;
+    } catch (error) {
+      if (!isApiError(error)) throw error;
       this._composer?.say(error.message);
     }
   }

@@ -8,7 +8,7 @@ import { gettext, interpolate } from "../words.js";
 
 const LASTS_MS = 6_000;
 
-class TypingLine extends View {
+export class TypingLine extends View {
   constructor() {
     super();
     /** @type {Map<string, {name: string, timer: number}>} */
@@ -30,6 +30,7 @@ class TypingLine extends View {
     this.requestUpdate();
   }
 
+  /** @param {string} id of a person */
   stopped(id) {
     clearTimeout(this._typists.get(String(id))?.timer);
     this._typists.delete(String(id));

@@ -3,25 +3,34 @@
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { fileSize } from "../file-size.js";
+import { start } from "../context.js";
 import { previewOf } from "./preview.js";
 import "./sound-player.js";
-import { gettext } from "../words.js";
+import "./sound-transcript.js";
+import { gettext, interpolate } from "../words.js";
 
-/** Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us. */
+/**
+ * @typedef {Record<string, unknown> & {type: string, content_id?: string, filename?: string, alt_text?: string, description?: string, mime_type?: string,
+ *   format?: string, size_bytes?: number}} ContentItem what a message holds beside its text (UAMP §8.4)
+ *
+ * @typedef {import("../dialogs/media-viewer.js").Medium} Medium
+ */
+
+/** Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us. @param {ContentItem} item */
 function urlOf(item) {
-  const medium = item[item.type];
+  const medium = /** @type {string|{url?: string}|undefined} */ (item[item.type]);
   const url = typeof medium === "string" ? "" : medium?.url || "";
   return /^\/api\/content\/[0-9a-f-]{36}$/i.test(url) ? url : "";
 }
 
-/** A plain click opens the viewer; one for a new tab or a download stays what it is. Fires (bubbling) `view-media`. */
+/** A plain click opens the viewer; one for a new tab or a download stays what it is. Fires (bubbling) `view-media`. @param {MouseEvent} event @param {Medium} medium */
 function view(event, medium) {
   if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  event.currentTarget.dispatchEvent(new CustomEvent("view-media", { bubbles: true, detail: medium }));
+  event.currentTarget?.dispatchEvent(new CustomEvent("view-media", { bubbles: true, detail: medium }));
 }
 
-/** A picture inline, sound and film with a player, anything else as a chip to look into or to download. */
+/** A picture inline, sound and film with a player, anything else as a chip to look into or to download. @param {ContentItem} item */
 export function media(item) {
   const url = urlOf(item);
   const name = item.filename || item.alt_text || item.description || `${item.type}`;
@@ -29,16 +38,17 @@ export function media(item) {
   const isDrawing = /\bsvg/i.test(`${item.format || ""} ${item.mime_type || ""} ${name}`);
   if (item.type === "image" && url && !isDrawing) {
     const alt = item.alt_text || item.description || "";
-    return html`<a class="media-image" href=${url} target="_blank" aria-label="Open ${name}" data-name=${name}
-      @click=${(event) => view(event, { kind: "image", url, name })}><img src=${url} alt=${alt} loading="lazy"></a>`;
+    return html`<a class="media-image" href=${url} target="_blank" aria-label=${interpolate(gettext("Open %(name)s"), { name })} data-name=${name}
+      @click=${(/** @type {MouseEvent} */ event) => view(event, { kind: "image", url, name })}><img src=${url} alt=${alt} loading="lazy"></a>`;
   }
-  if (item.type === "audio" && url) return html`<sound-player .src=${url} .name=${name === "audio" ? gettext("Voice note") : name}></sound-player>`;
+  if (item.type === "audio" && url) return html`<sound-player .src=${url} .name=${name === "audio" ? gettext("Voice note") : name}></sound-player>${start.transcripts ? html`<sound-transcript .src=${url}></sound-transcript>` : ""}`;
   if (item.type === "video" && url) {
     return html`<video class="media-video" src=${url} controls preload="metadata" playsinline aria-label=${name}></video>`;
   }
   return file(item, url, name);
 }
 
+/** @param {ContentItem} item @param {string} url @param {string} name */
 function file(item, url, name) {
   const mime = item.mime_type || "";
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
@@ -46,6 +56,6 @@ function file(item, url, name) {
   if (!url) return html`<span class="file-chip">${inside}</span>`;
   const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
   if (!kind) return html`<a class="file-chip" href=${url} download=${name}>${inside}</a>`;
-  return html`<a class="file-chip" href=${url} target="_blank" aria-label="Preview ${name}" data-testid="file-preview"
-    @click=${(event) => view(event, { kind, url, name })}>${inside}</a>`;
+  return html`<a class="file-chip" href=${url} target="_blank" aria-label=${interpolate(gettext("Preview %(name)s"), { name })} data-testid="file-preview"
+    @click=${(/** @type {MouseEvent} */ event) => view(event, { kind, url, name })}>${inside}</a>`;
 }

@@ -9,25 +9,32 @@ import "./tool-call.js";
 import { gettext } from "../words.js";
 
 /**
+ * @typedef {import("./media.js").ContentItem & {text?: string, thinking?: string, tool_call?: {id: string, name: string, arguments: string},
+ *   tool_result?: {call_id: string, result: string, is_error?: boolean, content_items?: import("./media.js").ContentItem[], duration_ms?: number}}} Item
+ */
+
+/**
  * The parts of a stored message. With content items they stand in their order (UAMP §6.13).
- * @param {{content: string, content_items: object[]|null, status?: string}} message
+ * @param {{content: string, content_items: Item[]|null, status?: string}} message
  * @returns {import("../../uamp/live-response.js").Part[]}
  */
 export function partsOf({ content, content_items: items, status = "completed" }) {
+  /** @type {import("../../uamp/live-response.js").Part[]} */
   const parts = [];
+  /** @type {Map<string, import("../../uamp/live-response.js").ToolPart>} */
   const tools = new Map();
   const texts = (items || []).filter((item) => item.type === "text").length;
   if (texts === 0 && content) parts.push({ kind: "text", text: content });
   for (const item of items || []) {
     if (item.type === "text") {
-      parts.push({ kind: "text", text: texts === 1 ? content || item.text : item.text });
-    } else if (item.type === "thinking") parts.push({ kind: "thinking", text: item.thinking });
-    else if (item.type === "tool_call") {
+      parts.push({ kind: "text", text: (texts === 1 && content) || item.text || "" });
+    } else if (item.type === "thinking") parts.push({ kind: "thinking", text: item.thinking ?? "" });
+    else if (item.type === "tool_call" && item.tool_call) {
       const tool = newToolPart(item.tool_call.id, item.tool_call.name);
       Object.assign(tool, { arguments: item.tool_call.arguments, done: true, stopped: status !== "completed" });
       tools.set(tool.id, tool);
       parts.push(tool);
-    } else if (item.type === "tool_result") {
+    } else if (item.type === "tool_result" && item.tool_result) {
       const result = item.tool_result;
       const tool = tools.get(result.call_id) || newToolPart(result.call_id);
       if (!tools.has(tool.id)) parts.push(tool);
@@ -59,7 +66,7 @@ export function partsTemplate(parts, { isLive = false, isRunning = false, most =
     if (part.kind === "text" && isLive) return html`<live-text .text=${part.text} .grows=${grows}></live-text>`;
     if (part.kind === "text") return html`<stored-text .text=${part.text} .most=${most}></stored-text>`;
     if (part.kind === "thinking") return thinking(part, grows);
-    if (part.kind === "tool") return html`<tool-call .part=${part} .isRunning=${isRunning} .agent=${agent}></tool-call>`;
-    return media(part.item);
+    if (part.kind === "tool") return html`<tool-call .call=${part} .isRunning=${isRunning} .agent=${agent}></tool-call>`;
+    return media(/** @type {Item} */ (part.item));
   });
 }

@@ -2,7 +2,7 @@
 
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { gettext } from "../words.js";
+import { gettext, interpolate } from "../words.js";
 
 const SPEEDS = [1, 1.5, 2, 0.75];
 /** What is written while it is recorded does not say how long it is: it is learned at the end. */
@@ -45,13 +45,13 @@ class SoundPlayer extends View {
 
   render() {
     const label = this._isPlaying ? gettext("Pause") : gettext("Play");
-    if (this._failed) return html`<p class="sound-failed">${this.name} cannot be played here. <a href=${this.src} download>${gettext("Download it")}</a></p>`;
+    if (this._failed) return html`<p class="sound-failed">${interpolate(gettext("%(name)s cannot be played here."), { name: this.name })} <a href=${this.src} download>${gettext("Download it")}</a></p>`;
     return html`<div class="sound-player" role="group" aria-label=${this.name} data-testid="sound" data-state=${this._isPlaying ? "playing" : "paused"}>
       <button type="button" class="icon-button sound-play" aria-label="${label} ${this.name}" title=${label} data-testid="play" @click=${() => this._toggle()}>${glyph(this._isPlaying ? "pause" : "play")}</button>
-      <input type="range" min="0" max=${Math.max(this._length, 0.1)} step="0.1" .value=${String(this._at)} aria-label="Place in ${this.name}" aria-valuetext="${clock(this._at)} of ${clock(this._length)}"
+      <input type="range" min="0" max=${Math.max(this._length, 0.1)} step="0.1" .value=${String(this._at)} aria-label=${interpolate(gettext("Place in %(name)s"), { name: this.name })} aria-valuetext=${interpolate(gettext("%(at)s of %(length)s"), { at: clock(this._at), length: clock(this._length) })}
         @input=${(/** @type {any} */ { target }) => this._goTo(Number(target.value))}>
       <span class="sound-time" data-testid="sound-time">${this._isPlaying || this._at ? clock(this._at) : this._length ? clock(this._length) : "–:––"}</span>
-      <button type="button" class="button button-quiet sound-speed" aria-label="Speed ${this._speed} times" title=${gettext("Speed")} @click=${() => this._faster()}>${this._speed}×</button>
+      <button type="button" class="button button-quiet sound-speed" aria-label=${interpolate(gettext("Speed: %(n)s times"), { n: this._speed })} title=${gettext("Speed")} @click=${() => this._faster()}>${this._speed}×</button>
     </div>`;
   }
 

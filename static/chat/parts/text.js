@@ -26,9 +26,15 @@ class StoredText extends View {
 
   constructor() {
     super();
+    this.text = "";
     this.most = Infinity;
+    this._isFolded = false;
+    this._isBusy = false;
+    /** @type {ChildNode[]} */
+    this._nodes = [];
   }
 
+  /** @param {import("../../vendor/lit/lit.js").PropertyValues<StoredText>} changed */
   willUpdate(changed) {
     this.dataset.testid = "message-body";
     if (!changed.has("text") && !changed.has("most")) return;
@@ -65,7 +71,7 @@ class StoredText extends View {
     this._isFolded = false;
     await this.updateComplete;
     // The button is gone: the reader goes on where the text does.
-    const place = this.querySelector(".markdown");
+    const place = /** @type {HTMLElement} */ (this.querySelector(".markdown"));
     place.tabIndex = -1;
     place.focus({ preventScroll: true });
   }
@@ -82,6 +88,9 @@ class LiveText extends View {
   constructor() {
     super();
     this.text = "";
+    this.grows = false;
+    /** @type {GrowingText|null} */
+    this._growing = null;
   }
 
   willUpdate() {
@@ -94,8 +103,8 @@ class LiveText extends View {
   }
 
   updated() {
-    this._growing ||= new GrowingText(this.firstElementChild);
-    this._growing.show(this.text, Boolean(this.grows));
+    this._growing ||= new GrowingText(/** @type {HTMLElement} */ (this.firstElementChild));
+    this._growing.show(this.text, this.grows);
   }
 }
 customElements.define("live-text", LiveText);

@@ -2,6 +2,7 @@
 
 import { page, store } from "../context.js";
 import { toolPriceText } from "../price.js";
+import { shareOf } from "../store/agent-work.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { media } from "./media.js";
@@ -9,13 +10,18 @@ import { gettext, interpolate } from "../words.js";
 
 const NEAR_END_PX = 24;
 
-/** JSON for reading: a text as it is, anything else laid out. */
+/** @typedef {import("../../uamp/live-response.js").ToolPart} ToolPart */
+/** @typedef {keyof typeof STATES} State */
+/** @typedef {{agent?: string, task?: string}} Order what an agent gives another one to do */
+
+/** JSON for reading: a text as it is, anything else laid out. @param {string} json */
 function pretty(json) {
   const value = parsed(json);
   if (value === undefined) return json;
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
+/** @param {string} json @returns {unknown} undefined for what is no JSON */
 function parsed(json) {
   try {
     return JSON.parse(json);
@@ -30,11 +36,12 @@ const STATES = {
 };
 const WORK_STATES = { ...STATES, asking: gettext("working…"), running: gettext("working…") };
 
-/** A result that is an error, in words: tools say it in one member of an object, or as a text. */
+/** A result that is an error, in words: tools say it in one member of an object, or as a text. @param {string|null} json */
 function errorText(json) {
   const value = parsed(json || '""');
   if (typeof value !== "object" || value === null) return String(value ?? json);
-  const words = [value.error?.message, value.error, value.message, value.detail].find((one) => typeof one === "string");
+  const { error, message, detail } = /** @type {{error?: {message?: unknown}, message?: unknown, detail?: unknown}} */ (value);
+  const words = [error?.message, error, message, detail].find((one) => typeof one === "string");
   return words || "";
 }
 
@@ -45,24 +52,35 @@ function durationText(ms) {
   return seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-/** How far a tool is, in percent, or null when that is not known. */
-function shareOf({ percent, step, total_steps: total }) {
-  return percent ?? (total ? (100 * (step || 0)) / total : null);
-}
-
 class ToolCall extends View {
   static properties = {
     // A part that still grows is changed in place.
-    part: { attribute: false, hasChanged: () => true },
+    call: { attribute: false, hasChanged: () => true },
     isRunning: { attribute: false },
     agent: { attribute: false },
   };
 
+  constructor() {
+    super();
+    /** Set before it is drawn. @type {ToolPart} */
+    this.call = /** @type {ToolPart} */ (/** @type {unknown} */ (undefined));
+    this.isRunning = false;
+    /** The name of the agent that calls it. */
+    this.agent = "";
+    /** @type {State} */
+    this._state = "running";
+    this._isWork = false;
+    /** @type {Order} */
+    this._order = {};
+    this._name = "";
+    this._atEnd = true;
+  }
+
   willUpdate() {
-    const { part } = this;
+    const part = this.call;
     this._state = part.isError ? "failed" : part.stopped ? "stopped" : part.done || !this.isRunning ? "done" : part.asking ? "asking" : "running";
     this._isWork = part.name === "delegate";
-    this._order = (this._isWork && parsed(part.arguments || "{}")) || {};
+    this._order = this._isWork ? /** @type {Order|undefined} */ (parsed(part.arguments || "{}")) ?? {} : {};
     this._name = this._isWork ? this._order.agent || "agent" : part.name || "tool";
     this.className = "tool";
     Object.assign(this.dataset, { testid: "tool", state: this._state });
@@ -73,8 +91,8 @@ class ToolCall extends View {
   }
 
   render() {
-    const { part, _isWork: isWork, _state: state } = this;
-    const items = html`<div class="tool-media">${part.items.map(media)}</div>`;
+    const { call: part, _isWork: isWork, _state: state } = this;
+    const items = html`<div class="tool-media">${/** @type {import("./media.js").ContentItem[]} */ (part.items).map(media)}</div>`;
     const given = isWork ? this._order.task || pretty(part.arguments || "{}") : pretty(part.arguments || "{}");
     const isOver = ["done", "failed", "stopped"].includes(state);
     return html`
@@ -89,18 +107,19 @@ class ToolCall extends View {
       </details>
       ${state === "failed" && errorText(part.result) ? html`<p class="tool-error" dir="auto">${errorText(part.result)}</p>` : ""}
       ${state === "running" && (part.progress || isWork) ? this._progress(part.progress || {}) : ""}
-      <div class="tool-said" dir="auto" tabindex="0" role="group" aria-label="What ${this._name} says" ?hidden=${!isWork || isOver || !part.said}>${part.said}</div>
+      <div class="tool-said" dir="auto" tabindex="0" role="group" aria-label=${interpolate(gettext("What %(name)s says"), { name: this._name })} ?hidden=${!isWork || isOver || !part.said}>${part.said}</div>
       ${isWork ? "" : items}`;
   }
 
-  /** How long it took, and what it costs. */
+  /** How long it took, and what it costs. @param {State} state */
   _facts(state) {
-    const { part } = this;
+    const part = this.call;
     const agent = store.get(page.state.chatId)?.participants.find(({ kind, name }) => kind === "agent" && name === this.agent);
     const price = state === "stopped" || state === "failed" ? "" : toolPriceText(agent?.pricing, part.name);
     return [part.tookMs === null ? "" : durationText(part.tookMs), price].filter(Boolean);
   }
 
+  /** @param {NonNullable<ToolPart["progress"]>} progress */
   _progress(progress) {
     const { step, total_steps: total, message, stage } = progress;
     const value = shareOf(progress);
@@ -116,10 +135,10 @@ class ToolCall extends View {
 
   updated() {
     // The policy of the page forbids style attributes in markup.
-    const fill = this.querySelector(".progress-fill");
-    const value = this.part.progress && shareOf(this.part.progress);
+    const fill = /** @type {HTMLElement|null} */ (this.querySelector(".progress-fill"));
+    const value = this.call.progress && shareOf(this.call.progress);
     if (fill) fill.style.width = value === null ? "" : `${value}%`;
-    const said = this.querySelector(".tool-said");
+    const said = /** @type {HTMLElement} */ (this.querySelector(".tool-said"));
     if (this._atEnd && !said.hidden) said.scrollTop = said.scrollHeight;
   }
 }

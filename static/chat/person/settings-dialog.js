@@ -1,6 +1,7 @@
 /** The settings of the signed-in person: profile, appearance, writing, privacy, notifications, account. */
 
-import { me, settings } from "../context.js";
+import { isApiError } from "../api.js";
+import { api, me, settings, start } from "../context.js";
 import { announce } from "../dom.js";
 import { askPermission, permission } from "../notifications/notifier.js";
 import { View, glyph } from "../view.js";
@@ -22,11 +23,21 @@ const PERMISSIONS = {
 const QUIET = { quiet_from: "22:00", quiet_until: "07:00" };
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
+/** @typedef {import("./settings.js").Values} Values */
+/** @typedef {keyof typeof SECTIONS} Section */
+/** The settings that are on or off, and those that are words. */
+/** @typedef {"read_receipts"|"typing_notices"|"notification_text"|"notification_sound"} Switch */
+/** @typedef {Exclude<keyof Values, Switch>} Worded */
+
+/** @param {string} name @returns {name is Section} */
+const isSection = (name) => name in SECTIONS;
+
 class SettingsDialog extends View {
   static properties = { _section: { state: true }, _error: { state: true }, _isOpen: { state: true }, _opened: { state: true } };
 
   constructor() {
     super();
+    /** @type {Section} */
     this._section = "profile";
     this._error = "";
     this._isOpen = false;
@@ -36,33 +47,50 @@ class SettingsDialog extends View {
     super.connectedCallback();
     settings.addEventListener("change", () => this.requestUpdate());
     addEventListener("notification-permission", () => this.requestUpdate());
-    addEventListener("open-settings", (event) => this.open(event.detail || "profile"));
+    addEventListener("open-settings", (event) => this.open(/** @type {CustomEvent<string|null>} */ (event).detail || "profile"));
   }
 
   /** @param {string} section of SECTIONS */
   async open(section) {
-    this._section = section in SECTIONS ? section : "profile";
+    this._section = isSection(section) ? section : "profile";
     this._error = "";
     this._isOpen = true;
     await this.updateComplete;
-    const dialog = this.querySelector("dialog");
-    if (!dialog.open) dialog.showModal();
-    this.querySelector("[role=tab][aria-selected=true]").focus();
+    if (!this._dialog.open) this._dialog.showModal();
+    this._focusTab();
   }
 
   render() {
     return html`<dialog class="dialog is-wide settings" aria-labelledby="person-settings-title" data-testid="settings-dialog" @close=${() => { this._isOpen = false; }}>
       ${this._isOpen ? html`<div class="dialog-form">
         <header><h2 id="person-settings-title">${gettext("Settings")}</h2>
-          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this.querySelector("dialog").close()}>${glyph("close")}</button></header>
+          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
         <div class="settings-body">
-          <div class="settings-tabs" role="tablist" aria-label=${gettext("Sections")} aria-orientation="vertical" @keydown=${(event) => this._key(event)}>${
+          <div class="settings-tabs" role="tablist" aria-label=${gettext("Sections")} aria-orientation="vertical" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>${
             Object.entries(SECTIONS).map(([section, label]) => html`<button type="button" class="settings-tab" role="tab" id="settings-tab-${section}" aria-controls="settings-panel"
               aria-selected=${String(section === this._section)} tabindex=${section === this._section ? 0 : -1} @click=${() => this._show(section)}>${label}</button>`)}</div>
           <div class="settings-panel" role="tabpanel" id="settings-panel" tabindex="0" aria-labelledby="settings-tab-${this._section}">
-            ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}${this[`_${this._section}`]()}</div>
+            ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}${this._panel(this._section)}</div>
         </div></div>` : nothing}
     </dialog>`;
+  }
+
+  /** @returns {HTMLDialogElement} */
+  get _dialog() {
+    return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
+  }
+
+  _focusTab() {
+    /** @type {HTMLElement|null} */ (this.querySelector("[role=tab][aria-selected=true]"))?.focus();
+  }
+
+  /** @param {Section} section */
+  _panel(section) {
+    const panels = {
+      profile: () => this._profile(), appearance: () => this._appearance(), writing: () => this._writing(), privacy: () => this._privacy(),
+      notifications: () => this._notifications(), account: () => this._account(),
+    };
+    return panels[section]();
   }
 
   _profile() {
@@ -70,7 +98,15 @@ class SettingsDialog extends View {
   }
 
   _appearance() {
-    return html`${this._choice("theme", gettext("Theme"), THEMES)}${this._choice("density", gettext("Density"), DENSITIES)}`;
+    return html`${this._choice("theme", gettext("Theme"), THEMES)}${this._choice("density", gettext("Density"), DENSITIES)}${this._languages()}`;
+  }
+
+  /** The page is loaded anew in the language that is chosen; what is being written is kept. */
+  _languages() {
+    const current = document.documentElement.lang;
+    return html`<form class="setting-choice" method="post" action="/language" aria-labelledby="setting-language"><h3 id="setting-language">${gettext("Language")}</h3>
+      <input type="hidden" name="csrfmiddlewaretoken" .value=${api.csrfToken()}><input type="hidden" name="next" .value=${location.pathname}>
+      <div class="setting-links">${start.languages.map(([code, name]) => html`<button class="button" name="language" value=${code} lang=${code} aria-current=${code === current ? "true" : nothing}>${name}</button>`)}</div></form>`;
   }
 
   _writing() {
@@ -94,7 +130,7 @@ class SettingsDialog extends View {
       ${this._switch("notification_text", gettext("Show who wrote and what"), gettext("When this is off, a notification says only that there is a message."))}
       ${this._switch("notification_sound", gettext("Sound"), "")}
       <label class="setting"><span class="picker-text"><b>${gettext("Quiet hours")}</b><small>${gettext("No notifications between these times")}</small></span>
-        <input type="checkbox" role="switch" name="quiet" .checked=${isQuiet} @change=${(event) => this._quiet(event.target.checked)}></label>
+        <input type="checkbox" role="switch" name="quiet" .checked=${isQuiet} @change=${(/** @type {Event} */ event) => this._quiet(/** @type {HTMLInputElement} */ (event.target).checked)}></label>
       ${isQuiet ? html`<div class="quiet-hours">
         ${this._time("quiet_from", gettext("From"))}${this._time("quiet_until", gettext("Until"))}
         <p class="quiet">${interpolate(gettext("By the clock of %(zone)s."), { zone: values.time_zone.replace("_", " ") })}
@@ -112,6 +148,7 @@ class SettingsDialog extends View {
       </ul>`;
   }
 
+  /** @param {Worded} name @param {string} label @param {Record<string, string>} choices by value @param {string} [note] */
   _choice(name, label, choices, note = "") {
     const id = `setting-${name}`;
     return html`<fieldset class="setting-choice" aria-describedby=${note ? `${id}-note` : nothing}><legend>${label}</legend>${note ? html`<p class="quiet" id="${id}-note">${note}</p>` : nothing}
@@ -119,38 +156,44 @@ class SettingsDialog extends View {
         @change=${() => this._change({ [name]: value })}><span>${text}</span></label>`)}</fieldset>`;
   }
 
+  /** @param {Switch} name @param {string} label @param {string} note */
   _switch(name, label, note) {
     return html`<label class="setting"><span class="picker-text"><b>${label}</b>${note ? html`<small>${note}</small>` : nothing}</span>
-      <input type="checkbox" role="switch" name=${name} .checked=${settings.values[name]} @change=${(event) => this._change({ [name]: event.target.checked })}></label>`;
+      <input type="checkbox" role="switch" name=${name} .checked=${settings.values[name]} @change=${(/** @type {Event} */ event) => this._change({ [name]: /** @type {HTMLInputElement} */ (event.target).checked })}></label>`;
   }
 
+  /** @param {Worded} name @param {string} label */
   _time(name, label) {
     return html`<label>${label}<input type="time" class="field" name=${name} required .value=${settings.values[name]}
-      @change=${(event) => event.target.value && this._change({ [name]: event.target.value })}></label>`;
+      @change=${(/** @type {Event} */ event) => /** @type {HTMLInputElement} */ (event.target).value && this._change({ [name]: /** @type {HTMLInputElement} */ (event.target).value })}></label>`;
   }
 
+  /** @param {boolean} isOn */
   _quiet(isOn) {
     return this._change(isOn ? { ...QUIET, time_zone: settings.values.time_zone || zone() } : { quiet_from: "", quiet_until: "" });
   }
 
+  /** @param {Partial<Values>} part */
   async _change(part) {
     this._error = "";
     try {
       await settings.change(part);
       announce(gettext("Saved."));
     } catch (problem) {
-      if (problem.name !== "ApiError") throw problem;
+      if (!isApiError(problem)) throw problem;
       this._error = problem.message;
     }
     // A control that was refused shows what holds.
     this.requestUpdate();
   }
 
+  /** @param {string} section */
   _show(section) {
-    this._section = section;
+    if (isSection(section)) this._section = section;
     this._error = "";
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
     const names = Object.keys(SECTIONS);
     const at = names.indexOf(this._section);
@@ -158,7 +201,7 @@ class SettingsDialog extends View {
     if (to === undefined) return;
     event.preventDefault();
     this._show(names[(to + names.length) % names.length]);
-    this.updateComplete.then(() => this.querySelector("[role=tab][aria-selected=true]").focus());
+    this.updateComplete.then(() => this._focusTab());
   }
 }
 customElements.define("settings-dialog", SettingsDialog);

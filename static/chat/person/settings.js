@@ -1,8 +1,7 @@
 /** The settings of the signed-in person: kept on the server, the same on all of their devices. */
 
+import { isApiError } from "../api.js";
 import { setAppearance } from "./appearance.js";
-
-const CHANNEL = "uamp.settings";
 
 /**
  * @typedef {object} Values
@@ -17,6 +16,7 @@ const CHANNEL = "uamp.settings";
  * @property {string} quiet_until
  * @property {string} time_zone
  * @property {string} send_key "enter" or "ctrl_enter"
+ * @property {string} language of the pages, from their next load on; empty for the browser's
  */
 
 /** Event: `change`, also where another tab or device made it. */
@@ -24,22 +24,21 @@ export class Settings extends EventTarget {
   /**
    * @param {{get: (path: string) => Promise<any>, send: (method: string, path: string, body: object) => Promise<any>}} api
    * @param {Values} values
+   * @param {EventTarget} client of UAMP
    */
-  constructor(api, values) {
+  constructor(api, values, client) {
     super();
     this._api = api;
     this.values = values;
-    this._tabs = new BroadcastChannel(CHANNEL);
-    this._tabs.addEventListener("message", ({ data }) => this._take(data));
-    // Another device may have changed them while this page was out of sight.
-    document.addEventListener("visibilitychange", () => document.hidden || this._refresh());
+    // Another tab or device may have changed them, also while there was no connection.
+    client.addEventListener("person", (/** @type {any} */ { detail }) => detail.subject === "settings" && this._refresh());
+    client.addEventListener("watched", () => this._refresh());
   }
 
   /** Change some of them. Throws ApiError; then nothing is changed. @param {Partial<Values>} part */
   async change(part) {
     const values = await this._api.send("PATCH", "/me/settings", part);
     this._take(values);
-    this._tabs.postMessage(values);
   }
 
   async _refresh() {
@@ -47,7 +46,7 @@ export class Settings extends EventTarget {
       this._take(await this._api.get("/me/settings"));
     } catch (/** @type {any} */ error) {
       // The page says elsewhere that there is no connection, or that one is signed out.
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
     }
   }
 

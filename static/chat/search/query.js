@@ -1,6 +1,6 @@
 /** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
 
-/** What each filter takes, as an example. */
+/** What each filter takes, as an example. @type {Record<string, string>} */
 export const FILTERS = {
   from: "from: a person",
   agent: "agent: an agent",

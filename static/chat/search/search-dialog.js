@@ -1,5 +1,6 @@
 /** The search: messages of all chats by words and filters, and people, agents and chats by name. */
 
+import { isApiError } from "../api.js";
 import { api, me, page, store } from "../context.js";
 import { fullTime, shortTime } from "../time.js";
 import { View, face, glyph, spinner } from "../view.js";
@@ -9,6 +10,32 @@ import { gettext, interpolate, ngettext } from "../words.js";
 
 const SEARCH_AFTER_MS = 250;
 const NAMES_SHOWN = 4;
+
+/**
+ * @typedef {import("./query.js").Filter} Filter
+ * @typedef {import("../chat-store.js").Chat} Chat
+ *
+ * @typedef {object} FoundMessage as REST has it (`/search`)
+ * @property {string} id
+ * @property {string} chat_id
+ * @property {string} name
+ * @property {"user"|"agent"} sender_kind
+ * @property {string} content
+ * @property {{filename?: string}[]} content_items
+ * @property {string} created_at ISO 8601
+ * @property {string|null} thread
+ * @property {boolean} also_in_chat
+ *
+ * @typedef {{data: FoundMessage[], has_more: boolean, searched_chats: number, chats: number}} Found
+ *
+ * @typedef {object} SearchState
+ * @property {"empty"|"searching"|"found"|"failed"} phase
+ * @property {string} [error] why it failed
+ * @property {Found} [found] kept while one searches on
+ * @property {string[]} [words] that are looked for
+ * @property {string[]} [people] whose names begin with the one word
+ * @property {string[]} [agents] likewise
+ */
 
 /** Fires (bubbling) `open-message` (detail: `chatId`, `messageId`) and `open-chat` (detail: chat id). */
 class SearchDialog extends View {
@@ -20,13 +47,15 @@ class SearchDialog extends View {
 
   constructor() {
     super();
+    /** @type {Filter[]} */
     this._filters = [];
     this._text = "";
-    /** @type {{phase: "empty"|"searching"|"found"|"failed", error?: string, found?: any, words?: string[]}} */
+    /** @type {SearchState} */
     this._state = { phase: "empty" };
     this._asked = 0;
-    /** @type {Promise<any[]>|null} */
+    /** @type {Promise<{name: string}[]>|null} */
     this._agents = null;
+    this._timer = 0;
   }
 
   connectedCallback() {
@@ -42,19 +71,25 @@ class SearchDialog extends View {
 
   async open() {
     await this.updateComplete;
-    this.querySelector("dialog").showModal();
+    this._dialog.showModal();
     this._input.select();
     // Other chats may have been written to since the last search.
     this._search(0);
   }
 
+  /** @returns {HTMLDialogElement} */
+  get _dialog() {
+    return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
+  }
+
+  /** @returns {HTMLInputElement} */
   get _input() {
-    return this.querySelector("input");
+    return /** @type {HTMLInputElement} */ (this.querySelector("input"));
   }
 
   render() {
     return html`<dialog class="dialog is-wide search" aria-labelledby="search-title" data-testid="search-dialog">
-      <form class="dialog-form" role="search" @submit=${(event) => this._submit(event)} @keydown=${(event) => this._key(event)}>
+      <form class="dialog-form" role="search" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
         <header><h2 id="search-title">${gettext("Search")}</h2>
           <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._close()}>${glyph("close")}</button></header>
         <div class="search-field">
@@ -69,22 +104,23 @@ class SearchDialog extends View {
     </dialog>`;
   }
 
+  /** @param {Filter} filter */
   _chip({ name, value }) {
-    return html`<button type="button" class="search-chip" aria-label="Remove the filter ${name}: ${value}" data-testid="search-chip"
+    return html`<button type="button" class="search-chip" aria-label=${interpolate(gettext("Remove the filter %(name)s: %(value)s"), { name, value })} data-testid="search-chip"
       @click=${() => this._drop(name)}><span>${name}: <b>${this._valueName(name, value)}</b></span>${glyph("close")}</button>`;
   }
 
-  /** A chat is named, where its filter has its id. */
+  /** A chat is named, where its filter has its id. @param {string} name @param {string} value */
   _valueName(name, value) {
-    const chat = name === "in" && store.get(value);
+    const chat = name === "in" ? store.get(value) : undefined;
     return chat ? store.nameOf(chat) : value;
   }
 
   /** What could narrow the search further. */
   _offers() {
     const has = new Set(this._filters.map(({ name }) => name));
-    const offer = (label, act) => html`<button type="button" class="search-offer" @click=${act}>${label}</button>`;
-    const write = (name) => () => {
+    const offer = (/** @type {string} */ label, /** @type {() => void} */ act) => html`<button type="button" class="search-offer" @click=${act}>${label}</button>`;
+    const write = (/** @type {string} */ name) => () => {
       this._text = `${this._text.trimEnd()} ${name}:`.trimStart();
       this.updateComplete.then(() => this._input.focus());
     };
@@ -104,16 +140,17 @@ class SearchDialog extends View {
     if (!found) return html`${names}${spinner(gettext("Searching"))}`;
     const { data, has_more: hasMore, searched_chats: searched, chats } = found;
     return html`${names}
-      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No message was found.")}</p>`}
+      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words ?? []))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No message was found.")}</p>`}
       ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search by before: and a day.")}</p>` : nothing}
       ${searched < chats ? html`<p class="search-note">${interpolate(gettext("The %(searched)s latest of your %(chats)s chats were searched. in: reaches the others."), { searched, chats })}</p>` : nothing}`;
   }
 
+  /** @param {FoundMessage} message @param {string[]} words */
   _message({ id, chat_id: chatId, name, sender_kind: kind, content, content_items: items, created_at: at, thread, also_in_chat: alsoInChat }, words) {
     const inChat = !thread || alsoInChat;
     const chat = store.get(chatId);
     const files = items.map(({ filename }) => filename).filter(Boolean);
-    return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id, inChat ? "" : thread)}>
+    return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id, inChat ? "" : thread ?? "")}>
       ${face(name, kind)}
       <span class="search-words"><span class="search-head"><b>${name}</b> <span class="search-chat">${chat ? store.nameOf(chat) : gettext("Another chat")}</span>
         <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
@@ -127,18 +164,19 @@ class SearchDialog extends View {
     const { people = [], agents = [], words = [] } = this._state;
     const chats = words.length ? store.list.filter((chat) => store.nameOf(chat).toLowerCase().includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
     if (!chats.length && !people.length && !agents.length) return nothing;
+    /** @param {string} name @param {"user"|"agent"} kind @param {string} note @param {() => void} act */
     const row = (name, kind, note, act) => html`<li><button type="button" class="search-name" @click=${act}>${face(name, kind)}<span><b>${name}</b> <small>${note}</small></span></button></li>`;
     return html`<h3>${gettext("Names")}</h3><ul class="search-names" data-testid="search-names">
       ${chats.map((chat) => row(store.nameOf(chat), "user", gettext("Open the chat"), () => this._openChat(chat.id)))}
-      ${people.map((name) => row(name, "user", gettext("Messages of this person"), () => this._add("from", name, true)))}
-      ${agents.map((name) => row(name, "agent", gettext("Messages of this agent"), () => this._add("agent", name, true)))}
+      ${people.map((/** @type {string} */ name) => row(name, "user", gettext("Messages of this person"), () => this._add("from", name, true)))}
+      ${agents.map((/** @type {string} */ name) => row(name, "agent", gettext("Messages of this agent"), () => this._add("agent", name, true)))}
     </ul>`;
   }
 
   _summary() {
     const { phase, found, error } = this._state;
     if (phase === "failed") return error;
-    if (phase !== "found") return "";
+    if (phase !== "found" || !found) return "";
     return found.has_more
       ? interpolate(gettext("%(n)s or more messages found."), { n: found.data.length })
       : interpolate(ngettext("%(n)s message found.", "%(n)s messages found.", found.data.length), { n: found.data.length });
@@ -151,6 +189,7 @@ class SearchDialog extends View {
     this._search(SEARCH_AFTER_MS);
   }
 
+  /** @param {SubmitEvent} event */
   _submit(event) {
     event.preventDefault();
     const { filters, text } = takeFilters(this._input.value, true);
@@ -159,7 +198,7 @@ class SearchDialog extends View {
     this._search(0);
   }
 
-  /** @param {boolean} [isWhole] the filter takes the place of what is written */
+  /** @param {string} name @param {string} value @param {boolean} [isWhole] the filter takes the place of what is written */
   _add(name, value, isWhole = false) {
     this._filters = withFilters(this._filters, [{ name, value }]);
     if (isWhole) this._text = "";
@@ -167,31 +206,38 @@ class SearchDialog extends View {
     this._search(0);
   }
 
+  /** @param {string} name of a filter */
   _drop(name) {
     this._filters = this._filters.filter((filter) => filter.name !== name);
     this._input.focus();
     this._search(0);
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
-    if (event.key === "Backspace" && event.target === this._input && !this._input.value && this._filters.length) this._drop(this._filters.at(-1).name);
+    const last = this._filters.at(-1);
+    if (event.key === "Backspace" && event.target === this._input && !this._input.value && last) this._drop(last.name);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
-    const stops = [this._input, ...this.querySelectorAll(".search-results button")];
-    const next = stops[stops.indexOf(document.activeElement) + step];
-    if (!next || !stops.includes(document.activeElement)) return;
+    /** @type {HTMLElement[]} */
+    const stops = [this._input, .../** @type {NodeListOf<HTMLElement>} */ (this.querySelectorAll(".search-results button"))];
+    const at = stops.findIndex((stop) => stop === document.activeElement);
+    const next = stops[at + step];
+    if (!next || at === -1) return;
     event.preventDefault();
     next.focus();
   }
 
+  /** @param {number} delay ms */
   _search(delay) {
     clearTimeout(this._timer);
     this._asked += 1;
     const query = queryOf(this._filters, this._text);
     if (!query) this._state = { phase: "empty" };
-    else this._timer = setTimeout(() => this._ask(query), delay);
+    else this._timer = window.setTimeout(() => this._ask(query), delay);
   }
 
+  /** @param {string} query */
   async _ask(query) {
     const asked = this._asked;
     const words = wordsOf(this._text);
@@ -201,16 +247,19 @@ class SearchDialog extends View {
       const found = await api.get(`/search?limit=30&q=${encodeURIComponent(query)}`);
       if (asked === this._asked) this._state = { ...this._state, phase: "found", found };
     } catch (error) {
-      if (error.name !== "ApiError") throw error;
+      if (!isApiError(error)) throw error;
       if (asked === this._asked) this._state = { ...this._state, phase: "failed", error: error.message, found: undefined };
     }
     await names;
   }
 
-  /** Find people and agents by the one word that is written. */
+  /** Find people and agents by the one word that is written. @param {string[]} words @param {number} asked */
   async _namesFor(words, asked) {
     const wanted = words.length === 1 ? words[0].replace(/^@/, "") : "";
-    let [people, agents] = [[], []];
+    /** @type {{username: string}[]} */
+    let people = [];
+    /** @type {{name: string}[]} */
+    let agents = [];
     if (wanted) {
       this._agents ||= api.get("/agents").then((list) => list.data || list);
       try {
@@ -218,11 +267,11 @@ class SearchDialog extends View {
       } catch (error) {
         this._agents = null;
         // The messages are what is searched; they say what is wrong.
-        if (error.name !== "ApiError") throw error;
+        if (!isApiError(error)) throw error;
       }
     }
     if (asked !== this._asked) return;
-    const starts = (name) => name.toLowerCase().startsWith(wanted);
+    const starts = (/** @type {string} */ name) => name.toLowerCase().startsWith(wanted);
     this._state = {
       ...this._state,
       people: people.map(({ username }) => username).slice(0, NAMES_SHOWN),
@@ -231,14 +280,16 @@ class SearchDialog extends View {
   }
 
   _close() {
-    this.querySelector("dialog").close();
+    this._dialog.close();
   }
 
+  /** @param {string} chatId @param {string} messageId @param {string} threadId */
   _openMessage(chatId, messageId, threadId) {
     this._close();
     this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId, threadId } }));
   }
 
+  /** @param {string} chatId */
   _openChat(chatId) {
     this._close();
     this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chatId }));

@@ -21,6 +21,7 @@
  * @property {Reaction[]} reactions the first given first
  * @property {boolean} pinned
  * @property {string|null} versionOf the first version of an answer that was made again
+ * @property {string} [replaced_by] the version that took the place of this one
  * @property {string|null} thread the message to whose thread it belongs
  * @property {boolean} alsoInChat whether a reply is shown in the chat too
  * @property {Replies|null} replies its thread

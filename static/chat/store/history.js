@@ -1,12 +1,13 @@
 /** Brings the history of the open chat, and what its session says, into the state. */
 
+import { worksOf } from "./agent-work.js";
 import { entryOf } from "./entry.js";
 
 const PAGE = 50;
 /** The server looks for events of some types between two places that are not farther apart. */
 const FACTS_SPAN = 5_000;
 const FACTS_OF_THREADS = ["agent.stopped", "response.cancelled", "response.error"];
-const FACTS = ["agent.stopped", "call.ended", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
+const FACTS = ["agent.stopped", "call.ended", "chat.forked", "link.created", "link.revoked", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
 
 /**
  * @typedef {import("./open-chat.js").OpenChat} OpenChat
@@ -210,21 +211,29 @@ const approvalsOf = ({ approvals, responses }) =>
  */
 export function followSession(store, session, signal) {
   const showOwn = () => store.dispatch({ type: "own", ids: session.ownResponses.map(({ id }) => id) });
+  const showWorks = () => store.dispatch({ type: "works", list: worksOf(session) });
   /** @type {Record<string, (detail: any) => void>} */
   const listeners = {
     response: (response) => {
       store.dispatch({ type: "response", response });
       showOwn();
+      showWorks();
     },
     "response-end": (response) => {
       store.dispatch({ type: "response-end", response, failures: session.failures });
       showOwn();
+      showWorks();
     },
-    approvals: () => store.dispatch({ type: "approvals", list: approvalsOf(session) }),
+    approvals: () => {
+      store.dispatch({ type: "approvals", list: approvalsOf(session) });
+      showWorks();
+    },
+    payments: showWorks,
     act: (event) => store.dispatch({ type: "act", event }),
     fact: (event) => store.dispatch({ type: "facts", events: [event] }),
     participants: (event) => store.dispatch({ type: "facts", events: [event] }),
     turns: () => store.dispatch({ type: "turns", list: session.turns }),
+    queue: (list) => store.dispatch({ type: "queue", list }),
     read: (event) => store.dispatch({ type: "thread-read", event }),
     state: ({ value, by }) => store.dispatch({ type: "shared", shared: { value, by } }),
   };
@@ -246,6 +255,8 @@ export function catchUp(store, session) {
   }
   store.dispatch({ type: "own", ids: session.ownResponses.map(({ id }) => id) });
   store.dispatch({ type: "approvals", list: approvalsOf(session) });
+  store.dispatch({ type: "works", list: worksOf(session) });
   store.dispatch({ type: "turns", list: session.turns });
+  store.dispatch({ type: "queue", list: session.queue });
   store.dispatch({ type: "shared", shared: { value: session.state.value, by: session.state.by } });
 }

@@ -3,6 +3,7 @@
  * the same state.
  */
 
+import { factText, leftOutText } from "./facts.js";
 import { reasonOf } from "../../uamp/live-response.js";
 import { withAct } from "./acts.js";
 import { isShownIn, withReply, withThreadRead } from "./threads.js";
@@ -33,6 +34,8 @@ const ACTS_KEPT = 200;
  * @typedef {object} Change of the members
  * @property {number} seq
  * @property {string} text
+ * @property {string} [more] another line
+ * @property {{chatId: string|null, messageId: string}} [source] the message of another chat with which a copied history ends
  *
  * @typedef {object} OpenChat
  * @property {string} userId of the person at this page
@@ -60,9 +63,11 @@ const ACTS_KEPT = 200;
  * @property {Change[]} changes of the members, by their place in the log
  * @property {Map<string, Reader>} readers by user id
  * @property {Map<string, any>} receipts by response id
+ * @property {import("./agent-work.js").Work[]} works what the agents do that give answers, also in threads
  * @property {Approval[]} approvals
  * @property {Payment[]} payments
  * @property {Turn[]} turns not acknowledged
+ * @property {import("../../uamp/types.js").Frame[]} queue messages that are sent when the answers that run have ended
  * @property {{value: Record<string, any>, by: string}} shared what the members and agents keep together, and the agent that
  *   changed it last
  */
@@ -72,7 +77,7 @@ export function emptyChat(userId, chatId = "", thread = "", username = "") {
   return {
     userId, username, chatId, thread, loaded: false, entries: [], hasOlder: false, hasNewer: false, loadingOlder: "no", loadingNewer: "no", newest: 0, arrived: [],
     target: null, acts: [], pins: [], replyTo: null, editing: "", unreadAfter: null, answers: [], live: new Map(), changes: [],
-    own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), approvals: [], payments: [], turns: [],
+    own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), works: [], approvals: [], payments: [], turns: [], queue: [],
     shared: { value: {}, by: "" },
   };
 }
@@ -110,41 +115,10 @@ function withAnswer(state, response) {
   return { ...state, live, answers };
 }
 
-/** @type {Record<string, string>} */
-const ROLES = { owner: "an owner", admin: "an admin", member: "a member" };
-
-/** @param {{name: string, role: string}} participant @param {{name: string}|undefined} by */
-const roleText = ({ name, role }, by) => (by ? `${by.name} made ${name} ${ROLES[role]}` : `${name} is ${ROLES[role]} now`);
-
-/** @type {Record<string, string>} */
-const CALLS_WITHOUT_ANSWER = { declined: "called, and no one took the call", unanswered: "called, and no one answered", cancelled: "called" };
-
-/**
- * A call that is over, in words: "alice's call, 3 min, with bob".
- * @param {import("../../uamp/types.js").Frame} event
- */
-function callText({ started_by: by, participants = [], duration_ms: duration, reason }) {
-  const name = by?.username ?? "A former member";
-  if (CALLS_WITHOUT_ANSWER[reason]) return `${name} ${CALLS_WITHOUT_ANSWER[reason]}`;
-  const minutes = Math.round((duration ?? 0) / 60_000);
-  const others = participants.map((/** @type {{username: string}} */ { username }) => username).join(", ");
-  return `${name}’s call, ${minutes < 1 ? "less than a minute" : `${minutes} min`}${others ? `, with ${others}` : ""}`;
-}
-
-/**
- * Who came or went, and by whom, in words; "" for any other event.
- * @param {import("../../uamp/types.js").Frame} event
- */
-function changeText(event) {
-  const { type, participant, by, message } = event;
-  if (type === "agent.stopped") return message;
-  if (type === "call.ended") return callText(event);
-  if (!participant) return "";
-  if (type === "participant.updated") return participant.kind === "user" ? roleText(participant, by) : "";
-  const isBySelf = !by || (participant.kind === "user" && participant.id === by.id);
-  if (type === "participant.joined") return isBySelf ? `${participant.name} joined` : `${by.name} added ${participant.name}`;
-  if (type === "participant.left") return isBySelf ? `${participant.name} left` : `${by.name} removed ${participant.name}`;
-  return "";
+/** @param {import("../../uamp/types.js").Frame} event @param {string} text @returns {Change} */
+function changeOf(event, text) {
+  const { seq, type, source } = event;
+  return type === "chat.forked" ? { seq, text, more: leftOutText(event), source: { chatId: source.chat_id, messageId: source.message_id } } : { seq, text };
 }
 
 /** @type {import("./store.js").Reducers<OpenChat>} */
@@ -198,8 +172,8 @@ export const REDUCERS = {
     const changes = new Map(state.changes.map((change) => [change.seq, change]));
     for (const event of events) {
       const isHere = (event.thread || "") === state.thread && (!state.thread || event.type === "agent.stopped");
-      const text = isHere ? changeText(event) : "";
-      if (text) changes.set(event.seq, { seq: event.seq, text });
+      const text = isHere ? factText(event) : "";
+      if (text) changes.set(event.seq, changeOf(event, text));
       else if (event.response_id) failures.set(event.response_id, reasonOf(event, state.userId));
     }
     return { ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) };
@@ -214,10 +188,13 @@ export const REDUCERS = {
     return { ...state, receipts: known };
   },
 
+  // Most deltas change nothing of it.
+  works: (state, { list }) => (JSON.stringify(list) === JSON.stringify(state.works) ? state : { ...state, works: list }),
   // What the client keeps changes in place: copies are what a view can compare.
   approvals: (state, { list }) => ({ ...state, approvals: list.map((/** @type {Approval} */ one) => ({ ...one })) }),
   payments: (state, { list }) => ({ ...state, payments: list.map((/** @type {Payment} */ one) => ({ ...one })) }),
   turns: (state, { list }) => ({ ...state, turns: list.filter((/** @type {Turn} */ turn) => (turn.thread || "") === state.thread) }),
+  queue: (state, { list }) => (list.length || state.queue.length ? { ...state, queue: list } : state),
   shared: (state, { shared }) => ({ ...state, shared }),
 };
 

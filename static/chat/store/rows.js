@@ -14,7 +14,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @typedef {{kind: "day", key: string, at: number}} DayRow
  * @typedef {{kind: "unread", key: string}} UnreadRow
  * @typedef {{kind: "replies", key: string, count: number}} RepliesRow
- * @typedef {{kind: "change", key: string, text: string}} ChangeRow
+ * @typedef {{kind: "change", key: string, text: string, more?: string, source?: {chatId: string|null, messageId: string}}} ChangeRow
  * @typedef {{kind: "answer", key: string, id: string, again: string}} AnswerRow
  * @typedef {object} MessageRow
  * @property {"message"} kind
@@ -25,6 +25,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @property {string} error why it failed, for people
  * @property {string} again the question, where the person at this page may ask it once more
  * @property {Reader[]} readers who have read up to here
+ * @property {"read"|"sent"|""} tick of one's own message: whether another person has read it
  * @property {any} receipt
  * @property {boolean} isEditing
  * @property {{id: string}|null} target where it is the message that is shown and marked
@@ -55,6 +56,7 @@ function placesOf(state) {
 export function rowsOf(state) {
   const { entries, userId } = state;
   const places = placesOf(state);
+  const readTo = Math.max(0, ...otherReaders(state).map(({ seq }) => seq));
   /** @param {Entry|undefined} question */
   const againOf = (question) => (question && isFrom(question, userId) && question.content) || "";
   // What is before the oldest or behind the newest message here belongs to a page that is not here.
@@ -68,7 +70,7 @@ export function rowsOf(state) {
     again: failed ? againOf(entries.find((entry) => entry.id === questionId)) : "",
   });
   /** @param {import("./open-chat.js").Change} change @returns {ChangeRow} */
-  const changeRow = ({ seq, text }) => ({ kind: "change", key: `change ${seq}`, text });
+  const changeRow = ({ seq, ...said }) => ({ kind: "change", key: `change ${seq}`, ...said });
   const changes = state.changes.filter(({ seq }) => isHere(seq));
   const unreadAt = state.unreadAfter === null ? -1 : entries.findIndex((entry) => entry.seq > Number(state.unreadAfter) && !isFrom(entry, userId));
   /** @type {Row[]} */
@@ -95,6 +97,7 @@ export function rowsOf(state) {
       error: (entry.response_id && state.failures.get(entry.response_id)) || "",
       again: entry.status === "failed" && entry.sender_kind !== "user" ? againOf(question) : "",
       readers: places.get(entry.seq) || [],
+      tick: !isFrom(entry, userId) || entry.deletedAt ? "" : entry.seq <= readTo ? "read" : "sent",
       receipt: entry.response_id ? state.receipts.get(entry.response_id) : undefined,
       isEditing: state.editing === entry.id,
       target: state.target?.id === entry.id ? state.target : null,

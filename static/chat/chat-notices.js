@@ -1,0 +1,28 @@
+/** What stands in the place of the messages: that no chat is open, or why it is not shown. */
+
+import { glyph } from "./view.js";
+import { html, nothing } from "../vendor/lit/lit.js";
+import { gettext } from "./words.js";
+
+/**
+ * @typedef {object} Problem why the chat is not shown: an ApiError, or the error of its session
+ * @property {number} [status]
+ * @property {string} [code]
+ * @property {string} message
+ */
+
+/** A line with a sign where messages would be. @param {keyof typeof import("./dom.js").PATHS} name @param {string} title @param {string} text @param {unknown} [action] */
+const notice = (name, title, text, action = nothing) => html`<div class="empty" role="note">${glyph(name)}<h1>${title}</h1><p>${text}</p>${action}</div>`;
+
+/** That no chat is open. @param {() => void} begin starts one */
+export const nothingOpen = (begin) => notice("message", gettext("Choose a chat"), gettext("Pick one from the list, or start a new one with people and agents."),
+  html`<button type="button" class="button button-primary" @click=${begin}>${glyph("add")}${gettext("New chat")}</button>`);
+
+/** Why the chat is not shown. @param {Problem} problem @param {() => void} again tries once more */
+export function failure({ status, code = "", message }, again) {
+  if (status === 404 || ["chat_not_found", "forbidden"].includes(code)) {
+    return notice("alert", gettext("This chat is not here"), gettext("It does not exist, or you are not a member of it. Ask a member to add you."));
+  }
+  return notice("alert", gettext("The chat could not be loaded"), `${message} ${gettext("What you wrote is kept.")}`,
+    html`<button type="button" class="button button-primary" @click=${again}>${gettext("Try again")}</button>`);
+}

@@ -1,0 +1,36 @@
+/** The elements that one part of the page finds by their names in another. */
+
+import type { EmojiPicker } from "./actions/emoji-picker.js";
+import type { DeleteDialog, RevisionsDialog } from "./actions/message-dialogs.js";
+import type { MessageMenu } from "./actions/message-menu.js";
+import type { ChatView } from "./chat-view.js";
+import type { ChatSettingsDialog } from "./dialogs/chat-settings-dialog.js";
+import type { LinksDialog } from "./dialogs/links-dialog.js";
+import type { MemberDialog } from "./dialogs/member-dialog.js";
+import type { MessageConsole } from "./dialogs/message-console.js";
+import type { NewChatDialog } from "./dialogs/new-chat-dialog.js";
+import type { PayerDialog } from "./dialogs/payer-dialog.js";
+import type { ChatMessage } from "./log/message.js";
+import type { ChatList } from "./panels/chat-list.js";
+import type { MembersPanel } from "./panels/members-panel.js";
+import type { ThreadPanel } from "./panels/thread-panel.js";
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "chat-list": ChatList;
+    "chat-message": ChatMessage;
+    "chat-settings-dialog": ChatSettingsDialog;
+    "chat-view": ChatView;
+    "delete-dialog": DeleteDialog;
+    "emoji-picker": EmojiPicker;
+    "links-dialog": LinksDialog;
+    "member-dialog": MemberDialog;
+    "members-panel": MembersPanel;
+    "message-console": MessageConsole;
+    "message-menu": MessageMenu;
+    "new-chat-dialog": NewChatDialog;
+    "payer-dialog": PayerDialog;
+    "revisions-dialog": RevisionsDialog;
+    "thread-panel": ThreadPanel;
+  }
+}

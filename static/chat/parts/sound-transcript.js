@@ -1,0 +1,77 @@
+/** What is said in a sound, where the server has it written down. */
+
+import { isApiError } from "../api.js";
+import { api } from "../context.js";
+import { View } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
+
+/** When what is still being written is asked for again. */
+const AGAIN_MS = [2_000, 4_000, 8_000, 16_000, 30_000, 60_000];
+
+/** What was read, by the address of the sound. @type {Map<string, string>} */
+const known = new Map();
+
+class SoundTranscript extends View {
+  static properties = { src: { attribute: false }, _text: { state: true } };
+
+  constructor() {
+    super();
+    this.src = "";
+    this._text = "";
+    this._timer = 0;
+    /** @type {IntersectionObserver|null} */
+    this._seen = null;
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    // The list of messages may move it, whereby it was disconnected.
+    if (this.hasUpdated) this._look();
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this._seen?.disconnect();
+    clearTimeout(this._timer);
+  }
+
+  /** @param {Map<string, unknown>} changed */
+  willUpdate(changed) {
+    if (changed.has("src")) this._look();
+  }
+
+  _look() {
+    this._seen?.disconnect();
+    clearTimeout(this._timer);
+    this._text = known.get(this.src) ?? "";
+    if (known.has(this.src)) return;
+    // Only what is looked at is asked for.
+    this._seen = new IntersectionObserver(([entry]) => entry.isIntersecting && this._ask(0));
+    this._seen.observe(this.closest(".message") ?? this);
+  }
+
+  /** @param {number} attempt */
+  async _ask(attempt) {
+    this._seen?.disconnect();
+    const { src } = this;
+    let found;
+    try {
+      found = await api.post(`/contents/${src.split("/").at(-1)}/transcript`);
+    } catch (error) {
+      // A sound without a transcript is whole: there is nothing to say about it.
+      if (isApiError(error)) return;
+      throw error;
+    }
+    if (src !== this.src || !this.isConnected) return;
+    if (found.state === "done") {
+      known.set(src, found.text);
+      this._text = found.text;
+    } else if (found.state === "asked" && attempt < AGAIN_MS.length) this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
+  }
+
+  render() {
+    return this._text && html`<details class="sound-transcript" open data-testid="transcript"><summary>${gettext("Transcript")}</summary><p dir="auto">${this._text}</p></details>`;
+  }
+}
+customElements.define("sound-transcript", SoundTranscript);

@@ -1,0 +1,76 @@
+/** What the agents of a chat do at the moment, as its members read it. Knows no document. */
+
+import { gettext, interpolate } from "../words.js";
+
+/**
+ * @typedef {import("../../uamp/live-response.js").LiveResponse} LiveResponse
+ * @typedef {import("../../uamp/live-response.js").ToolPart} ToolPart
+ *
+ * @typedef {"approval"|"payment"|"tool"|"thinking"|"writing"} WorkKind
+ *
+ * @typedef {object} Work
+ * @property {string} agent its name
+ * @property {WorkKind} kind
+ * @property {string} tool its name, while one runs or is asked for
+ * @property {number|null} percent how far the tool is, where that is known
+ * @property {string} step "2/5", where the tool has steps
+ * @property {string} userId of the person who has to allow the tool; "" when unknown
+ * @property {string} waitsFor whose payment is missing, in words of the server; "" for one's own
+ */
+
+/** What says more comes first, where an agent gives several answers. @type {WorkKind[]} */
+const ORDER = ["approval", "payment", "tool", "writing", "thinking"];
+
+/** How far a tool is, in percent, or null when that is not known. @param {NonNullable<ToolPart["progress"]>} progress */
+export const shareOf = ({ percent, step, total_steps: total }) => percent ?? (total ? (100 * (step || 0)) / total : null);
+
+/**
+ * @param {LiveResponse} response
+ * @param {{responseId: string, name: string, userId: string, state: string}[]} approvals
+ * @param {{responseId: string}[]} payments one's own that are open
+ * @returns {Work}
+ */
+function workOf({ id, agent, parts, waitsFor }, approvals, payments) {
+  /** @type {Work} */
+  const work = { agent, kind: "thinking", tool: "", percent: null, step: "", userId: "", waitsFor };
+  const asked = approvals.find((one) => one.responseId === id && one.state !== "closed");
+  if (asked) return { ...work, kind: "approval", tool: asked.name, userId: asked.userId };
+  if (waitsFor || payments.some((one) => one.responseId === id)) return { ...work, kind: "payment" };
+  const last = parts.at(-1);
+  if (last?.kind === "tool" && !last.done) {
+    const { percent, step, total_steps: total } = last.progress ?? {};
+    const share = shareOf({ percent, step, total_steps: total });
+    return { ...work, kind: "tool", tool: last.name, percent: share === null ? null : Math.round(share), step: total ? `${step || 0}/${total}` : "" };
+  }
+  return last?.kind === "text" || last?.kind === "media" ? { ...work, kind: "writing" } : work;
+}
+
+/**
+ * What each agent of a chat that gives an answer does, the one thing that says most.
+ * @param {{responses: Map<string, LiveResponse>, approvals: {list: any[]}, payments: {list: any[]}}} session
+ * @returns {Work[]} one for each agent
+ */
+export function worksOf({ responses, approvals, payments }) {
+  /** @type {Map<string, Work>} */
+  const works = new Map();
+  for (const response of responses.values()) {
+    if (response.status !== "running" || !response.agent) continue;
+    const work = workOf(response, approvals.list, payments.list);
+    const known = works.get(work.agent);
+    if (!known || ORDER.indexOf(work.kind) < ORDER.indexOf(known.kind)) works.set(work.agent, work);
+  }
+  return Array.from(works.values());
+}
+
+/** @param {Work} work @param {(userId: string) => string} nameOf a person of the chat; "" when unknown */
+export function workText({ kind, tool, percent, step, userId, waitsFor }, nameOf) {
+  if (kind === "approval") {
+    const name = nameOf(userId);
+    return name ? interpolate(gettext("Waits for %(name)s to allow %(tool)s"), { name, tool }) : interpolate(gettext("Waits until %(tool)s is allowed"), { tool });
+  }
+  if (kind === "payment") return waitsFor || gettext("Waits for your payment");
+  if (kind === "thinking") return gettext("Thinks");
+  if (kind === "writing") return gettext("Writes");
+  if (percent === null) return interpolate(gettext("Runs %(tool)s"), { tool });
+  return step ? interpolate(gettext("Runs %(tool)s, step %(step)s (%(percent)s%%)"), { tool, step, percent }) : interpolate(gettext("Runs %(tool)s (%(percent)s%%)"), { tool, percent });
+}

@@ -1,0 +1,193 @@
+/**
+ * UAMP over HTTP with server-sent events (UAMP §13.2), with the interface of a WebSocket: for networks that let no
+ * WebSocket through. Each frame is a POST to `/events`, one after another; each session has a stream of its own.
+ */
+
+/** Streams at a time: over HTTP/1.1 a browser has six connections to a host, for all of its tabs. */
+const STREAMS = 2;
+/** How often the list of chats is to be read again: there is no stream for it. */
+const LIST_MS = 10_000;
+/** The server sends a sign of life more often. */
+const SILENCE_MS = 60_000;
+/** Event ids of direct answers, which the stream has too. */
+const REMEMBERED = 256;
+const SIGNED_OUT = 4401;
+const LOST = 1006;
+
+/** @typedef {import("./types.js").Frame} Frame */
+
+/**
+ * Takes a text/event-stream in pieces.
+ * @param {(data: string) => void} receive called with the data of each event
+ * @returns {(piece: string) => void}
+ */
+export function eventParser(receive) {
+  let rest = "";
+  return (piece) => {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop() ?? "";
+    // The server writes the data of an event in one line.
+    for (const line of lines) if (line.startsWith("data: ")) receive(line.slice(6));
+  };
+}
+
+export class EventStreamSocket {
+  /**
+   * @param {() => Promise<string>} ticket asks the server for a ticket; rejects where it is not reached, with `status` where it refuses
+   */
+  constructor(ticket) {
+    this.readyState = 0;
+    /** @type {() => void} */
+    this.onopen = () => undefined;
+    /** @type {(message: {data: string}) => void} */
+    this.onmessage = () => undefined;
+    /** @type {((close: {code: number}) => void)|null} */
+    this.onclose = null;
+    /** A session has no stream any more, because others were opened since. @type {(sessionId: string) => void} */
+    this.onsuspend = () => undefined;
+    this._ticket = ticket;
+    this._over = new AbortController();
+    /** @type {Map<string, AbortController>} by session id, the oldest first */
+    this._streams = new Map();
+    /** @type {Set<string>} event ids */
+    this._answered = new Set();
+    /** @type {Promise<void>} Frames are sent in the order in which they were given. */
+    this._last = Promise.resolve();
+    this._listTimer = 0;
+    this._open();
+  }
+
+  /** Send a frame. @param {string} text */
+  send(text) {
+    const frame = /** @type {Frame} */ (JSON.parse(text));
+    if (frame.type === "chats.watch") this._watch();
+    else this._last = this._last.then(() => (this.readyState === 1 ? this._post(frame) : undefined)).catch((error) => this._fail(error));
+  }
+
+  /** @param {number} [code] */
+  close(code = 1000) {
+    if (this.readyState === 3) return;
+    this.readyState = 3;
+    clearInterval(this._listTimer);
+    this._over.abort();
+    for (const stream of this._streams.values()) stream.abort();
+    this._streams.clear();
+    this.onclose?.({ code });
+  }
+
+  /** A ticket is given only to one who is signed in, by a server that is there. */
+  async _open() {
+    try {
+      await this._ticket();
+      if (this.readyState !== 0) return;
+      this.readyState = 1;
+      this.onopen();
+    } catch (error) {
+      this._fail(error);
+    }
+  }
+
+  /** @param {any} error */
+  _fail(error) {
+    if (this.readyState === 3) return;
+    this.close(error?.status === 401 || error?.status === 403 ? SIGNED_OUT : LOST);
+  }
+
+  /** The list is read now, and again from time to time. */
+  _watch() {
+    clearInterval(this._listTimer);
+    const read = () => this._deliver({ type: "chats.watched" });
+    this._listTimer = /** @type {any} */ (setInterval(() => globalThis.document?.hidden || read(), LIST_MS));
+    setTimeout(read);
+  }
+
+  /** @param {Frame} frame */
+  async _post(frame) {
+    const answer = await fetch("/events", {
+      method: "POST", body: JSON.stringify(frame), credentials: "same-origin", signal: this._over.signal,
+      headers: { "Content-Type": "application/json", ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}) },
+    });
+    if (answer.status === 401) {
+      this._fail({ status: 401 });
+      return;
+    }
+    const body = await answer.json();
+    if (answer.ok) {
+      for (const event of body.events) {
+        this._remember(event.event_id);
+        this._deliver(event);
+      }
+      if (frame.type === "session.create") await this._follow(body.session_id, frame.resume);
+      if (frame.type === "session.end") this._leave(frame.session_id ?? "");
+    } else if (body.event) this._deliver(body.event);
+    else this._fail({ status: answer.status });
+  }
+
+  /** @param {string} eventId */
+  _remember(eventId) {
+    if (!eventId) return;
+    this._answered.add(eventId);
+    if (this._answered.size > REMEMBERED) this._answered.delete(/** @type {string} */ (this._answered.values().next().value));
+  }
+
+  /** @param {object} event */
+  _deliver(event) {
+    if (this.readyState === 1) this.onmessage({ data: JSON.stringify(event) });
+  }
+
+  /** @param {string} sessionId */
+  _leave(sessionId) {
+    this._streams.get(sessionId)?.abort();
+    this._streams.delete(sessionId);
+  }
+
+  /**
+   * Open the stream of a session; frames that are sent later wait until it stands.
+   * @param {string} sessionId @param {{epoch: string, after: number}|undefined} resume
+   */
+  async _follow(sessionId, resume) {
+    this._leave(sessionId);
+    for (const oldest of Array.from(this._streams.keys()).slice(0, Math.max(0, this._streams.size - STREAMS + 1))) {
+      this._leave(oldest);
+      this.onsuspend(oldest);
+    }
+    const ended = new AbortController();
+    this._streams.set(sessionId, ended);
+    const query = new URLSearchParams({ session_id: sessionId, ticket: await this._ticket() });
+    const answer = await fetch(`/events/stream?${query}`, {
+      signal: ended.signal, credentials: "omit", cache: "no-store",
+      headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
+    });
+    if (!answer.ok || !answer.body) {
+      this._fail({ status: answer.status === 401 ? 401 : 0 });
+      return;
+    }
+    this._read(answer.body.getReader(), sessionId, ended);
+  }
+
+  /** @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {string} sessionId @param {AbortController} ended */
+  async _read(reader, sessionId, ended) {
+    const parse = eventParser((data) => {
+      const event = JSON.parse(data);
+      if (!this._answered.has(event.event_id)) this._deliver(event);
+    });
+    const decoder = new TextDecoder();
+    let silence = /** @type {any} */ (0);
+    const isCurrent = () => this._streams.get(sessionId) === ended;
+    try {
+      for (;;) {
+        clearTimeout(silence);
+        silence = setTimeout(() => ended.abort(), SILENCE_MS);
+        const { value, done } = await reader.read();
+        if (done) break;
+        parse(decoder.decode(value, { stream: true }));
+      }
+    } catch (error) {
+      if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+    } finally {
+      clearTimeout(silence);
+    }
+    // The server ended it, or the network: all sessions are resumed over a new connection.
+    if (isCurrent()) this._fail({ status: 0 });
+  }
+}

@@ -1,0 +1,1 @@
+export { default as highlighter } from "highlight.js";
