@@ -20,7 +20,8 @@ COMMANDS: Final = {
     "model": "a turn with a model over HTTP, against a proxy of bytes",
     "completions": "a streamed completion, against the WebSocket and servers of others",
     "paid": "a paid turn, against a free one",
-    "fanout": "a delta to 100 members, in one process and in two",
+    "fanout": "an answer that streams to 100 members, in one process and in two",
+    "joins": "1,000 people who join a chat within a minute",
     "workers": "two server processes, against one",
     "memory": "memory over many turns",
     "slow_reader": "a client that stops reading, and what the others notice",
@@ -30,6 +31,7 @@ COMMANDS: Final = {
     "streams": "many answers that stream at once",
     "runtime": "what the agent runtime adds to a provider's stream",
     "resume": "how long a killed process is missed",
+    "browser": "the page of a chat in a browser: opening it, and an answer that streams fast",
 }
 AIMS: Final = (
     "turns", "model", "completions", "paid", "fanout", "workers", "memory", "slow_reader",

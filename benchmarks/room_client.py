@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import statistics
 import sys
@@ -15,12 +16,22 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.client import TIMEOUT_SECONDS, Order, Socket, allow_many_sockets, say
+from benchmarks.client import (
+    TIMEOUT_SECONDS,
+    Order,
+    Socket,
+    allow_many_sockets,
+    quantiles,
+    say,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALL_BUFFER = 4096
+# So many readers note when each text came and how many bytes brought it; the others count alone.
+WATCHING = 20
+DELTA = re.compile(rb'"response_id":"([^"]*)".*?"text":"([^"]*)".*?"offset":([0-9]+)')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +60,10 @@ class Reader(Socket):
         super().__init__(order, number)
         self.deltas = 0
         self.bytes = 0
+        self.is_watching = number < WATCHING
+        # Code points of text, and when the text from an offset on came, for those that watch.
+        self.text = 0
+        self.came: dict[tuple[bytes, int], float] = {}
         self.ends: list[float] = []
         self.most = 0
         self.finished = asyncio.Event()
@@ -61,12 +76,19 @@ class Reader(Socket):
     def _event(self, payload: bytearray) -> None:
         if payload.startswith(b'{"type":"response.delta"'):
             self.deltas += 1
+            if self.is_watching:
+                self._note(payload)
         elif payload.startswith(b'{"type":"response.done"'):
             self.ends.append(time.perf_counter())
             if len(self.ends) == self.most:
                 self.finished.set()
         elif not self.opened.done():
             super()._event(payload)
+
+    def _note(self, payload: bytearray) -> None:
+        place, text = _delta(payload)
+        self.text += text
+        self.came[place] = time.perf_counter()
 
     def stall(self) -> None:
         """Read nothing any more, with a small buffer in the kernel."""
@@ -76,12 +98,21 @@ class Reader(Socket):
 
 
 class Asker(Socket):
-    """The asker's socket: it notes when it asked."""
+    """The asker's socket: it notes when it asked, and when each text came."""
 
     def __init__(self, order: Order, number: int) -> None:
         super().__init__(order, number)
         self.asked: list[float] = []
+        self.came: dict[tuple[bytes, int], float] = {}
+        self.words = 0
         self.most = 0
+
+    def _event(self, payload: bytearray) -> None:
+        if payload.startswith(b'{"type":"response.delta"'):
+            self.words += 1
+            place, _ = _delta(payload)
+            self.came[place] = time.perf_counter()
+        super()._event(payload)
 
     def ask(self) -> None:
         """Ask, unless that was done often enough."""
@@ -94,15 +125,20 @@ class Asker(Socket):
         super().ask()
 
 
-async def _open(make: Any, port: int, token: str, order: RoomOrder, number: int) -> Any:
-    session = {"chat": order.chat, **order.session}
-    wanted = Order(port=port, token=token, session=session, text=order.text)
+async def open_session(make: Any, wanted: Order, number: int) -> Any:
+    """Connect a `Socket` and wait until its session is open; raises TimeoutError."""
     async with asyncio.timeout(TIMEOUT_SECONDS):
         _, opened = await asyncio.get_running_loop().create_connection(
-            lambda: make(wanted, number), "127.0.0.1", port
+            lambda: make(wanted, number), "127.0.0.1", wanted.port
         )
         await opened.opened
     return opened
+
+
+async def _open(make: Any, port: int, token: str, order: RoomOrder, number: int) -> Any:
+    session = {"chat": order.chat, **order.session}
+    wanted = Order(port=port, token=token, session=session, text=order.text)
+    return await open_session(make, wanted, number)
 
 
 async def run(order: RoomOrder) -> None:
@@ -126,6 +162,10 @@ async def run(order: RoomOrder) -> None:
     await asyncio.sleep(order.warm)
     before = sum(reader.deltas for reader in healthy)
     bytes_before = sum(reader.bytes for reader in healthy)
+    watching = [reader for reader in healthy if reader.is_watching]
+    text_before = sum(reader.text for reader in watching)
+    watched_before = sum(reader.bytes for reader in watching)
+    words_before = asker.words if asker else 0
     say("begin")
     began = time.perf_counter()
     if asker is not None and order.turns:
@@ -134,7 +174,10 @@ async def run(order: RoomOrder) -> None:
     else:
         await asyncio.sleep(order.seconds)
     deltas = sum(reader.deltas for reader in healthy) - before
+    words = (asker.words if asker else 0) - words_before
     size = sum(reader.bytes for reader in healthy) - bytes_before
+    text = sum(reader.text for reader in watching) - text_before
+    watched = sum(reader.bytes for reader in watching) - watched_before
     elapsed = time.perf_counter() - began
     say("end")
     if asker is not None and order.turns:
@@ -142,10 +185,13 @@ async def run(order: RoomOrder) -> None:
             await asyncio.gather(*(reader.finished.wait() for reader in healthy))
     result = {
         "deltas": deltas,
+        "words": words,
         "bytes": size,
         "seconds": elapsed,
         "turns": len(asker.asked) if asker else 0,
         "answered_ms": _answered(asker, healthy),
+        "behind_ms": _behind(asker, watching),
+        "wire": watched / text if text else 0.0,
     }
     # The server's memory is read before the sockets close.
     await asyncio.to_thread(sys.stdin.readline)
@@ -167,6 +213,27 @@ def _answered(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float
         return {}
     cuts = statistics.quantiles(times, n=100, method="inclusive")
     return {"p50": cuts[49], "p99": cuts[98], "max": max(times)}
+
+
+def _behind(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float]:
+    """Return how long after the asker a reader has the oldest text of a frame, in milliseconds."""
+    if asker is None:
+        return {}
+    times = [
+        came - asker.came[place]
+        for reader in readers
+        for place, came in reader.came.items()
+        if place in asker.came
+    ]
+    return quantiles(times)
+
+
+def _delta(payload: bytearray) -> tuple[tuple[bytes, int], int]:
+    """Return the answer and the offset of a text, and its length, in an ASCII frame."""
+    found = DELTA.search(payload)
+    if found is None:
+        raise ValueError(payload.decode())
+    return (found[1], int(found[3])), len(found[2])
 
 
 def main() -> None:

@@ -60,7 +60,8 @@ def main() -> None:
     room = ""
     if people:
         reader = Agent.objects.get(name=plan["room_agent"])
-        room = str(_make_chat("Room", [user, *people], reader, "always").pk)
+        joined = people if plan["have_joined"] else []
+        room = str(_make_chat("Room", [user, *joined], reader, "always").pk)
     _gather_statistics()
     seed = {
         "token": auth.create_api_key(user, name="bench"),

@@ -60,13 +60,14 @@ class SeedPlan:
 
     `agents` are rows of agents; `chats` the lengths of chats in messages; `rows` how many messages
     of other people there are, with their events, answers and sessions; `members` how many people
-    share one chat, the room, with the agent `room_agent`.
+    share one chat, the room, with the agent `room_agent`, or have yet to join it.
     """
 
     agents: Sequence[Mapping[str, Any]] = ()
     chats: Sequence[int] = ()
     rows: int = 0
     members: int = 0
+    have_joined: bool = True
     room_agent: str = ""
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.gauges import Backends
+    from benchmarks.join_client import JoinOrder
     from benchmarks.room_client import RoomOrder
     from benchmarks.servers import Data, Server
 
@@ -78,7 +79,7 @@ class Turns:
 
 @contextmanager
 def client(
-    order: Order | RoomOrder, module: str = "benchmarks.client"
+    order: Order | RoomOrder | JoinOrder, module: str = "benchmarks.client"
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a client process with an order."""
     process = subprocess.Popen(  # noqa: S603 our own interpreter

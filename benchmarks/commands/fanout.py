@@ -1,10 +1,11 @@
-"""What a delta costs that goes to 100 members of a chat, in one process and in two.
+"""What an answer costs that streams to 100 members of a chat, in one process and in two.
 
-One member asks a scripted agent that says a word every 30 ms; each word is a frame to each
-member. In two processes half of the members are connected to each, and the deltas cross Redis. CPU
-is that of all server processes and PostgreSQL, divided by the frames that the members received; it
-includes the turn itself and what an idle process does. The floor is a bare ASGI application that
-sends a frame of the same size to as many sockets, as often.
+One member asks a scripted agent that says a word every 30 ms; what it says within UAMP_COALESCE_MS
+is a frame to each other member. In two processes half of the members are connected to each, and
+the deltas cross Redis. CPU is that of all server processes and PostgreSQL, divided by the words,
+and by the frames, that the members received; it includes the turn itself and what an idle process
+does. The floor is a bare ASGI application that sends a frame with one word to as many sockets,
+every 30 ms.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -46,8 +48,23 @@ def order_of(data: Data, target: TurnTarget, members: int, seconds: float) -> Ro
     )
 
 
-def microseconds(target: TurnTarget, order: RoomOrder) -> float:
-    """Run once; return the CPU of a frame."""
+@dataclass(frozen=True, kw_only=True)
+class AnswerRun:
+    """What one run saw: CPU in microseconds, `behind` in milliseconds.
+
+    `frame` is the CPU of a frame to a member, `word` that of a word of the answer to a member: a
+    frame has several. `behind` is the 95th percentile of how long after the asker a member had the
+    oldest text of a frame; `wire` are the bytes that a member received for each byte of text.
+    """
+
+    frame: float
+    word: float
+    behind: float
+    wire: float
+
+
+def run_room(target: TurnTarget, order: RoomOrder) -> AnswerRun:
+    """Run once."""
     with turn_runs.client(order, CLIENT) as process:
         turn_runs.read_line(process)
         before = target.cpu()
@@ -56,7 +73,12 @@ def microseconds(target: TurnTarget, order: RoomOrder) -> float:
         turn_runs.go_on(process)
         result = json.loads(turn_runs.read_line(process))
     used = after[0] - before[0] + after[2] - before[2]
-    return float(used * 1e6 / max(1, result["deltas"]))
+    return AnswerRun(
+        frame=used * 1e6 / max(1, result["deltas"]),
+        word=used * 1e6 / max(1, result["words"] * len(order.members) or result["deltas"]),
+        behind=result["behind_ms"].get("p95", 0.0),
+        wire=result["wire"],
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         crowd = [(floor.servers[0].port, "")] * chosen.members
         bare = RoomOrder(chat="", members=crowd, seconds=chosen.seconds)
-        cells = {"bare broadcast": partial(microseconds, floor, bare)}
+        cells = {"bare broadcast": partial(run_room, floor, bare)}
         for database in results.databases_of(chosen):
             crossing: Mapping[str, str] = {}
             if database == "postgresql" and redis_url:
@@ -99,14 +121,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     ]
                     target = turn_runs.ours(data, *running)
                     order = order_of(data, target, chosen.members, chosen.seconds)
-                    cells[f"{database}{mark}, {count}"] = partial(microseconds, target, order)
+                    cells[f"{database}{mark}, {count}"] = partial(run_room, target, order)
         runs = measure(cells, chosen.rounds)
-        print(f"{'database, processes':22}{'µs a frame':>26}   x bare broadcast")
+        bare_frames = [run.frame for run in runs["bare broadcast"]]
+        print(
+            f"{'database, processes':22}{'µs a word':>26}{'µs a frame':>26}{'p95 ms behind':>26}"
+            f"{'bytes a byte of text':>26}   x bare broadcast"
+        )
         for name, found in runs.items():
-            against = ratio(found, runs["bare broadcast"])
-            print(f"{name:22}{spread(found)!s:>26}   {against}")
+            frames = [run.frame for run in found]
+            against = ratio(frames, bare_frames)
+            behind = spread([run.behind for run in found])
+            wire = spread([run.wire for run in found])
+            words = spread([run.word for run in found])
+            columns = "".join(f"{found!s:>26}" for found in (words, spread(frames), behind, wire))
+            print(f"{name:22}{columns}   {against}")
             if "@" in name:
                 continue
             short = name.replace(", ", ".").replace(" ", "_")
-            kept.add(f"fanout.{short}", spread(found), "µs")
+            kept.add(f"fanout.{short}", spread(frames), "µs")
             kept.add(f"fanout.{short}.broadcast", against)
+            if found is not runs["bare broadcast"]:
+                kept.add(f"fanout.{short}.word", words, "µs")
+                kept.add(f"fanout.{short}.behind", behind, "ms")
+                kept.add(f"fanout.{short}.wire", wire)

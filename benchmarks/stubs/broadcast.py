@@ -22,8 +22,8 @@ EVERY_SECONDS = float(os.environ.get("BENCH_EVERY_MS", "30")) / 1000
 FRAME = (
     '{"type":"response.delta","event_id":"00000000-0000-4000-8000-000000000000",'
     '"timestamp":1790000000000,"response_id":"resp_0000000000000000000000000000",'
-    '"session_id":"sess_0000000000000000000000000000","offset":100,'
-    '"delta":{"type":"text","text":"word0001 "}}'
+    '"session_id":"sess_0000000000000000000000000000",'
+    '"delta":{"type":"text","text":"word0001 "},"offset":100}'
 )
 _members: set[Send] = set()
 _running: set[asyncio.Task[None]] = set()

@@ -1,8 +1,9 @@
 """A model provider that costs little: `python -m benchmarks.stubs.model PORT`.
 
-It speaks the stream of Chat Completions and answers every request with 20 words, one chunk each,
-MODEL_PAUSE_MS milliseconds apart (2 by default), so that each reaches its reader alone. The first
-word carries the time at which it was written, as `t=<ns>` of the clock that all processes share.
+It speaks the stream of Chat Completions and answers every request with MODEL_WORDS words (20 by
+default), one chunk each, MODEL_PAUSE_MS milliseconds apart (2 by default), so that each reaches its
+reader alone. The first word carries the time at which it was written, as `t=<ns>` of the clock that
+all processes share; a paragraph has 50.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import sys
 import time
 from typing import Any, Final
 
-WORDS: Final = 20
+WORDS: Final = int(os.environ.get("MODEL_WORDS", "20"))
+PARAGRAPH_WORDS: Final = 50
 PAUSE_SECONDS: Final = float(os.environ.get("MODEL_PAUSE_MS", "2")) / 1000
 HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -37,7 +39,10 @@ def _delta(text: str) -> bytes:
     return _chunk([{"index": 0, "delta": {"content": text}, "finish_reason": None}])
 
 
-REST: Final = [_delta(f"word{number:02} ") for number in range(2, WORDS + 1)]
+REST: Final = [
+    _delta(f"word{number:02}" + (" " if number % PARAGRAPH_WORDS else "\n\n"))
+    for number in range(2, WORDS + 1)
+]
 END: Final = (
     _chunk([{"index": 0, "delta": {}, "finish_reason": "stop"}])
     + _chunk([], usage={"prompt_tokens": 20, "completion_tokens": WORDS, "total_tokens": 40})
