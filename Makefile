@@ -11,7 +11,7 @@ BROWSER := $(VENV)/browser/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop screens docs vendor lock
+.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop screens docs words vendor lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -66,6 +66,9 @@ screens: $(DEV) ## Write a picture of every screen, and a contact sheet, into va
 docs: $(DEV) ## Write docs/protocol from the types, and the picture from the import contracts
 	$(BIN)/python -m uamp.documents.reference docs/protocol
 	$(BIN)/python -m docs.picture
+
+words: $(DEV) ## Write the texts that are marked for translation into locale/
+	@$(BIN)/python -m docs.words
 
 vendor: $(BROWSER) ## Bundle the libraries of the pages into static/vendor
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor

@@ -11,7 +11,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
 app = Celery("uamp_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["sessions_app.tools", "sessions_app.webhooks"])
+app.autodiscover_tasks(
+    ["chat_app.link_cards", "chat_app.transcripts", "sessions_app.tools", "sessions_app.webhooks"]
+)
 
 
 @setup_logging.connect

@@ -1,7 +1,8 @@
 """The language of the pages: which one a person reads, and the catalogue that their scripts take.
 
-Pages are made in the language that the person chose, else in the first one of Accept-Language that
-this server has. REST, the protocols and the logs are English for everybody: programs read them.
+Pages are made in the language of the account, else in the one that was chosen in this browser, else
+in the first one of Accept-Language that this server has. REST, the protocols and the logs are
+English for everybody: programs read them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from asgiref.sync import iscoroutinefunction
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
 from django.http import Http404, HttpResponse, HttpResponseNotModified
 from django.test import RequestFactory
@@ -18,8 +19,11 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
-from django.views.decorators.http import require_safe
-from django.views.i18n import JavaScriptCatalog
+from django.utils.translation import trans_real
+from django.views.decorators.http import require_POST, require_safe
+from django.views.i18n import JavaScriptCatalog, set_language
+
+from chat_app.people import settings as person_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,49 +36,92 @@ YEAR_SECONDS: Final = 365 * 24 * 3600
 def load() -> None:
     """Read the catalogues of all languages: the event loop reads no file for the first page."""
     for language, _ in settings.LANGUAGES:
-        with translation.override(language):
-            translation.gettext("")
+        trans_real.translation(language)
 
 
-def _language_of(request: HttpRequest) -> str:
-    """Return the language of the answer: English where no page is asked for."""
-    if request.path_info.startswith("/api/") or "text/html" not in request.headers.get(
-        "Accept", ""
-    ):
-        return settings.LANGUAGE_CODE
-    return translation.get_language_from_request(request)
+def _is_page(request: HttpRequest) -> bool:
+    """Return whether a page is asked for, which a person reads."""
+    is_rest = request.path_info.startswith("/api/")
+    return not is_rest and "text/html" in request.headers.get("Accept", "")
 
 
-def _described(request: HttpRequest, response: HttpResponse, language: str) -> HttpResponse:
-    """Say of a page which language it has, and that others may get it in another one."""
+def _known(language: str) -> str:
+    """Return the code of a language that this server still has, else ''."""
+    return language if language in dict(settings.LANGUAGES) else ""
+
+
+def _described(
+    request: HttpRequest, response: HttpResponse, language: str, account: str
+) -> HttpResponse:
+    """Say of a page which language it has, and that others may get it in another one.
+
+    The language of an account is kept in the browser for the pages before signing in.
+    """
     is_page = response.headers.get("Content-Type", "").startswith("text/html")
     if is_page and not request.path_info.startswith("/api/"):
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         response.headers.setdefault("Content-Language", language)
+        if account and request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME) != account:
+            _keep(response, account)
     return response
+
+
+def _keep(response: HttpResponse, language: str) -> None:
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME,
+        language,
+        max_age=settings.LANGUAGE_COOKIE_AGE,
+        secure=settings.LANGUAGE_COOKIE_SECURE,
+        httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
+        samesite="Lax",
+    )
 
 
 @sync_and_async_middleware
 def language_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
-    """Answer a request in the language of its person; no query is made for it.
+    """Answer a request in the language of its person; only for a page one query is made for it.
 
-    Django's LocaleMiddleware is not used: it varies every answer, those of REST too.
+    Django's LocaleMiddleware is not used: it varies every answer, those of REST too, and knows no
+    accounts.
     """
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponse:
-            language = _language_of(request)
+            account, language = "", settings.LANGUAGE_CODE
+            if _is_page(request):
+                account = await sync_to_async(_language_of_account)(request)
+                language = account or translation.get_language_from_request(request)
             with translation.override(language):
-                return _described(request, await get_response(request), language)
+                return _described(request, await get_response(request), language, account)
 
         return answer_async
 
     def answer(request: HttpRequest) -> HttpResponse:
-        language = _language_of(request)
+        account, language = "", settings.LANGUAGE_CODE
+        if _is_page(request):
+            account = _language_of_account(request)
+            language = account or translation.get_language_from_request(request)
         with translation.override(language):
-            return _described(request, get_response(request), language)
+            return _described(request, get_response(request), language, account)
 
     return answer
+
+
+def _language_of_account(request: HttpRequest) -> str:
+    """Return what the signed-in person chose; '' for nothing and for a visitor. Synchronous."""
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
+        return ""
+    return _known(person_settings.language_of(request.user.pk))
+
+
+@require_POST
+def choose(request: HttpRequest) -> HttpResponse:
+    """Take the language of the form for this browser, and for the account of who is signed in."""
+    language = _known(request.POST.get("language", ""))
+    if language and request.user.is_authenticated:
+        change = person_settings.SettingsChange(language=language)
+        person_settings.update_settings(user_id=request.user.pk, change=change)
+    return set_language(request)
 
 
 @lru_cache

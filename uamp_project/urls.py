@@ -6,7 +6,6 @@
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
-from django.views.i18n import set_language
 
 from chat_app.browser import pages
 from chat_app.rest import reference
@@ -17,7 +16,9 @@ urlpatterns = [
     path("", pages.chat, name="home"),
     path("chats/<str:chat_id>", pages.chat, name="chat"),
     path("money", pages.money, name="money"),
-    path("language", set_language, name="language"),
+    path("style/", pages.style, name="style"),
+    path("diagram/", pages.diagram, name="diagram"),
+    path("language", languages.choose, name="language"),
     path("jsi18n/<str:language>", languages.catalogue, name="jsi18n"),
     path("login", pages.LoginView.as_view(), name="login"),
     path("logout", pages.LogoutView.as_view(), name="logout"),

@@ -21,8 +21,9 @@ from uamp_project.celery import app
 
 logger = logging.getLogger(__name__)
 
-# Of each queue: a tool has a process of its own, a webhook waits for its receiver.
-THREADS = {"tools": 4, "webhooks": 16}
+# Of each queue: a tool has a process of its own, a webhook waits for its receiver, a reading for a
+# page or for the server that writes down a sound.
+THREADS = {"tools": 4, "webhooks": 16, "readings": 4}
 BACKOFF_SECONDS = (0.5, 30.0)
 # A child that lived this long had started well; the next failure begins the backoff anew.
 STABLE_SECONDS = 60.0

@@ -12,6 +12,7 @@ write, and frames of text are made here; with any other, uvicorn sends them itse
 from __future__ import annotations
 
 import logging
+import re
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 # The start of a request that has not come whole.
 HEADER_BYTES: Final = 64 * 1024
+_BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 # Of this version it is known which attributes say that a message may be sent.
 TESTED_UVICORN: Final = "0.54.0"
 
@@ -255,7 +257,12 @@ class _StrictConnection(h11.Connection):
         """Return what came; raise h11.RemoteProtocolError.
 
         Of two lengths a proxy may believe the other one: the rest of the body would be a request.
+        h11 ends a line at a bare LF too, which is a part of the line for a proxy.
         """
+        if self.their_state is h11.IDLE:
+            head = self.trailing_data[0].partition(b"\r\n\r\n")[0]
+            if _BARE_LF.search(head):
+                raise h11.RemoteProtocolError("a line that ends with LF alone")
         try:
             event = super().next_event()
         except h11.RemoteProtocolError as error:

@@ -24,6 +24,12 @@ UAMP_FETCH_ALLOW_HOSTS = items("UAMP_FETCH_ALLOW_HOSTS")
 # Time and bytes of one request of a tool, with its redirects.
 UAMP_FETCH_SECONDS = number("UAMP_FETCH_SECONDS", 10)
 UAMP_FETCH_BYTES = integer("UAMP_FETCH_BYTES", 5 * 1024 * 1024)
+# Workers read the pages to which messages of people link, and show their titles.
+UAMP_LINK_CARDS = switch("UAMP_LINK_CARDS", "0")
+# Workers have sounds of chats written down by this server: OpenAI's audio/transcriptions.
+UAMP_TRANSCRIPTION_URL = os.environ.get("UAMP_TRANSCRIPTION_URL", "")
+UAMP_TRANSCRIPTION_MODEL = os.environ.get("UAMP_TRANSCRIPTION_MODEL", "whisper-1")
+UAMP_TRANSCRIPTION_KEY = os.environ.get("UAMP_TRANSCRIPTION_KEY", "")
 # Programs that tool sources may start (MCP over stdio), exactly as their rows name them.
 UAMP_MCP_COMMANDS = items("UAMP_MCP_COMMANDS")
 # Hosts of tool sources besides the public internet: "host:port", private or plain http.

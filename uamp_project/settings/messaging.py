@@ -53,11 +53,15 @@ else:
     }
 
 # The row of a tool call is the queue; the Celery message only notifies a worker.
-# A worker without `-Q` takes both queues. One of its own for each keeps a long tool from delaying a
-# webhook, and the other way round.
-CELERY_TASK_QUEUES = (Queue("tools"), Queue("webhooks"))
+# A worker without `-Q` takes all queues. One of its own for each keeps a long tool from delaying a
+# webhook, and a page or sound that is read for members from delaying either.
+CELERY_TASK_QUEUES = (Queue("tools"), Queue("webhooks"), Queue("readings"))
 CELERY_TASK_DEFAULT_QUEUE = "tools"
-CELERY_TASK_ROUTES = {"sessions_app.webhooks.tasks.*": {"queue": "webhooks"}}
+CELERY_TASK_ROUTES = {
+    "sessions_app.webhooks.tasks.*": {"queue": "webhooks"},
+    "chat_app.link_cards.tasks.*": {"queue": "readings"},
+    "chat_app.transcripts.tasks.*": {"queue": "readings"},
+}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

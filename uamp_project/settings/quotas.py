@@ -8,6 +8,9 @@ UAMP_TRUSTED_PROXIES = networks("UAMP_TRUSTED_PROXIES")
 # Open sockets and event streams in one process, of a person and of an address of visitors.
 UAMP_CONNECTIONS_PER_USER = integer("UAMP_CONNECTIONS_PER_USER", 20)
 UAMP_CONNECTIONS_PER_ADDRESS = integer("UAMP_CONNECTIONS_PER_ADDRESS", 50)
+# Chats that one socket watches, those that were written to last, and how often this is compared.
+UAMP_WATCHED_CHATS = integer("UAMP_WATCHED_CHATS", 500, least=1, most=5000)
+UAMP_WATCH_SECONDS = number("UAMP_WATCH_SECONDS", 30, least=0.1)
 # A client that reads nothing for so long, or stops in a request body, is disconnected.
 UAMP_STALL_SECONDS = number("UAMP_STALL_SECONDS", 25, least=0.1)
 # Client events of one socket: beyond the burst the server reads it at this rate.
@@ -27,6 +30,11 @@ UAMP_MESSAGE_REVISIONS = integer("UAMP_MESSAGE_REVISIONS", 100)
 UAMP_REACTIONS_PER_MEMBER = integer("UAMP_REACTIONS_PER_MEMBER", 12)
 UAMP_REACTIONS_PER_MESSAGE = integer("UAMP_REACTIONS_PER_MESSAGE", 50)
 UAMP_PINS_PER_CHAT = integer("UAMP_PINS_PER_CHAT", 100)
+# The history with which a fork of a chat begins: messages, and bytes of text together.
+UAMP_FORK_MESSAGES = integer("UAMP_FORK_MESSAGES", 2000, least=1, most=20_000)
+UAMP_FORK_BYTES = integer("UAMP_FORK_BYTES", 8 * 1024 * 1024, least=1024)
+# In a larger chat each person who comes would be a frame to each who is there.
+UAMP_PRESENCE_MEMBERS = integer("UAMP_PRESENCE_MEMBERS", 200)
 # Links that show a chat, or let people join it: how many of each kind a chat has in force, and for
 # how many days one is in force where its maker says nothing, and at most.
 UAMP_LINKS_PER_CHAT = integer("UAMP_LINKS_PER_CHAT", 20)
@@ -50,9 +58,13 @@ UAMP_REQUESTS_PER_MINUTE = integer("UAMP_REQUESTS_PER_MINUTE", 12000)
 UAMP_READS_PER_MINUTE = integer("UAMP_READS_PER_MINUTE", 3000)
 UAMP_WRITES_PER_MINUTE = integer("UAMP_WRITES_PER_MINUTE", 600)
 UAMP_UPLOADS_PER_MINUTE = integer("UAMP_UPLOADS_PER_MINUTE", 120)
+UAMP_PICTURES_PER_MINUTE = integer("UAMP_PICTURES_PER_MINUTE", 10)
 UAMP_RENDERS_PER_MINUTE = integer("UAMP_RENDERS_PER_MINUTE", 600)
+UAMP_LINK_CARDS_PER_MINUTE = integer("UAMP_LINK_CARDS_PER_MINUTE", 60)
+UAMP_TRANSCRIPTS_PER_MINUTE = integer("UAMP_TRANSCRIPTS_PER_MINUTE", 60)
 UAMP_SEARCHES_PER_MINUTE = integer("UAMP_SEARCHES_PER_MINUTE", 120)
 UAMP_EXPORTS_PER_MINUTE = integer("UAMP_EXPORTS_PER_MINUTE", 10)
+UAMP_FORKS_PER_MINUTE = integer("UAMP_FORKS_PER_MINUTE", 10)
 UAMP_SHARED_PAGES_PER_MINUTE = integer("UAMP_SHARED_PAGES_PER_MINUTE", 120)
 UAMP_SHARED_FILES_PER_MINUTE = integer("UAMP_SHARED_FILES_PER_MINUTE", 600)
 UAMP_DISCOVERY_PER_MINUTE = integer("UAMP_DISCOVERY_PER_MINUTE", 600)

@@ -6,7 +6,7 @@ from uamp_project.settings.environment import choice, integer, number
 # starts its response (UAMP §10.4 prints no response.create); 0 turns it off.
 UAMP_AUTO_RESPOND_MS = integer("UAMP_AUTO_RESPOND_MS", 1000)
 # Deltas for members other than the asker are collected this long.
-UAMP_COALESCE_MS = integer("UAMP_COALESCE_MS", 25)
+UAMP_COALESCE_MS = integer("UAMP_COALESCE_MS", 100)
 # The text so far of a running response is stored this often.
 UAMP_FLUSH_MS = integer("UAMP_FLUSH_MS", 250, least=1)
 # The sweep takes over a response or tool call whose process renewed no lease for this long.

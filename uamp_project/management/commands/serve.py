@@ -23,6 +23,13 @@ from uamp_project.settings.environment import integer
 PORT_MOST: Final = 65535
 
 
+def _queues() -> list[str]:
+    """Return the queues that have work under these settings."""
+    has_readings = settings.UAMP_LINK_CARDS or settings.UAMP_TRANSCRIPTION_URL
+    names = [queue.name for queue in settings.CELERY_TASK_QUEUES]
+    return [name for name in names if name != "readings" or has_readings]
+
+
 class Command(BaseCommand):
     """Serves HTTP and WebSocket with Daphne, and supervises a Celery worker for each queue."""
 
@@ -63,8 +70,7 @@ class Command(BaseCommand):
             layer = get_channel_layer()
         except HubIsRunningError as error:
             raise CommandError(f"{error}; choose another DATA_DIR") from error
-        queues = [] if options["no_worker"] else settings.CELERY_TASK_QUEUES
-        workers = [WorkerSupervisor(queue.name) for queue in queues]
+        workers = [] if options["no_worker"] else [WorkerSupervisor(name) for name in _queues()]
         for worker in workers:
             worker.start()
         try:
