@@ -156,7 +156,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write down the skips, and fail for them when every service was promised.
+    """Write down the skips and failures, and fail for skips when every service was promised.
 
     The process that started the workers of pytest-xdist has the reports of all of them, and comes
     here when they have ended; in a worker there is nothing to do.
@@ -170,8 +170,27 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if path := os.environ.get("SKIPPED_FILE"):
         with Path(path).open("a") as file:
             file.writelines(lines)
+    if path := os.environ.get("FAILED_FILE"):
+        with Path(path).open("a") as file:
+            file.writelines(map(_failure_line, _failures(reporter)))
     if lines and os.environ.get("REQUIRE_SERVICES") == "1":
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+# Of the reason of a failed test, so much is listed at the end of a run.
+WHY_CHARS = 300
+
+
+def _failures(reporter: Any) -> list[pytest.TestReport]:
+    stats = reporter.stats if reporter else {}
+    return [*stats.get("failed", []), *stats.get("error", [])]
+
+
+def _failure_line(report: pytest.TestReport) -> str:
+    """Return a failed test and why, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    why = " ".join((crash.message if crash else str(report.longrepr)).split())
+    return f"{report.nodeid} ({report.when}): {why[:WHY_CHARS]}\n"
 
 
 # --- Database ---

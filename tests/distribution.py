@@ -1,8 +1,9 @@
 """The order in which the workers of pytest-xdist take the tests: what takes long comes first.
 
 With `--dist=worksteal` each worker gets an equal share of the tests in their order, and takes
-later ones of others when it has none. A share begins with whole modules that start processes and
-browsers, so that no module is started by several workers and none runs alone at the end.
+later ones of others when it has none. The shares of every other worker begin with whole modules
+that start processes and browsers: no module is started by several workers, none runs alone at the
+end, and no more browsers than cores are busy at once, since their pages would come too late.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-SECONDS: Final = {"journeys": 8.0, "faults": 6.0, "growth": 8.0}
+SECONDS: Final = {"journeys": 8.0, "deployments": 10.0, "faults": 6.0, "growth": 8.0}
 """About how long one test of a folder takes; the others take a tenth of a second and more."""
 
 
@@ -30,7 +31,8 @@ def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     slow = [module for module in modules if folder_of(module[0]) in SECONDS]
     quick = [item for item in items if folder_of(item) not in SECONDS]
     shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    taken = [0.0] * workers
+    # There are two workers for each core (tests/run.py).
+    taken = [0.0] * max(workers // 2, 1)
     for module in sorted(slow, key=lambda module: -_seconds(module)):
         least = taken.index(min(taken))
         shares[least] += module
@@ -45,8 +47,8 @@ def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
 
 
 def _unit(item: pytest.Item) -> Path:
-    # The modules of this folder share the rows that the first of them writes.
-    return item.path.parent if folder_of(item) == "growth" else item.path
+    # The modules of these folders share what the first of them makes: rows, and running products.
+    return item.path.parent if folder_of(item) in {"growth", "deployments"} else item.path
 
 
 def _seconds(module: list[pytest.Item]) -> float:

@@ -19,7 +19,14 @@ from chat_app.contents import quota, storage
 from chat_app.log import entries
 from chat_app.members import chats
 from chat_app.models import Chat, ChatKind, Message, ParticipantReplyTrigger, Presence
-from sessions_app.models import Response, Session, SessionTransport, ToolCall, ToolCallKind
+from sessions_app.models import (
+    QueuedTurn,
+    Response,
+    Session,
+    SessionTransport,
+    ToolCall,
+    ToolCallKind,
+)
 from sessions_app.states import ToolCallState
 
 if TYPE_CHECKING:
@@ -78,6 +85,20 @@ def session(of: User, in_chat: Chat, **fields: Any) -> Session:
         chat=in_chat,
         transport=SessionTransport.WEBSOCKET,
         uamp_version="1.0",
+        **fields,
+    )
+
+
+def queued_turn(of: User, in_session: Session, **fields: Any) -> QueuedTurn:
+    """Queue a message."""
+    fields.setdefault("event_id", f"queued_{uuid.uuid4().hex}")
+    return QueuedTurn.objects.create(
+        chat=in_session.chat,
+        session=in_session,
+        user=of,
+        inputs=[{"type": "input.text", "text": "Later"}],
+        create={"type": "response.create"},
+        text="Later",
         **fields,
     )
 

@@ -92,6 +92,8 @@ class RealtimeVendor:
         self.go_on.set()
         # The transcript of what was said comes after the answer where it is late, or fails.
         self.transcript = "first"
+        # What it says that an answer used, in the place of what it did.
+        self.usage: Shown | None = None
 
     def sent(self, kind: str) -> list[Shown]:
         """Return the events of a type that it was sent."""
@@ -312,7 +314,8 @@ class _Talk:
             },
             "output_token_details": {"text_tokens": words, "audio_tokens": sound},
         }
-        response = {"status": status, "status_details": details, "usage": usage}
+        used = self._vendor.usage or usage
+        response = {"status": status, "status_details": details, "usage": used}
         self.send("response.done", response=response)
 
 

@@ -1,4 +1,4 @@
-"""Runs the tests on every database there is; what could not be run is listed last.
+"""Runs the tests on every database there is; what failed or could not be run is listed last.
 
 `make test` calls it. With arguments it hands them to pytest, after its own: `-n0` runs without
 workers. With REQUIRE_SERVICES=1 a service that is missing is a failure.
@@ -38,9 +38,12 @@ def main(arguments: list[str]) -> int:
     required = os.environ.get("REQUIRE_SERVICES") == "1"
     with tempfile.TemporaryDirectory(prefix="uamp-run-") as folder:
         skipped = Path(folder) / "skipped"
-        skipped.touch()
+        failed = Path(folder) / "failed"
+        for file in (skipped, failed):
+            file.touch()
         environment = {
             "SKIPPED_FILE": str(skipped),
+            "FAILED_FILE": str(failed),
             "TEST_DATABASE_URL": "",
             # Workers and the processes that tests start read what the first of them has compiled.
             "PYTHONDONTWRITEBYTECODE": "",
@@ -57,6 +60,8 @@ def main(arguments: list[str]) -> int:
             passed &= not required
         if lines := skipped.read_text():
             sys.stdout.write(f"\n=== Not run here ===\n{lines}")
+        if lines := failed.read_text():
+            sys.stdout.write(f"\n=== Failed ===\n{lines}")
     sys.stdout.write("\nThe tests pass.\n" if passed else "\nTHE TESTS DO NOT PASS.\n")
     return 0 if passed else 1
 

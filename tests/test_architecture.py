@@ -65,6 +65,29 @@ def test_only_fanout_sends_to_groups() -> None:
     assert callers == {"chat_app/log/fanout.py"}
 
 
+# What deletes the rows that it locks needs the stronger lock.
+DELETES_WHAT_IT_LOCKS = {"sessions_app/process/retention.py"}
+
+
+def test_a_lock_of_a_row_leaves_rows_that_name_it_alone() -> None:
+    """With FOR UPDATE an insert that names the row waits, and a deadlock is near."""
+    stronger = set()
+    for path in MODULES:
+        text = path.read_text()
+        calls = [
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "select_for_update"
+            and "no_key" not in {keyword.arg for keyword in node.keywords}
+        ]
+        if calls or " FOR UPDATE" in text:
+            stronger.add(path.relative_to(ROOT).as_posix())
+
+    assert stronger == DELETES_WHAT_IT_LOCKS
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -68,17 +68,34 @@ def test_the_server_lists_what_happens_in_chats() -> None:
     able = server_capabilities().conversation
     assert able is not None
     assert {
-        *("chat.update", "input.typing", "message.delete", "message.edit", "message.pin"),
+        *(
+            "chat.fork",
+            "chat.update",
+            "input.typing",
+            "message.delete",
+            "message.edit",
+            "message.pin",
+        ),
         *("message.read", "participant.add", "reaction.add", "voice.invite"),
     } <= set(able.client_events or ())
     assert {
-        *("agent.stopped", "chat.updated", "message.created", "message.deleted"),
+        *("agent.stopped", "chat.forked", "chat.updated", "message.created", "message.deleted"),
         *("message.edited", "message.pinned", "participant.left", "presence.typing"),
         *("reaction.added", "reaction.removed", "voice.end"),
     } <= set(able.server_events or ())
-    assert {"deletes", "edits", "members", "pins", "reactions", "search", "versions"} <= set(
-        able.features or ()
-    )
+    assert {
+        *(
+            "ask_again",
+            "deletes",
+            "edits",
+            "forks",
+            "members",
+            "pins",
+            "reactions",
+            "search",
+            "versions",
+        ),
+    } <= set(able.features or ())
 
 
 def test_what_a_turn_is_made_of_is_not_listed() -> None:

@@ -22,6 +22,7 @@ CHEAP: Final = {
     "completions": ["--streams", "1"],
     "paid": ["--sockets", "1"],
     "fanout": ["--members", "2"],
+    "joins": ["--people", "3", "--seconds", "0.5"],
     "memory": ["--turns", "20", "--sockets", "2"],
     "slow_reader": ["--megabytes", "1"],
     "growth": ["--messages", "10", "20", "--rows", "100", "200"],

@@ -128,3 +128,14 @@ test("a view is asked to draw only when its part of the state is another", () =>
   assert.equal(updates, 1);
   assert.throws(() => store.dispatch({ type: "unheard-of" }), TypeError);
 });
+
+test("one's own messages are sent, and read once another person's marker is behind them", () => {
+  const store = new Store(emptyChat("1", "chat_1"), REDUCERS);
+  const entry = (seq, sender, more = {}) => ({ id: `m${seq}`, seq, at: seq, sender_id: sender, sender_kind: "user", name: sender, content: "x", status: "completed", ...more });
+  store.dispatch({ type: "page", entries: [entry(1, "1"), entry(2, "2"), entry(3, "1"), entry(4, "1", { deletedAt: 1 })], hasOlder: false, hasNewer: false, failures: new Map() });
+  const ticks = () => rowsOf(store.state).filter(({ kind }) => kind === "message").map(({ tick }) => tick);
+  store.dispatch({ type: "readers", readers: new Map([["1", { user_id: "1", username: "a", seq: 9 }]]) });
+  assert.deepEqual(ticks(), ["sent", "", "sent", ""]);
+  store.dispatch({ type: "read", reader: { user_id: "2", username: "b", seq: 2 } });
+  assert.deepEqual(ticks(), ["read", "", "sent", ""]);
+});

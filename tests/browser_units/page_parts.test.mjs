@@ -54,3 +54,28 @@ test("the history brings who was added by whom, and why answers failed", async (
   store.dispatch({ type: "facts", events: [{ seq: 10, type: "participant.left", participant: { kind: "user", id: "2", name: "bob" }, by: { id: "2", name: "bob" } }] });
   assert.equal(rowsOf(store.state).at(-1).text, "bob left");
 });
+
+test("where a fork comes from stands behind the copied messages, with the agents that did not come along", () => {
+  const store = new Store(emptyChat("1", "c"), REDUCERS);
+  const source = { chat_id: "s", message_id: "m", title: "Plans" };
+  const forked = { seq: 3, type: "chat.forked", chat_id: "c", source, messages: 2, agents_left_out: ["critic"], by: { id: "2", name: "bob" }, forked_at: 0 };
+  store.dispatch({ type: "facts", events: [forked] });
+  const [row] = rowsOf(store.state);
+  assert.match(row.text, /^Forked from Plans by bob, /);
+  assert.match(row.more, /critic$/);
+  assert.deepEqual(row.source, { chatId: "s", messageId: "m" });
+  store.dispatch({ type: "facts", events: [{ ...forked, agents_left_out: undefined, source: { ...source, title: "" } }] });
+  const [again] = rowsOf(store.state);
+  assert.match(again.text, /^Forked from a chat without a name by bob, /);
+  assert.equal(again.more, "");
+});
+
+test("the beginning of a message is one line without marks", async () => {
+  const { beginningOf } = await import("../../static/chat/markdown/plain.js");
+  assert.equal(beginningOf("# Plan\n\n- [x] **bold** `code`\n2. [name](https://a.example/b) ~~no~~\n> said", 99), "Plan bold code name no said");
+  assert.equal(beginningOf("👋👋👋", 2), "👋👋…");
+  assert.equal(beginningOf("a_b * c", 99), "a_b * c");
+  const started = performance.now();
+  for (const piece of ["[", "![", "](", "`", "# ", "1. "]) beginningOf(piece.repeat(100_000), 100);
+  assert.ok(performance.now() - started < 2_000);
+});

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { isQuiet, isMention, notifies, unreadOf } from "../../static/chat/notifications/rules.js";
+import { isQuiet, notifies, unreadOf } from "../../static/chat/notifications/rules.js";
+import { mentioned } from "../../static/chat/store/mentions.js";
 import { People, contrast, initialsOf, lookOf, profileOfChat } from "../../static/chat/person/looks.js";
 
 const SETTINGS = {
@@ -9,8 +10,7 @@ const SETTINGS = {
   notification_text: true, notification_sound: true, quiet_from: "", quiet_until: "", time_zone: "", send_key: "enter",
 };
 const NOW = new Date("2026-11-23T21:30:00Z");
-const READER = { username: "Alice", now: NOW };
-const news = (text, more = {}) => ({ text, at: NOW.getTime() - 1000, isDirect: false, ...more });
+const news = (text, more = {}) => ({ isMention: text.includes("@alice"), at: NOW.getTime() - 1000, isDirect: false, ...more });
 
 test("initials are of two words, or the first two letters as people see them", () => {
   const found = ["alice", "paid-echo", "Ada Lovelace King", "élan", "山田 太郎", "🚀 Moon base", "x", "...", "ß"].map(initialsOf);
@@ -69,7 +69,6 @@ test("a message notifies as the chat says, else as the person does", () => {
   const cases = [
     [{}, "mentions", news("hello"), false],
     [{}, "mentions", news("hello @alice!"), true],
-    [{}, "mentions", news("`@alice`"), false],
     [{}, "mentions", news("hello", { isDirect: true }), true],
     [{}, "all", news("hello"), true],
     [{}, "none", news("@alice", { isDirect: true }), false],
@@ -77,20 +76,28 @@ test("a message notifies as the chat says, else as the person does", () => {
     [{ notifications: "none" }, "all", news("@alice"), false],
     [{ notifications: "mentions" }, "all", news("hello"), false],
     [{ muted: true }, "all", news("@alice"), false],
+    [{}, "mentions", news("a reply", { isFollowed: true }), true],
+    [{ notifications: "none" }, "all", news("a reply", { isFollowed: true }), false],
+    [{ muted: true }, "all", news("a reply", { isFollowed: true }), false],
     [{}, "all", news("hello", { at: NOW.getTime() - 3_600_000 }), false],
   ];
   for (const [chat, notifications, message, expected] of cases) {
-    assert.equal(notifies(chat, { ...SETTINGS, notifications }, message, READER), expected, JSON.stringify([chat, notifications, message]));
+    assert.equal(notifies(chat, { ...SETTINGS, notifications }, message, NOW), expected, JSON.stringify([chat, notifications, message]));
   }
   const quiet = { ...SETTINGS, notifications: "all", quiet_from: "22:00", quiet_until: "07:00", time_zone: "Europe/Berlin" };
-  assert.equal(notifies({}, quiet, news("@alice"), READER), false);
-  assert.equal(isMention("ask @alice-b", "alice"), false);
+  assert.equal(notifies({}, quiet, news("@alice"), NOW), false);
+});
+
+test("a text mentions names outside of code, as the server reads it", () => {
+  assert.deepEqual(mentioned("ask @alice-b, `@bob` and (@Carol.)"), ["alice-b", "carol"]);
+  assert.deepEqual(mentioned("```\n@bob\n``` mail@alice.example /@x @@y *@zoë*"), ["zoë"]);
 });
 
 test("a muted chat counts only its mentions, and none where nothing notifies", () => {
-  assert.deepEqual(unreadOf({ unread: 5 }), { shown: 5, counts: true });
-  assert.deepEqual(unreadOf({ unread: 0 }), { shown: 0, counts: false });
-  assert.deepEqual(unreadOf({ muted: true, unread: 5 }), { shown: 5, counts: false });
-  assert.deepEqual(unreadOf({ muted: true, unread: 5, mentioned: 2 }), { shown: 2, counts: true });
-  assert.deepEqual(unreadOf({ muted: true, unread: 5, mentioned: 2, notifications: "none" }), { shown: 5, counts: false });
+  assert.deepEqual(unreadOf({ unread: 5 }), { shown: 5, counts: true, mentions: 0 });
+  assert.deepEqual(unreadOf({ unread: 5, unread_mentions: 2 }), { shown: 5, counts: true, mentions: 2 });
+  assert.deepEqual(unreadOf({ unread: 0 }), { shown: 0, counts: false, mentions: 0 });
+  assert.deepEqual(unreadOf({ muted: true, unread: 5 }), { shown: 5, counts: false, mentions: 0 });
+  assert.deepEqual(unreadOf({ muted: true, unread: 5, unread_mentions: 2 }), { shown: 2, counts: true, mentions: 2 });
+  assert.deepEqual(unreadOf({ muted: true, unread: 5, unread_mentions: 2, notifications: "none" }), { shown: 5, counts: false, mentions: 0 });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { LiveResponse, reasonOf } from "../../static/uamp/live-response.js";
-import { Outbox } from "../../static/uamp/outbox.js";
+import { Outbox, openOutbox } from "../../static/uamp/outbox.js";
 import { Payments } from "../../static/uamp/payments.js";
 import { UampClient } from "../../static/uamp/client.js";
 
@@ -10,6 +10,23 @@ class Memory {
   getItem = (key) => this.kept.get(key) ?? null;
   setItem = (key, value) => this.kept.set(key, value);
   removeItem = (key) => this.kept.delete(key);
+  key = (index) => Array.from(this.kept.keys())[index] ?? null;
+  get length() {
+    return this.kept.size;
+  }
+}
+
+/** The locks of a browser, held until their page is closed. */
+class Locks {
+  held = new Set();
+  request = async (name, ...rest) => {
+    const run = rest.at(-1);
+    if (this.held.has(name)) return run(null);
+    this.held.add(name);
+    const result = await run({ name });
+    this.held.delete(name);
+    return result;
+  };
 }
 
 /** A socket that keeps what was sent. */
@@ -89,6 +106,46 @@ test("a turn survives a reload and is found again by its request", () => {
   assert.deepEqual(outbox.of("chat_1"), [turn]);
   assert.equal(outbox.match("chat_1", { content: "x", client_event_id: turn.frames.at(-1).event_id }).id, turn.id);
   assert.deepEqual(new Outbox(storage, "2").turns, []);
+});
+
+test("a page has the turns of closed pages, and none of an open one", async () => {
+  const places = { storage: new Memory(), locks: new Locks(), ofTab: new Memory() };
+  const first = await openOutbox("1", places);
+  first.add("chat_1", "hello", []);
+  assert.deepEqual((await openOutbox("1", places)).turns, []);
+  const [lock] = places.locks.held;
+  places.locks.held.delete(lock);
+  assert.deepEqual((await openOutbox("2", places)).turns, []);
+  const heir = await openOutbox("1", places);
+  assert.deepEqual(heir.turns.map(({ text }) => text), ["hello"]);
+  assert.deepEqual((await openOutbox("1", places)).turns, []);
+  assert.equal(places.storage.length, 1);
+  heir.forget();
+  assert.equal(places.storage.length, 0);
+});
+
+test("without locks the turns stay with their tab", async () => {
+  const places = { storage: new Memory(), locks: undefined, ofTab: new Memory() };
+  Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+  (await openOutbox("1", places)).add("chat_1", "hello", []);
+  assert.deepEqual([places.storage.length, places.ofTab.length], [0, 1]);
+  assert.equal((await openOutbox("1", places)).turns.length, 1);
+});
+
+test("what was sent in a session that is gone is not sent again by itself", () => {
+  const { client, chat, socket } = openChat();
+  const sent = chat.send({ text: "may be stored" });
+  socket.onclose({ code: 1006 });
+  const waiting = chat.send({ text: "is not stored" });
+  client.retryNow();
+  const next = FakeSocket.last;
+  next.onopen();
+  next.receive({ type: "session.created", chat: "chat_1", session_id: "s2", epoch: "e", seq: 6, resumed: true });
+  assert.deepEqual([sent.state, waiting.state], ["unknown", "sent"]);
+  assert.deepEqual(next.sent.filter(({ type }) => type === "input.text").map(({ text }) => text), ["is not stored"]);
+  const message = { id: "m", role: "user", sender_id: "1", content: "may be stored", client_event_id: sent.frames.at(-1).event_id };
+  next.receive({ type: "message.created", session_id: "s2", seq: 7, message });
+  assert.deepEqual(chat.turns, [waiting]);
 });
 
 test("a payment that is sent twice is one submission", () => {

@@ -259,7 +259,8 @@ WORDS = [
     "%ed%a0%80",
     "x" * 3_000,
     "%F0%9F%98%80",
-    "..",
+    # A client takes ".." itself, and asks for another address.
+    "..%2F..",
     "1e400",
     "-1",
     "9" * 5_000,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app.runtime.stream import TOKENS_AT_MOST
 from chat_app.models import Content
 from gateway_app.realtime.audio_fields import SpeechSettings, TurnDetection
 from gateway_app.realtime.input_sound import InputSound
@@ -385,6 +386,25 @@ def test_a_spoken_answer_is_paid(realtime: Realtime, alice: Person, vendor: Real
 
     wait_until(lambda: earned(agent) == "0.00063")
     assert clean()
+
+
+@pytest.mark.parametrize("tokens", [-(10**6), 2**53, 10**30])
+def test_a_vendor_that_counts_anything_ends_its_answer(
+    realtime: Realtime, alice: Person, vendor: RealtimeVendor, tokens: int
+) -> None:
+    vendor.agent()
+    details = {"cached_tokens": tokens, "audio_tokens": tokens}
+    vendor.usage = {"input_tokens": tokens, "output_tokens": tokens, "total_tokens": tokens}
+    vendor.usage |= {"input_token_details": details, "output_token_details": details}
+    client = realtime(GA, alice)
+    client.say("Hello")
+
+    client.send("response.create")
+    ended = client.until(END)[-1]["response"]
+
+    assert ended["status"] == "completed"
+    assert 0 <= ended["usage"]["output_tokens"] <= TOKENS_AT_MOST
+    client.say("The socket stays")
 
 
 @pytest.mark.parametrize(

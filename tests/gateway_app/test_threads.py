@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from chat_app.models import Participant
+from chat_app.models import Message, Participant
 from sessions_app.models import Response, Session
 from sessions_app.session_states import close_session
 from tests.gateway_app.a2a.calls import send
@@ -18,7 +18,7 @@ from tests.live_server import shared_chat
 if TYPE_CHECKING:
     import httpx
 
-    from tests.live_server import Person
+    from tests.live_server import Dial, Person
 
 AT_ONCE = 8
 
@@ -92,6 +92,26 @@ def test_a_thread_begins_anew_where_its_person_left_the_chat(
 
     assert text_of(events) == "two"
     assert Session.objects.values("chat").distinct().count() == 2
+
+
+def test_a_thread_is_shown_with_one_version_of_an_answer(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    run(web, "echo", run_input("one", thread="again"), alice)
+    answer = Message.objects.get(role="assistant")
+    with dial(alice) as client:
+        client.send("session.create", session={}, chat=answer.chat_id)
+        client.until("capabilities")
+        client.send("response.create", replaces=answer.pk)
+        client.until("response.done")
+        newest = client.until("message.created")[-1]["message"]["id"]
+
+    seen = run(web, "echo", run_input("", thread="again"), alice, path="/connect")
+
+    shown = [(one["role"], one["id"]) for one in the(seen, "MESSAGES_SNAPSHOT")["messages"]]
+    assert [role for role, _ in shown] == ["user", "assistant"]
+    assert newest != answer.pk
+    assert answer.pk not in {key for _, key in shown}
 
 
 def close_all() -> None:

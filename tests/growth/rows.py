@@ -15,11 +15,14 @@ from chat_app.models import (
     AgentMention,
     Chat,
     ChatEvent,
+    ChatOrigin,
     Content,
     ContentUse,
     InviteLink,
+    LinkCard,
     Message,
     MessageDeletion,
+    MessageMention,
     MessageRevision,
     MessageThread,
     Participant,
@@ -32,6 +35,7 @@ from chat_app.models import (
     ReadReceipt,
     ShareLink,
     ThreadFollower,
+    Transcript,
     VoiceCall,
     VoiceCallMember,
 )
@@ -196,7 +200,25 @@ def _fill_chats(filled: FilledTables) -> None:
         faces="'[]'",
     )
     fill(ThreadFollower, thread_id="'msg_' || i", user_id=str(author.pk))
+    # Every message mentions the author, and the last one the reader of the chat.
+    fill(
+        MessageMention,
+        message_id="'msg_' || i",
+        chat_id=f"'{chat.pk}'",
+        user_id=str(author.pk),
+        seq="i",
+    )
     fill(MessageDeletion, message_id="'msg_' || i", chat_id="'chat_' || i")
+    fill(
+        ChatOrigin,
+        chat_id="'chat_' || i",
+        source_id=f"'{chat.pk}'",
+        source_message="'msg_' || i",
+        messages="1",
+        seq="2",
+        agents_left_out="'[]'",
+        forked_by_id="1000 + i",
+    )
     fill(ReadReceipt, chat_id="'chat_' || i", user_id="1000 + i", message_id="'msg_' || i", seq="i")
     ReadReceipt.objects.create(chat=chat, user=filled.reader, message_id=f"msg_{ROWS}", seq=ROWS)
     fill(Content, id=hexadecimal("i"), sha256="'sha' || i", mime_type="'image/png'")
@@ -217,6 +239,8 @@ def _fill_chats(filled: FilledTables) -> None:
         user_id="1000 + i",
         state="'left'",
     )
+    fill(Transcript, content_id=hexadecimal("i"), state="'done'", text="'x'")
+    fill(LinkCard, url_sha256="'card' || i", state="'read'")
     end = ago("-1000000")
     fill(ShareLink, chat_id=f"'{chat.pk}'", token_sha256="'s' || i", until_seq="i", expires_at=end)
     fill(
@@ -312,6 +336,18 @@ def _fill_sessions(filled: FilledTables) -> None:
         event_id="'event_' || i",
         sha256="'0'",
         outcome="""'{"message_id": null, "response_ids": [], "first_seq": 1}'""",
+    )
+    fill(
+        sessions.QueuedTurn,
+        chat_id="'chat_' || i",
+        session_id="'sess_' || i",
+        user_id="1000 + i",
+        event_id="'queued_' || i",
+        sha256="'0'",
+        inputs="'[]'",
+        create="'{}'",
+        text="'Later'",
+        status="'failed'",
     )
     fill(sessions.PendingInput, session_id="'sess_' || i", event_id="'event_' || i")
     fill(sessions.ApiKey, user_id="1000 + i", prefix="'k' || i", scopes="'[]'")

@@ -24,6 +24,8 @@ from sessions_app.billing import requests
 from sessions_app.kept_responses import ResponseFilter
 from sessions_app.models import Response, Session
 from sessions_app.process import retention
+from sessions_app.queue import rows as queue_rows
+from sessions_app.queue.reading import current_queue
 from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
@@ -100,6 +102,9 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
     "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),
     "current_call": lambda w: current_call(w.chat.pk),
+    "current_queue": lambda w: current_queue(w.chat.pk),
+    "due_queued_turns": lambda _: queue_rows.due_chats(timezone.now()),
+    "claim_queued_turn": lambda w: queue_rows.claim(w.chat.pk, timezone.now()),
     "renew_participants": lambda w: renew_participants([w.session.pk], now=timezone.now()),
     "sweep_calls": lambda _: sweep_calls(timezone.now()),
     "changed_webhooks": lambda _: changes.find_changes(),

@@ -27,12 +27,30 @@ BATCH_SECONDS = 60.0
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
 
 
+class ClusteredProduct(Product):
+    """A product of two servers, which begin and end together."""
+
+    cluster: Cluster
+
+    def start(self) -> None:
+        """Start both servers and wait until they are ready."""
+        for number in range(len(self.cluster.ports)):
+            self.cluster.start_server(number)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """End both servers with a signal; the worker stays."""
+        for place in range(len(self.cluster.ports)):
+            self.cluster.end(f"server{place}", number)
+
+
 class Cluster:
     """Two servers and a worker of one product."""
 
-    def __init__(self, product: Product) -> None:
+    def __init__(self, product: ClusteredProduct) -> None:
         self.product = product
+        product.cluster = self
         self.ports = [services.free_port(), services.free_port()]
+        product.port, *product.further_ports = self.ports
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start_server(self, number: int) -> None:
@@ -89,7 +107,7 @@ def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Itera
     if address is None:
         pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")
     name = f"uamp_{uuid.uuid4().hex[:12]}"
-    product = Product(
+    product = ClusteredProduct(
         data_dir,
         0,
         {
@@ -106,8 +124,7 @@ def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Itera
     running = Cluster(product)
     try:
         product.prepare()
-        running.start_server(0)
-        running.start_server(1)
+        product.start()
         running.start_worker()
         yield running
     finally:

@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import pytest_asyncio
 
-from tests.journeys.product import running_browser
+from tests.journeys.cluster import running_cluster
+from tests.journeys.product import Product, running_browser
 from tests.live_server import alice, bob, demo, dial, impatience, mallory, web
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from playwright.async_api import Browser
 
 __all__ = ["alice", "bob", "demo", "dial", "impatience", "mallory", "web"]
+
+# The first test of a module waits for its servers, which on a busy machine takes minutes.
+TIMEOUT_SECONDS = 300
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests of this folder more time, where they name none of their own."""
+    for item in items:
+        is_here = item.path.parent == Path(__file__).parent
+        if is_here and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_SECONDS))
+
+
+@pytest.fixture(
+    scope="module", params=["one process", pytest.param("two processes", marks=pytest.mark.redis)]
+)
+def deployment(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Product]:
+    """Run the module's `product`, and then two servers and a worker on PostgreSQL and Redis.
+
+    Of the two servers each page is opened on the one that the page before was not opened on. A
+    module that gives its product settings names them in `ENVIRONMENT`.
+    """
+    if request.param == "one process":
+        yield request.getfixturevalue("product")
+        return
+    # On a busy machine a server renews its leases late: an answer that is well must not end.
+    environment = {"UAMP_LEASE_SECONDS": "8", **getattr(request.module, "ENVIRONMENT", {})}
+    redis_url = request.getfixturevalue("redis_url")
+    with running_cluster(redis_url, tmp_path_factory.mktemp("cluster"), **environment) as cluster:
+        yield cluster.product
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", name="chromium")

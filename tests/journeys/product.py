@@ -51,6 +51,9 @@ class Product:
     process: subprocess.Popen[bytes] | None = None
     # `serve` (Daphne and a worker), or `uvicorn` as it runs in production.
     server: str = "serve"
+    # Of the processes beside the first one: pages are opened on all of them in turn.
+    further_ports: list[int] = field(default_factory=list)
+    _opened_pages: int = 0
     _shell: ProductShell | None = None
 
     @property
@@ -65,6 +68,13 @@ class Product:
     def url(self) -> str:
         """The origin."""
         return f"http://127.0.0.1:{self.port}"
+
+    def next_url(self) -> str:
+        """Return the origin that the next page is opened on, another one than the page before."""
+        ports = [self.port, *self.further_ports]
+        port = ports[self._opened_pages % len(ports)]
+        self._opened_pages += 1
+        return f"http://127.0.0.1:{port}"
 
     def manage(self, *arguments: str) -> str:
         """Run a management command and return what it printed."""
@@ -245,7 +255,7 @@ async def sign_in(
         await context.add_cookies(
             [{"name": SESSION_COOKIE, "value": person[SESSION_COOKIE], "url": product.url}]
         )
-    await page.goto(f"{product.url}/chats/{chat_id or product.chat_id}")
+    await page.goto(f"{product.next_url()}/chats/{chat_id or product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
     # The chat is open when its history, or its absence, is on the page.
     said = page.get_by_test_id("message").or_(page.get_by_text("Nothing said yet"))

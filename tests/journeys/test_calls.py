@@ -46,6 +46,35 @@ GETS_SOUND = f"""async (count) => {{
   const found = await ({RECEIVED})();
   return found.length === count && found.every((bytes) => bytes > 0);
 }}"""
+# Two participants in one page; returns the states of their connections.
+MESHES = """async (kind) => {
+  const { Mesh } = await import("/static/chat/calls/mesh.js");
+  const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+  const meshes = {};
+  let lost = kind === "lost" ? 1 : 0;
+  const make = (userId) => {
+    const send = (to, fields) => {
+      // Signals travel as text.
+      const signal = JSON.parse(JSON.stringify({ from: userId, ...fields }));
+      if (signal.sdp?.type === "offer" && userId === "2" && lost-- > 0) return;
+      setTimeout(() => meshes[to]?.receive(signal));
+    };
+    meshes[userId] = new Mesh({ userId, servers: [], stream, send });
+  };
+  ["1", "2"].forEach(make);
+  meshes[2].update([{ user_id: "1", joined_at: 1 }]);
+  if (kind === "early") await new Promise((resolve) => setTimeout(resolve, 500));
+  meshes[1].update([{ user_id: "2", joined_at: 2 }]);
+  const states = () => Object.values(meshes).map((mesh) => [...mesh.peers.values()][0].state);
+  const done = () => states().every((state) => state === "connected");
+  for (let tries = 0; tries < 200 && !done(); tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const found = states();
+  for (const mesh of Object.values(meshes)) mesh.close();
+  for (const track of stream.getTracks()) track.stop();
+  return found;
+}"""
 CAROL = """
 from django.contrib.auth.models import User
 from chat_app.members.participants import add_participant
@@ -139,12 +168,20 @@ async def test_people_call_each_other_on_one_process(speaking: Browser, product:
 async def test_people_call_each_other_over_two_processes(
     speaking: Browser, redis_url: str, tmp_path: Path
 ) -> None:
-    with running_cluster(redis_url, tmp_path) as cluster:
+    with running_cluster(redis_url, tmp_path, UAMP_LEASE_SECONDS="8") as cluster:
         add_carol(cluster.product)
         first, second = (str(port) for port in cluster.ports)
         places = [("alice", first), ("bob", second), ("bob", first), ("carol", second)]
         async with pages(speaking, cluster.product, *places) as (alice, bob, bob_again, carol):
             await call_and_end(alice, bob, bob_again, carol)
+
+
+@pytest.mark.parametrize("kind", ["early", "lost"])
+async def test_a_signal_that_is_early_or_lost_does_not_keep_two_apart(
+    kind: str, speaking: Browser, product: Product
+) -> None:
+    async with pages(speaking, product, ("alice", str(product.port))) as (alice,):
+        assert await alice.evaluate(MESHES, kind) == ["connected", "connected"]
 
 
 async def test_a_voice_note_is_recorded_sent_and_played(

@@ -5,6 +5,7 @@ Everything here runs against the product as `make run` starts it: daphne, SQLite
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from playwright.async_api import expect
 from tests.journeys.product import (
     Product,
     browser,
+    fill_in_login,
     no_complaints,
     running_product,
     sign_in,
@@ -22,7 +24,7 @@ from tests.journeys.product import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Route
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -115,4 +117,106 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         await write(bob, "please repeat")
         answer = alice.locator(".message.from-agent").last
         await expect(answer).to_contain_text("please repeat", timeout=ANSWER_MS)
+        no_complaints(alice, bob)
+
+
+async def test_what_is_sent_while_a_chat_is_loaded_goes_once_it_is(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        loaded = asyncio.Event()
+
+        async def later(route: Route) -> None:
+            await loaded.wait()
+            await route.continue_()
+
+        await alice.route(f"**/api/v1/chats/{product.chat_id}", later)
+        await alice.reload()
+        await write(alice, "Too early")
+        await expect(alice.locator(".composer-note")).to_have_text(
+            "The chat is being loaded. The message goes by itself."
+        )
+        loaded.set()
+        await expect(alice.get_by_test_id("message").last).to_contain_text("Too early")
+        await expect(alice.get_by_test_id("composer")).to_have_value("")
+        await expect(alice.locator(".composer-note")).to_have_text("")
+        await alice.unroute_all()
+        no_complaints(alice)
+
+
+async def test_members_see_an_agent_that_is_switched_off_and_on(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        state = (
+            alice.locator("members-panel li").filter(has_text="slow").get_by_test_id("agent-state")
+        )
+        await expect(state).to_have_text("Ready")
+        operator = await (await running.new_context()).new_page()
+        await fill_in_login(operator, product, "admin")
+        await operator.goto(f"{product.url}/admin/agents_app/agent/?q=slow")
+        await operator.get_by_role("link", name="slow", exact=True).click()
+        form = operator.url
+        await operator.get_by_label("Is enabled").uncheck()
+        await operator.get_by_role("button", name="Save", exact=True).click()
+        await expect(state).to_have_text("Offline: it is switched off and does not answer")
+        await alice.get_by_test_id("composer").fill("@slow are you there? ")
+        await expect(alice.get_by_test_id("offline-hint")).to_have_text(
+            "slow is switched off and does not answer now."
+        )
+        await alice.reload()
+        await expect(state).to_contain_text("Offline")
+        await operator.goto(form)
+        await operator.get_by_label("Is enabled").check()
+        await operator.get_by_role("button", name="Save", exact=True).click()
+        await expect(state).to_have_text("Ready")
+        await expect(alice.get_by_test_id("offline-hint")).to_have_count(0)
+        no_complaints(alice)
+
+
+async def test_a_chat_is_shared_by_links_and_downloaded(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(alice, "We meet at the station")
+        dialog = alice.get_by_test_id("links-dialog")
+        await alice.get_by_test_id("share-button").click()
+        await dialog.get_by_test_id("make-share").click()
+        shared = await dialog.get_by_test_id("link-address").input_value()
+        stranger = await (await running.new_context()).new_page()
+        await stranger.goto(shared)
+        await expect(stranger.get_by_text("We meet at the station")).to_be_visible()
+        await dialog.get_by_test_id("make-invite").click()
+        await expect(dialog.get_by_test_id("invite-links")).to_contain_text("0 joined")
+        invite = await dialog.get_by_test_id("link-address").input_value()
+        async with alice.expect_download() as download:
+            await dialog.get_by_test_id("export-markdown").click()
+        file = await (await download.value).path()
+        assert "We meet at the station" in file.read_text()
+        await dialog.get_by_test_id("share-links").get_by_role("button", name="Revoke").click()
+        await expect(dialog.get_by_test_id("share-links")).to_have_count(0)
+        gone = await stranger.goto(shared)
+        assert gone is not None
+        assert gone.status == 404
+        await alice.keyboard.press("Escape")
+        await expect(alice.get_by_test_id("share-button")).to_be_focused()
+        admin = await (await running.new_context()).new_page()
+        await fill_in_login(admin, product, "admin")
+        await admin.goto(invite)
+        await admin.get_by_role("button", name="Join").click()
+        await expect(admin.get_by_test_id("message").last).to_contain_text("at the station")
+        said = [
+            "alice made a link that shows this chat so far to everyone who has it",
+            "alice made a link by which people can join",
+            "alice revoked a share link",
+            "admin joined",
+        ]
+        for page in (alice, bob):
+            lines = page.get_by_test_id("change")
+            await expect(lines.last).to_have_text(said[-1])
+            assert [await line.inner_text() for line in (await lines.all())[-4:]] == said
         no_complaints(alice, bob)

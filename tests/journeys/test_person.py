@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests import factories
+from tests.journeys.kept_notifications import listening, notified
 from tests.journeys.product import (
     Product,
     browser,
@@ -24,23 +25,9 @@ from tests.journeys.product import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Browser, BrowserContext, Page
+    from playwright.async_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-
-# A browser without a screen shows no notifications: what the page hands to it is kept instead.
-RECORDER = """
-window.shownNotifications = [];
-window.Notification = class {
-  static permission = "granted";
-  static requestPermission = async () => "granted";
-  constructor(title, options) {
-    Object.assign(this, { title, ...options });
-    shownNotifications.push(this);
-  }
-  close() {}
-};
-"""
 
 
 @pytest.fixture(scope="module")
@@ -57,25 +44,6 @@ def change_settings(product: Product, username: str, **values: Any) -> None:
 async def open_settings(page: Page, section: str) -> None:
     await page.get_by_test_id("settings").click()
     await page.get_by_role("tab", name=section).click()
-
-
-async def notified(*pages: Page) -> list[tuple[str, str]]:
-    """Return what the tabs of a browser showed, as titles and texts."""
-    shown = [
-        await page.evaluate("shownNotifications.map(({ title, body }) => [title, body])")
-        for page in pages
-    ]
-    return [(title, body) for one in shown for title, body in one]
-
-
-async def listening(context: BrowserContext, product: Product, username: str) -> Page:
-    """Return a tab in which no chat is open, and that keeps the notifications it shows."""
-    await context.add_init_script(RECORDER)
-    page = await sign_in(context, product, username)
-    await page.goto(f"{product.url}/")
-    await page.get_by_test_id("chat-item").first.wait_for()
-    await expect(page.get_by_role("button", name="New chat").first).to_be_visible()
-    return page
 
 
 async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
@@ -115,6 +83,17 @@ async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
         await phone.keyboard.press("Control+Enter")
         await expect(phone.get_by_test_id("message").last).to_contain_text("two")
         change_settings(product, "alice", theme="system", density="comfortable", send_key="enter")
+        # What was being written in the former language is still there.
+        await laptop.get_by_test_id("composer").fill("not sent")
+        await open_settings(laptop, "Appearance")
+        await dialog.get_by_role("button", name="Deutsch").click()
+        await expect(laptop.locator("html")).to_have_attribute("lang", "de")
+        await expect(laptop.get_by_test_id("composer")).to_have_value("not sent")
+        await expect(laptop.get_by_role("heading", name="Chats")).to_be_visible()
+        # The account has it: the phone's next page too.
+        await phone.reload()
+        await expect(phone.locator("html")).to_have_attribute("lang", "de")
+        change_settings(product, "alice", language="")
         no_complaints(laptop, phone)
 
 
@@ -266,13 +245,13 @@ async def test_a_muted_chat_is_grey_and_counts_its_mentions_alone(
         await expect(unread).to_have_class("unread is-muted")
         assert not (await alice.title()).startswith("(")
         await says_to(bob, alice, "but @alice look")
-        await expect(unread).to_have_class("unread ")
-        await expect(unread).to_have_text("1")
+        mention = alice.get_by_test_id("unread-mentions")
+        await expect(mention).to_have_accessible_name("1 mention of you")
+        await expect(unread).to_have_text("@1")
         await expect(alice).to_have_title("(1) Chats · UAMP")
         with product.api("alice") as client:
             body = {"notifications": "none"}
             client.put(f"/api/v1/chats/{product.chat_id}/mute", json=body).raise_for_status()
-        await alice.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         await expect(unread).to_have_class("unread is-muted")
         await expect(alice).to_have_title("Chats · UAMP")
         assert await notified(alice) == []
@@ -281,6 +260,39 @@ async def test_a_muted_chat_is_grey_and_counts_its_mentions_alone(
             client.put(f"/api/v1/chats/{product.chat_id}/mute", json=body).raise_for_status()
         change_settings(product, "alice", notifications="mentions")
         no_complaints(alice, bob)
+
+
+async def test_a_new_chat_appears_in_every_tab_and_counts_its_mentions_alike(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        tabs = [await listening(context, product, "alice") for _ in range(2)]
+        with product.api("bob") as client:
+            body = {"title": "Harvest", "users": ["alice"], "agents": []}
+            made = client.post("/api/v1/chats", json=body).raise_for_status().json()
+        items = [tab.locator(f"[data-chat='{made['id']}']") for tab in tabs]
+        for item in items:
+            await expect(item).to_contain_text("Harvest")
+        bob = await sign_in(await running.new_context(), product, "bob", made["id"])
+        for text in ("much to do", "@alice come and help"):
+            await write(bob, text)
+        for item in items:
+            mentions = item.get_by_test_id("unread-mentions")
+            await expect(mentions).to_have_accessible_name("1 mention of you")
+            await expect(item.get_by_role("img", name="2 unread")).to_be_visible()
+        await tabs[1].reload()
+        await expect(items[1].get_by_test_id("unread-mentions")).to_have_text("@1")
+        await items[0].click()
+        for item in items:
+            await expect(item.locator(".unread")).to_have_count(0)
+        with product.api("bob") as client:
+            path = f"/api/v1/chats/{made['id']}/participants"
+            rows = client.get(f"/api/v1/chats/{made['id']}").json()["participants"]
+            alice = next(row for row in rows if row["name"] == "alice")
+            client.delete(f"{path}/{alice['participant_id']}").raise_for_status()
+        await expect(items[1]).to_have_count(0)
+        no_complaints(*tabs, bob)
 
 
 async def test_a_chat_has_a_picture_that_stays_and_falls_back(

@@ -123,6 +123,25 @@ async def test_each_block_is_written_in_its_own_direction(
         no_complaints(page)
 
 
+async def test_a_page_from_right_to_left_fits_a_phone(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context(viewport={"width": 390, "height": 780})
+        page = await sign_in(context, product, "alice")
+        await page.evaluate("document.documentElement.dir = 'rtl'")
+        await expect(page.get_by_test_id("composer")).to_be_visible()
+        # Hidden behind the edge at which lines begin, and no reason to scroll there.
+        sides = "all => all.map((one) => Math.round(one.getBoundingClientRect().left))"
+        await expect(page.locator(".sidebar")).not_to_be_in_viewport()
+        assert min(await page.locator(".sidebar").evaluate_all(sides)) >= 390
+        too_wide = "document.documentElement.scrollWidth > innerWidth"
+        assert not await page.evaluate(too_wide)
+        await page.get_by_test_id("members").click()
+        await expect(page.locator("members-panel")).to_be_visible()
+        assert await page.locator("members-panel").evaluate_all(sides) == [0]
+        assert not await page.evaluate(too_wide)
+        no_complaints(page)
+
+
 async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
     product: Product, chromium: Browser
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.journeys.product import running_product
-from tests.screens import chats, pages
+from tests.screens import chats, pages, people
 from tests.screens.findings import findings
 from tests.screens.screen import VARIANTS, Screen, Variant
 from tests.screens.stage import Stage
@@ -37,7 +37,8 @@ async def prepared_stage(
         yield stage
 
 
-SCREENS = [*chats.SCREENS, *pages.SCREENS]
+EVERYTHING = (*chats.SCREENS, *people.SCREENS, *pages.SCREENS)
+SCREENS = [screen for screen in EVERYTHING if screen.is_sampled]
 # `make screens` looks at each in all four; here every other one is on a light desktop, the rest on
 # a dark phone.
 LOOKS = [

@@ -117,6 +117,10 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             await expect(card).to_contain_text("careful asks to use edit_picture")
             await expect(card).to_contain_text("grayscale")
             await expect(page.locator("#announcer")).to_contain_text("asks to use edit_picture")
+            entry = page.locator("members-panel li").filter(has_text="careful")
+            await expect(entry.get_by_test_id("agent-state")).to_have_text(
+                "Waits for bob to allow edit_picture"
+            )
         # A person who writes is not interrupted.
         await expect(bob.get_by_test_id("composer")).to_be_focused()
         # It is still there for a member who comes later; an owner may decide for the asker.
@@ -132,6 +136,8 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             answer = page.get_by_test_id("message").last
             await expect(answer).to_contain_text("The new picture is black", timeout=WORK_MS)
             await expect(page.get_by_test_id("approval")).to_have_count(0)
+            entry = page.locator("members-panel li").filter(has_text="careful")
+            await expect(entry.get_by_test_id("agent-state")).to_have_text("Ready")
 
         await write(bob, "@careful turn it left")
         await expect(bob.get_by_test_id("refuse")).to_be_visible()
@@ -148,6 +154,14 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             answer = page.get_by_test_id("message").last
             await expect(answer).to_contain_text("They say: not this one", timeout=WORK_MS)
         await expect(alice.get_by_test_id("approval")).to_have_count(0)
+        # Who may not decide sees for whom the answer waits.
+        await write(alice, "@careful turn it right")
+        waiting = bob.get_by_test_id("waits-for")
+        await expect(waiting).to_have_text(
+            "Waits for alice, or an owner of the chat, to allow this."
+        )
+        await alice.get_by_test_id("refuse").click()
+        await expect(waiting).to_have_count(0)
 
         await write(bob, "@careful make it smaller")
         await bob.get_by_test_id("allow").focus()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
+from tests.journeys.kept_notifications import listening, notified
 from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in, write
 
 if TYPE_CHECKING:
@@ -135,3 +136,80 @@ async def test_two_people_and_an_agent_talk_in_a_thread(
         await phone.get_by_test_id("close-thread").click()
         await expect(message(chat(phone), "Friday it is")).to_be_visible()
         no_complaints(alice, bob)
+
+
+async def test_replies_count_and_notify_without_another_read_of_the_chat(
+    chromium: Browser, product: Product
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        alice = await sign_in(context, product, "alice")
+        bob = await sign_in(await running.new_context(), product, "bob")
+        await write(alice, "Who books the room?")
+        await alice.close()
+        tab = await listening(context, product, "alice")
+        reads: list[str] = []
+        path = f"/api/v1/chats/{product.chat_id}"
+        tab.on("request", lambda r: reads.append(r.url) if r.url.endswith(path) else None)
+        root = message(chat(bob), "Who books the room?")
+        await root.focus()
+        await bob.keyboard.press("t")
+        badge = tab.get_by_test_id("unread-replies")
+        for count, text in enumerate(("I do.", "It is *done*."), start=1):
+            await reply(bob, text)
+            await expect(badge).to_have_text(str(count))
+        await tab.wait_for_function("shownNotifications.length === 2")
+        title = "bob replied in a thread of Welcome"
+        assert await notified(tab) == [(title, "I do."), (title, "It is *done*.")]
+        # Where the thread is read, the other tabs count down.
+        reading = await context.new_page()
+        await reading.goto(bob.url.replace("&message=", "&ignored="))
+        await expect(message(panel(reading), "I do.")).to_be_visible()
+        await expect(badge).to_have_count(0)
+        assert reads == []
+        await reading.close()
+        # A click on a notification opens the thread at the reply.
+        await tab.evaluate("shownNotifications[1].onclick()")
+        await expect(panel(tab).get_by_test_id("message").last).to_contain_text("It is done.")
+        no_complaints(tab, bob)
+
+
+async def test_the_threads_of_a_person_are_listed_by_keyboard(
+    chromium: Browser, product: Product
+) -> None:
+    async with browser(chromium) as running:
+        with product.api("bob") as client:
+            body = {"title": "Lunch", "users": ["admin"]}
+            lunch = client.post("/api/v1/chats", json=body).raise_for_status().json()["id"]
+        admin = await sign_in(await running.new_context(), product, "admin", lunch)
+        bob = await sign_in(await running.new_context(), product, "bob", lunch)
+        # An empty list says how one begins.
+        await admin.get_by_test_id("threads").click()
+        dialog = admin.get_by_test_id("threads-dialog")
+        await expect(dialog.get_by_test_id("threads-none")).to_contain_text("press T")
+        await admin.keyboard.press("Escape")
+        await expect(dialog).to_be_hidden()
+        await expect(admin.get_by_test_id("threads")).to_be_focused()
+        await write(bob, "Soup or salad?")
+        root = message(chat(bob), "Soup or salad?")
+        await root.focus()
+        await bob.keyboard.press("t")
+        await reply(bob, "Soup, @admin?")
+        await expect(message(panel(bob), "Soup, @admin?")).to_be_visible()
+        await admin.keyboard.press("Control+k")
+        await admin.get_by_test_id("palette-text").fill("threads")
+        await admin.keyboard.press("Enter")
+        item = dialog.get_by_test_id("thread-item")
+        await expect(item).to_contain_text("Soup or salad?")
+        await expect(item).to_contain_text("Lunch")
+        await expect(item.get_by_test_id("thread-news")).to_have_text("1 new")
+        await admin.keyboard.press("ArrowDown")
+        await expect(item).to_be_focused()
+        await admin.keyboard.press("Enter")
+        await expect(message(panel(admin), "Soup, @admin?")).to_be_visible()
+        assert f"/chats/{lunch}?thread=" in admin.url
+        await expect(admin.get_by_test_id("unread-replies")).to_have_count(0)
+        await admin.keyboard.press("Control+Shift+l")
+        await expect(item).to_contain_text("1 reply")
+        await expect(item.get_by_test_id("thread-news")).to_have_count(0)
+        no_complaints(admin, bob)

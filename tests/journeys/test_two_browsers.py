@@ -67,19 +67,21 @@ async def last_text(page: Page) -> str:
 
 
 async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
-    product: Product, chromium: Browser
+    deployment: Product, chromium: Browser
 ) -> None:
-    make_steady(product)
-    before = len(product.messages())
+    make_steady(deployment)
+    before = len(deployment.messages())
     async with browser(chromium) as running:
-        alice = await sign_in(await running.new_context(), product, "alice")
-        bob = await sign_in(await running.new_context(), product, "bob")
+        alice = await sign_in(await running.new_context(), deployment, "alice")
+        bob = await sign_in(await running.new_context(), deployment, "bob")
         await write(alice, "@steady count, please")
 
-        seen = []
+        seen: list[str] = []
         for _ in range(RELOADS):
             live = bob.get_by_test_id("live-response").get_by_test_id("message-body")
-            await expect(live).to_contain_text("word", timeout=STREAM_MS)
+            # At each point there is more to lose than at the one before.
+            further = f"word{len(seen[-1].split()) + 1}" if seen else "word1"
+            await expect(live).to_contain_text(further, timeout=STREAM_MS)
             seen.append(await last_text(bob))
             await bob.reload()
             await asyncio.sleep(0.25)
@@ -90,19 +92,19 @@ async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
         assert [text for text in seen if not WORDS.startswith(text)] == []
         assert seen == sorted(seen, key=len)
         assert len(set(seen)) == RELOADS
-        stored = product.messages()[-1]
+        stored = deployment.messages()[-1]
         assert stored["content"] == WORDS
         assert [await last_text(page) for page in (alice, bob)] == [WORDS, WORDS]
-        assert len(product.messages()) == before + 2
-        await expect(bob.get_by_test_id("message")).to_have_count(len(product.messages()))
+        assert len(deployment.messages()) == before + 2
+        await expect(bob.get_by_test_id("message")).to_have_count(len(deployment.messages()))
         no_complaints(alice, bob)
 
 
-async def test_both_browsers_see_an_answer_grow(product: Product, chromium: Browser) -> None:
-    make_steady(product)
+async def test_both_browsers_see_an_answer_grow(deployment: Product, chromium: Browser) -> None:
+    make_steady(deployment)
     async with browser(chromium) as running:
-        alice = await sign_in(await running.new_context(), product, "alice")
-        bob = await sign_in(await running.new_context(), product, "bob")
+        alice = await sign_in(await running.new_context(), deployment, "alice")
+        bob = await sign_in(await running.new_context(), deployment, "bob")
         await write(bob, "@steady again")
         for page in (alice, bob):
             live = page.get_by_test_id("live-response").get_by_test_id("message-body")
@@ -112,7 +114,7 @@ async def test_both_browsers_see_an_answer_grow(product: Product, chromium: Brow
         await bob.get_by_test_id("stop").click()
         for page in (alice, bob):
             await expect(page.get_by_test_id("live-response")).to_have_count(0)
-        stored = product.messages()[-1]
+        stored = deployment.messages()[-1]
         assert stored["status"] == "cancelled"
         assert WORDS.startswith(stored["content"])
         assert await last_text(alice) == stored["content"]
@@ -125,12 +127,12 @@ def live_answers(page: Page) -> Locator:
 
 
 async def test_a_member_does_not_stop_the_answers_of_others_unasked(
-    product: Product, chromium: Browser
+    deployment: Product, chromium: Browser
 ) -> None:
-    make_steady(product)
+    make_steady(deployment)
     async with browser(chromium) as running:
-        alice = await sign_in(await running.new_context(), product, "alice")
-        bob = await sign_in(await running.new_context(), product, "bob")
+        alice = await sign_in(await running.new_context(), deployment, "alice")
+        bob = await sign_in(await running.new_context(), deployment, "bob")
         await write(alice, "@steady for alice")
         for page in (alice, bob):
             await expect(live_answers(page)).to_contain_text("word1 ")
@@ -162,30 +164,35 @@ async def test_a_member_does_not_stop_the_answers_of_others_unasked(
         for page in (alice, bob):
             await expect(live_answers(page)).to_have_count(1)
             await expect(live_answers(page)).to_contain_text("steady")
-        stored = [(m["name"], m["status"]) for m in product.messages()[-3:]]
+        stored = [(m["name"], m["status"]) for m in deployment.messages()[-3:]]
         assert stored == [("alice", "completed"), ("bob", "completed"), ("slow", "cancelled")]
 
         await choice.press("Enter")
         await expect(bob.get_by_role("log")).to_be_focused()
         for page in (alice, bob):
             await expect(live_answers(page)).to_have_count(0)
-        last = product.messages()[-1]
+        last = deployment.messages()[-1]
         assert (last["name"], last["status"]) == ("steady", "cancelled")
         no_complaints(alice, bob)
 
 
-async def test_people_talk_without_an_agent(product: Product, chromium: Browser) -> None:
+async def test_people_talk_without_an_agent(deployment: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
-        alice = await sign_in(await running.new_context(), product, "alice")
-        bob = await sign_in(await running.new_context(), product, "bob")
-        await bob.get_by_test_id("composer").press_sequentially("hello there, alice", delay=250)
-        await expect(alice.get_by_test_id("typing")).to_contain_text("bob")
-        before = len(product.messages())
+        alice = await sign_in(await running.new_context(), deployment, "alice")
+        bob = await sign_in(await running.new_context(), deployment, "bob")
+        # A sign is sent once: alice has a session when she sees what bob wrote.
+        await write(bob, "before I type")
+        await expect(alice.get_by_test_id("message").last).to_contain_text("before I type")
+        await asyncio.gather(
+            expect(alice.get_by_test_id("typing")).to_contain_text("bob"),
+            bob.get_by_test_id("composer").press_sequentially("hello there, alice", delay=250),
+        )
+        before = len(deployment.messages())
         await write(bob, "hello **alice**")
         body = alice.get_by_test_id("message-body").last
         await expect(body).to_have_text("hello alice")
         await expect(body.locator("strong")).to_have_text("alice")
-        assert len(product.messages()) == before + 1
+        assert len(deployment.messages()) == before + 1
         no_complaints(alice, bob)
 
 
@@ -301,3 +308,12 @@ async def test_a_restart_of_the_server_ends_the_answer_honestly(
             await write(alice, "@echo still here")
             answer = alice.get_by_test_id("message-body").last
             await expect(answer).to_have_text("still here", timeout=STREAM_MS)
+
+            # A server that is stopped in order says so, and what is sent meanwhile goes by itself.
+            product.stop(signal.SIGTERM)
+            await expect(alice.get_by_test_id("banner")).to_contain_text("The server restarts.")
+            await alice.get_by_test_id("composer").fill("@echo sent meanwhile")
+            await alice.keyboard.press("Enter")
+            product.start()
+            await expect(alice.get_by_test_id("banner")).to_be_hidden(timeout=STREAM_MS)
+            await expect(answer).to_have_text("sent meanwhile", timeout=STREAM_MS)

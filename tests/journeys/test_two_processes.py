@@ -57,6 +57,38 @@ def test_a_member_on_the_other_process_sees_the_answer_grow_and_stops_it(cluster
         assert text_of(received) == partial
 
 
+def test_who_watches_on_the_other_process_receives_messages_and_new_chats(
+    cluster: Cluster,
+) -> None:
+    chat_id = cluster.product.chat_id
+    with cluster.socket(0, "alice") as alice, cluster.socket(1, "bob") as bob:
+        bob.send("chats.watch")
+        bob.until("chats.watched")
+        join(alice, chat_id)
+        ask(alice, "@echo and @bob, look")
+        seen = bob.until("chat.activity")[-1]
+        assert (seen["chat_id"], seen["message"]["name"]) == (chat_id, "alice")
+        assert len(seen["message"]["mentions"]) == 1
+        alice.until("response.done")
+        made = httpx.post(
+            f"http://127.0.0.1:{cluster.ports[0]}/api/v1/chats",
+            headers={"Authorization": f"Bearer {cluster.product.people['alice']['api_key']}"},
+            json={"title": "Later", "users": ["bob"], "agents": []},
+            timeout=30,
+            trust_env=False,
+        )
+        later = made.raise_for_status().json()["id"]
+        added = bob.until("person.changed")[-1]
+        assert (added["subject"], added["chat_id"]) == ("chat_added", later)
+        session_id = join(alice, later)["session_id"]
+        alice.send("input.text", text="here now", session_id=session_id)
+        alice.send("response.create", session_id=session_id)
+        frames = bob.until("chat.activity")
+        while frames[-1]["chat_id"] != later:
+            frames = bob.until("chat.activity")
+        assert frames[-1]["message"]["content"] == "here now"
+
+
 def test_a_tool_result_may_arrive_on_the_other_process(cluster: Cluster) -> None:
     tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
     with cluster.socket(0, "alice", "/agents/tool-user/uamp") as first:

@@ -18,7 +18,7 @@ from playwright.async_api import Error
 
 from tests import services
 from tests.journeys.product import running_browser, running_product
-from tests.screens import chats, pages
+from tests.screens import chats, pages, people
 from tests.screens.findings import findings
 from tests.screens.screen import VARIANTS, Screen
 from tests.screens.sheet import write_sheet
@@ -66,7 +66,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these screens")
     parser.add_argument("--out", type=Path, default=Path("var/screens"), help="the folder")
     options = parser.parse_args()
-    everything = (*chats.SCREENS, *pages.SCREENS)
+    everything = (*chats.SCREENS, *people.SCREENS, *pages.SCREENS)
     unknown = set(options.names) - {screen.name for screen in everything}
     if unknown:
         parser.error(f"no such screen: {', '.join(sorted(unknown))}")

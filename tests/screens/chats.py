@@ -183,6 +183,17 @@ def _by_item(text: str, item: str, *, then: str) -> Reach:
     return reach
 
 
+async def _fork(stage: Stage) -> Page:
+    chat_id = stage.chat("Weekend plans", users=("bob",))
+    page = await stage.page(chat_id=chat_id)
+    await write(page, "Who is in for Sunday?")
+    await _message(page, "Who is in for Sunday?").focus()
+    await page.keyboard.press("m")
+    await page.get_by_test_id("message-menu").get_by_test_id("fork").click()
+    await expect(page.get_by_test_id("change").get_by_role("link")).to_contain_text("Forked from")
+    return page
+
+
 def _written(text: str, then: str) -> Reach:
     """Return what writes into the composer without sending, and waits for a selector."""
 
@@ -242,6 +253,13 @@ async def _search(stage: Stage) -> Page:
     return page
 
 
+async def _threads(stage: Stage) -> Page:
+    page = await _plain(stage)
+    await page.keyboard.press("Control+Shift+l")
+    await page.get_by_test_id("threads-dialog").locator("ul, [role=note]").first.wait_for()
+    return page
+
+
 SCREENS: Final = (
     Screen("chat", _plain),
     Screen("chat-markdown", _markdown),
@@ -261,12 +279,14 @@ SCREENS: Final = (
     Screen("chat-settings", _settings),
     Screen("new-chat", _new_chat),
     Screen("search", _search),
+    Screen("threads", _threads),
     Screen("palette", _by_keys("Control+k", then="palette")),
     Screen("shortcuts", _by_keys("?", then="shortcuts")),
     Screen("mention", _written("@t", "[role=option]")),
     Screen("mention-hint", _written("@darkroom ", "[data-testid=mention-hint]")),
     Screen("commands", _written("/", "[role=option]")),
     Screen("message-menu", _on_message("See you there", "m", then="message-menu")),
+    Screen("fork", _fork),
     Screen("emoji-picker", _on_message("See you there", "+", then="emoji-picker")),
     Screen("reply", _on_message("See you there", "r", then="reply-preview")),
     Screen("edit", _on_message("Who is in for Saturday?", "e", then="editor")),

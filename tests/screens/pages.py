@@ -38,6 +38,13 @@ async def _wrong_password(stage: Stage) -> Page:
     return page
 
 
+async def style_page(stage: Stage) -> Page:
+    """Open the page that shows every component, as the operator."""
+    page = await _visit("/style/", username="admin")(stage)
+    await page.locator("style-page[data-ready]").wait_for()
+    return page
+
+
 SCREENS: Final = (
     Screen("sign-in", _visit("/login", username="")),
     Screen("sign-in-refused", _wrong_password),
@@ -47,6 +54,7 @@ SCREENS: Final = (
     Screen("money", _visit("/money")),
     Screen("agents", _visit("/agents")),
     Screen("agent", _visit("/agents/report")),
+    Screen("style", style_page),
     Screen("admin", _visit("/admin/", username="admin")),
     Screen("admin-payments", _visit("/admin/payments_app/", username="admin")),
 )

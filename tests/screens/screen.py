@@ -37,8 +37,10 @@ class Screen:
     """A page in one state: its name, and what leads to it from a new browser context.
 
     Each variant is reached anew: a page opens other things where it is narrow, and Chromium now and
-    then keeps inherited colours when a scheme changes.
+    then keeps inherited colours when a scheme changes. The tests look at those that are sampled,
+    `make screens` at all.
     """
 
     name: str
     reach: Reach
+    is_sampled: bool = True

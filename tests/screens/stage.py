@@ -41,6 +41,8 @@ def share(total: int, people: int) -> int:
 
 $$\\bar{c} = \\frac{1}{n}\\sum_{i=1}^{n} c_i$$
 """
+# Longer than a line: a page that does not break it is wider than its window.
+LONG_WORD: Final = "https://example.org/" + "0123456789" * 20
 AGENTS: Final = ("assistant", "thinker", "careful", "fail", "slow", "checklist", "report", "echo")
 
 
@@ -54,6 +56,8 @@ class Stage:
         # What the pages that are opened next look like.
         self.variant = VARIANTS[0]
         self._running = running
+        # Who called last, in a call that goes on behind the page that is looked at.
+        self.caller: Page | None = None
 
     async def page(self, username: str = "alice", chat_id: str = "") -> Page:
         """Sign a person in, in a context of its own, with the chat open."""
@@ -73,6 +77,14 @@ class Stage:
             chat_id: str = client.post("/api/v1/chats", json=body).raise_for_status().json()["id"]
         return chat_id
 
+    async def hang_up(self) -> None:
+        """End the last call, so that it rings in no other screen."""
+        if self.caller is not None:
+            await self.caller.get_by_test_id("leave").click()
+            await self.caller.get_by_test_id("leave").wait_for(state="detached")
+            await self.caller.context.close()
+            self.caller = None
+
     async def prepare(self) -> None:
         """Make the chat and have two people and agents talk in it."""
         self.chat_id = self.chat("Weekend in Lyon", agents=AGENTS, users=("bob",))
@@ -86,10 +98,23 @@ class Stage:
         await self._answered(alice, 2)
         await write(bob, "@fail is it going to rain?")
         await expect(alice.locator(".message-ending")).to_have_count(1, timeout=ANSWER_MS)
+        await write(bob, f"The tickets: {LONG_WORD}")
+        await self._reply(bob, "Who is in for Saturday?", "I am, with my sister")
         await write(bob, "See you there")
         await expect(alice.get_by_test_id("message").last).to_contain_text("See you there")
         for page in (alice, bob):
             await page.context.close()
+
+    @staticmethod
+    async def _reply(page: Page, text: str, reply: str) -> None:
+        """Reply to a message in its thread, and close the thread."""
+        await page.get_by_test_id("message").filter(has_text=text).last.focus()
+        await page.keyboard.press("t")
+        panel = page.locator("thread-panel")
+        await panel.get_by_test_id("composer").fill(reply)
+        await page.keyboard.press("Enter")
+        await expect(panel.get_by_test_id("message")).to_have_count(2)
+        await page.get_by_test_id("close-thread").click()
 
     @staticmethod
     async def _answered(page: Page, count: int) -> None:

@@ -114,10 +114,12 @@ def test_each_task_has_the_queue_of_its_kind() -> None:
     routed = {name: app.amqp.router.route({}, name)["queue"].name for name in own}
 
     assert routed == {
+        "chat_app.link_cards.tasks.read_link": "readings",
+        "chat_app.transcripts.tasks.transcribe": "readings",
         "sessions_app.tools.tasks.run_tool_call": "tools",
         "sessions_app.webhooks.tasks.send_webhook": "webhooks",
     }
-    assert set(app.amqp.queues) == {"tools", "webhooks"}
+    assert set(app.amqp.queues) == {"tools", "webhooks", "readings"}
 
 
 def test_a_second_server_on_the_same_data_is_refused(serving: Serving, data_dir: Path) -> None:

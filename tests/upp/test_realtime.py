@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from websockets.utils import accept_key
 
 from tests.realtime_vendor import KEY, Call, Fault, RealtimeVendor, realtime_vendor, silence, tone
 from upp import (
@@ -37,6 +40,7 @@ from upp import (
 )
 from upp.providers.http.connections import HttpSession
 from upp.providers.http.failures import Failures
+from upp.providers.realtime import answer as answer_module
 from upp.providers.realtime import provider as realtime
 from upp.providers.realtime.answer import RealtimeAnswer
 from upp.providers.realtime.provider import OpenAIRealtimeProvider
@@ -317,6 +321,50 @@ async def test_who_stops_following_closes_the_socket() -> None:
         assert await asyncio.to_thread(vendor.closed.acquire, timeout=20)
         await provider.aclose()
     assert vendor.keys == [None]
+
+
+async def test_a_server_that_sends_on_after_the_end_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(realtime, "CLOSE_SECONDS", 0.1)
+    is_left = asyncio.Event()
+
+    async def send_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take the handshake, and send without reading what the client says."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        key = re.search("(?i)sec-websocket-key: (.*)\r", head)
+        assert key is not None
+        accept = accept_key(key[1]).encode()
+        upgrade = b"HTTP/1.1 101 .\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        writer.write(upgrade + b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+        done = b'{"type":"response.done","response":{"status":"completed"}}'
+        event = b'{"type":"response.output_text.delta","delta":"on and "}'
+        writer.write(bytes((0x81, len(done))) + done)
+        with suppress(ConnectionError):
+            while True:
+                writer.write(bytes((0x81, len(event))) + event)
+                await writer.drain()
+                await asyncio.sleep(0.001)
+        is_left.set()
+        writer.close()
+
+    server = await asyncio.start_server(send_on, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    provider = OpenAIRealtimeProvider(base_url=f"http://127.0.0.1:{port}")
+    stream = llm(model=provider("gpt-realtime")).stream([], "Hello")
+    async with asyncio.timeout(20):
+        turn = await stream
+        await is_left.wait()
+    assert turn.stop_reason == "end_turn"
+    await provider.aclose()
+    server.close()
+
+
+async def test_an_answer_has_a_bounded_number_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_module, "ANSWER_EVENTS", 20)
+    with realtime_vendor("one two three four five six seven eight nine ten") as vendor:
+        error = await failure(vendor, params=SPOKEN)
+    assert error.code == ErrorCode.INVALID_RESPONSE
 
 
 @pytest.mark.parametrize("when", ["after", "failed", "closed", "never"])

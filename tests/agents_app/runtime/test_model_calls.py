@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -194,6 +195,23 @@ def test_an_answer_without_an_end_is_stopped(
     assert error["message"] == "model wrote more than 1000 characters and was stopped."
     if kind == "content":
         assert text_of(frames) == kept_text() == "more " * 201
+
+
+def test_calls_without_an_end_are_stopped(dial: Dial, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        for number in itertools.count():
+            if exchange.gone.is_set():
+                break
+            function = {"name": "count", "arguments": '{"text": "many letters"}'}
+            call = {"index": number, "id": f"call_{number}", "function": function}
+            await exchange.delta(tool_calls=[call])
+
+    monkeypatch.setattr(agent_run, "ANSWER_CHARS", 1000)
+    with provider(answer) as wire:
+        model_agent(wire.url, "count")
+        _, error = failed(asking(dial), "answer_too_long")
+    assert error["message"] == "model wrote more than 1000 characters and was stopped."
 
 
 def test_no_step_asks_for_more_tokens_than_the_answer_has_left(dial: Dial) -> None:

@@ -21,6 +21,7 @@ from agents_app.admin.records import CappedPaginator
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
 from chat_app.contents import reading_rights
 from chat_app.conversation import deletion, pins, reactions, revisions
+from chat_app.forks.forking import fork_chat
 from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
 from chat_app.log import entries
@@ -30,12 +31,17 @@ from chat_app.models import (
     CallMemberState,
     Chat,
     ChatEvent,
+    LinkCard,
+    LinkCardState,
     Message,
+    MessageMention,
     MessageThread,
     Profile,
     ProfilePicture,
     SharedState,
     ThreadFollower,
+    Transcript,
+    TranscriptState,
     VoiceCall,
     VoiceCallMember,
 )
@@ -106,7 +112,13 @@ def one_of_each(number: int) -> Chat:
         root_id=act["message_id"], chat=chat, last_seq=1, last_at=timezone.now()
     )
     ThreadFollower.objects.create(thread=thread, user=person)
+    MessageMention.objects.create(message_id=act["message_id"], chat=chat, user=person, seq=1)
     create_share_link(chat_id=chat.pk, made_by=person)
+    Transcript.objects.create(content=content, state=TranscriptState.DONE)
+    LinkCard.objects.create(url_sha256=f"{number:064}", state=LinkCardState.READ)
+    fork_chat(
+        chat_id=chat.pk, message_id=act["message_id"], forked_by=person, admit=lambda _size: None
+    )
     create_invite_link(chat_id=chat.pk, made_by=person)
     profiles.set_picture(user_id=person.pk, data=factories.png())
     person_settings.update_settings(user_id=person.pk, change=SettingsChange(theme="dark"))

@@ -56,6 +56,9 @@ def test_the_shell_says_who_is_signed_in_and_which_chat_to_open(
         "settings": settings_data(settings_of(alice.pk)),
         "chat_id": path.removeprefix("/chats/").strip("/"),
         "upload_bytes": 25 * 1024 * 1024,
+        "link_cards": False,
+        "transcripts": False,
+        "languages": [["en", "English"], ["de", "Deutsch"]],
         "csrf_cookie": "csrftoken",
     }
 
@@ -83,6 +86,20 @@ def test_a_wrong_address_gets_a_page_that_leads_back(client: Client) -> None:
     response = client.get("/nothing/here")
     assert response.status_code == 404
     assert '<a class="button button-primary" href="/">' in response.text
+
+
+def test_the_style_page_is_for_staff(client: Client, alice: User) -> None:
+    assert client.get("/style/").status_code == 404
+    assert Client().get("/style/")["Location"] == f"{reverse('login')}?next=/style/"
+
+    alice.is_staff = True
+    alice.save()
+
+    assert start_of(client.get("/style/").text)["me"] == {
+        "id": str(alice.pk),
+        "username": "alice",
+        **profile_data(alice),
+    }
 
 
 def test_the_shell_takes_no_post(client: Client) -> None:
@@ -177,3 +194,28 @@ def test_the_first_frame_has_the_theme_and_density_of_the_person(
     for chosen, shown in (("light", True), ('"><script>', False), ("pink", False)):
         visitor.cookies["theme"] = chosen
         assert ('data-theme="light"' in visitor.get("/login").text) == shown
+
+
+def test_the_page_of_a_diagram_has_no_origin_and_reaches_nothing(client: Client) -> None:
+    answer = client.get("/diagram/")
+    policy = dict(
+        part.strip().partition(" ")[::2]
+        for part in answer["Content-Security-Policy"].split(";")
+        if part.strip()
+    )
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self' 'unsafe-inline'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'self'",
+        "sandbox": "allow-scripts",
+    }
+    assert answer["X-Frame-Options"] == "SAMEORIGIN"
+
+
+def test_only_pages_with_messages_have_frames(client: Client) -> None:
+    assert "frame-src 'self'" in client.get("/")["Content-Security-Policy"]
+    assert "frame-src" not in client.get("/money")["Content-Security-Policy"]
+    assert client.get("/")["X-Frame-Options"] == "DENY"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 
 from chat_app.conversation.deletion import delete_message
 from chat_app.export.formats import FORMATS
@@ -179,6 +180,52 @@ def test_new_replies_concern_those_who_take_part(
     assert listed(web, mallory, chat, "none")[0]["replies"] is None
 
 
+def test_a_person_lists_the_threads_that_they_follow(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person
+) -> None:
+    chat, left = shared_chat(alice, bob, mallory), shared_chat(alice, bob)
+    asker, replier = joined(dial, alice, chat), joined(dial, bob, chat)
+    roots = [said(asker, f"root {n}") for n in range(4)]
+    # What comes next are the replies.
+    replier.settle()
+    for root in roots:
+        replier.ask(f"to {root}", thread=root)
+        replier.until("message.created")
+    # In a chat that she left there is none of hers.
+    gone = said(joined(dial, alice, left), "gone")
+    elsewhere = joined(dial, bob, left)
+    elsewhere.ask("to it", thread=gone)
+    elsewhere.until("message.created")
+    left.participants.filter(user=alice.user).update(left_at=timezone.now())
+    # She has read the newest two.
+    for root in roots[2:]:
+        last = Message.objects.get(thread=root)
+        asker.send("message.read", message_id=last.pk)
+        asker.until("message.read")
+
+    def page(who: Person, query: str = "") -> Any:
+        answer = web.get(f"/api/v1/threads{query}", headers=who.headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    everything = [(row["id"], row["unread"]) for row in page(alice)["data"]]
+    assert everything == [(roots[1], 1), (roots[0], 1), (roots[3], 0), (roots[2], 0)]
+    found, query = [], "?limit=1"
+    while query:
+        one = page(alice, query)
+        found += [row["id"] for row in one["data"]]
+        query = f"?limit=1&cursor={one['next_cursor']}" if one["has_more"] else ""
+    assert found == [root for root, _ in everything]
+    row = page(alice)["data"][0]
+    assert (row["chat_id"], row["content"], row["replies"]) == (chat.pk, "root 1", 1)
+    assert [face["name"] for face in row["participants"]] == ["bob"]
+    # He replied, and has read what he wrote; she has no part in any.
+    assert {row["unread"] for row in page(bob)["data"]} == {0}
+    assert page(mallory)["data"] == []
+    for wrong in ("?limit=51", "?cursor=x", "?chat=1"):
+        assert web.get(f"/api/v1/threads{wrong}", headers=alice.headers).status_code == 400
+
+
 def test_an_answer_that_is_made_again_counts_once_and_keeps_its_thread(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
 ) -> None:
@@ -255,10 +302,10 @@ def test_an_export_keeps_threads(dial: Dial, alice: Person) -> None:
     client.ask("a reply", thread=root)
     client.until("message.created")
     chat = Chat.objects.get(pk=chat.pk)
-    rows = [row for page in pages(chat, alice.user.pk) for row in page]
+    rows = [row for page in pages(chat, alice.user.pk, receipts=lambda *_: {}) for row in page]
     assert [(row["thread"], row["also_in_chat"]) for row in rows] == [(None, False), (root, False)]
     write = FORMATS["markdown"][0]
-    text = b"".join(write(chat, pages(chat, alice.user.pk))).decode()
+    text = b"".join(write(chat, pages(chat, alice.user.pk, receipts=lambda *_: {}))).decode()
     assert text.count(", in a thread)") == 1
 
 

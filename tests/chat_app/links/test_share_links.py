@@ -95,6 +95,16 @@ def test_a_link_that_grows_shows_what_is_said_later(chat: Chat, ada: User) -> No
     assert "Said later" in read(link["path"])
 
 
+def test_code_is_scrolled_with_the_keyboard_and_other_text_stays(chat: Chat, ada: User) -> None:
+    written = "`\"><pre><code>` [a](https://a.test '\"><pre><code>')"
+    factories.message(chat, ada, f"```\nlong\n```\n\n{written}")
+    page = read(made(ada, chat)["path"])
+    assert '<pre tabindex="0"><code>long' in page
+    # In the text, and in the title of the link, it stays what was written.
+    assert page.count('tabindex="0"><code>') == 1
+    assert page.count("<code>") == 2
+
+
 def test_edits_are_shown_and_deleted_texts_are_not(chat: Chat, ada: User, ben: User) -> None:
     edited = factories.message(chat, ada, "First words")
     deleted = factories.message(chat, ada, "Never mind")
@@ -108,6 +118,13 @@ def test_edits_are_shown_and_deleted_texts_are_not(chat: Chat, ada: User, ben: U
     # Neither itself nor as the quote of its answer.
     assert "Never mind" not in page
     assert "An answer" in page
+
+
+def test_a_quote_is_text_without_marks(chat: Chat, ada: User, ben: User) -> None:
+    asked = factories.message(chat, ada, "**Bold** [name](https://a.example)\n- one\n- <i> & `x`")
+    factories.message(chat, ben, "An answer", reply_to=asked.pk)
+    page = read(made(ada, chat)["path"])
+    assert "Bold name one &lt;i&gt; &amp; x</blockquote>" in page
 
 
 def test_only_one_version_of_an_answer_is_shown(chat: Chat, ada: User) -> None:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from chat_app.log.history import HistoryMessage
-from chat_app.members.membership import AgentMember
+from chat_app.members.agent_mentions import agents_asked
+from chat_app.members.membership import AgentMember, agent_members
 from chat_app.members.triggers import shown_to, triggered
-from chat_app.models import AgentMention, ChatEvent, Participant
+from chat_app.models import AgentMention, Chat, ChatEvent, Participant
 from sessions_app.models import Response
+from tests import factories
 from tests.chat_app.conversation.joining import joined, refusal
 from tests.client import Frame, UampClient, text_of, wait_until
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 
 if TYPE_CHECKING:
     from pytest_django import Settings
-
-    from chat_app.models import Chat
 
 
 def member(trigger: str, *keywords: str, context: str = "chat", most: int = 0) -> AgentMember:
@@ -157,6 +158,25 @@ def test_the_pair_window_stops_two_agents_in_a_longer_chain(
     assert until_stopped(client)[0] == ["tock", "tick", "tock"]
 
 
+@pytest.mark.django_db
+def test_an_agent_asks_no_other_one_once_the_agents_are_quiet() -> None:
+    chat = factories.chat(factories.user(), factories.agent("ping"), factories.agent("pong"))
+    ping = next(member for member in agent_members(chat.pk) if member.name == "ping")
+
+    def asked() -> list[str]:
+        found = agents_asked(
+            chat.pk, by=ping, text="@pong your turn", hops=0, but=(), message_id="msg_1"
+        )
+        return [member.name for member in found]
+
+    assert asked() == ["pong"]
+    # They became so while the answer was given.
+    Chat.objects.filter(pk=chat.pk).update(agents_quiet=True)
+    assert asked() == []
+    entry = ChatEvent.objects.get(chat=chat, type="agent.stopped")
+    assert (entry.payload["agent"], entry.payload["reason"]) == ("pong", "quiet")
+
+
 @pytest.mark.any_database
 def test_an_agent_answers_another_one_unless_it_was_asked_already_or_never_answers(
     dial: Dial, alice: Person
@@ -205,3 +225,25 @@ def test_an_agent_is_shown_what_its_scope_says(dial: Dial, alice: Person) -> Non
     assert text_of(client.answer("please repeat this")) == "please repeat this"
     client.settle()
     assert Response.objects.filter(chat=chat).count() == 1
+
+
+def test_what_a_removed_agent_answers_is_stopped_by_who_removed_it(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    quick_agent("teller", "echo", delay=0.05)
+    chat = shared_chat(alice, bob, agents=("teller", "echo"))
+    asker = joined(dial, bob, chat)
+    asker.ask("@teller " + "word " * 400)
+    asker.until("response.delta")
+    other = shared_chat(bob, agents=("teller",))
+    elsewhere = joined(dial, bob, other)
+    elsewhere.ask("@teller " + "word " * 60)
+
+    place = Participant.objects.get(chat=chat, agent__name="teller").pk
+    path = f"/api/v1/chats/{chat.pk}/participants/{place}"
+    assert web.delete(path, headers=alice.headers).status_code == httpx.codes.NO_CONTENT
+
+    cancelled = asker.until("response.cancelled")[-1]
+    assert cancelled["username"] == alice.user.get_username()
+    assert cancelled["partial_output"][0]["text"].startswith("word word")
+    assert text_of(elsewhere.until("response.done")).count("word") == 60

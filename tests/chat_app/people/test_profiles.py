@@ -184,6 +184,7 @@ def test_a_picture_is_a_square_that_the_server_made(settings: Settings) -> None:
         (factories.png(40, 40)[:60], 422),
         (encoded(Image.new("RGB", (2, 2)), "TIFF"), 422),
         (encoded(Image.new("1", (6000, 6000)), "PNG"), 422),
+        (encoded(Image.new("1", (4001, 4000)), "PNG"), 422),
         (b"", 400),
         (b"x" * 5000, 413),
     ],
@@ -197,6 +198,33 @@ def test_what_is_no_picture_is_refused_and_the_old_one_stays(
     answer = upload(signed_in(ada), data)
     assert answer.status_code == status, answer.content
     assert Profile.objects.get(pk=ada.pk).picture_version == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_picture_is_decoded_before_the_database_is_locked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    within: list[bool] = []
+
+    def noted(data: bytes) -> pictures.Square:
+        within.append(connection.in_atomic_block)
+        return pictures.square_of(data)
+
+    monkeypatch.setattr(profiles, "square_of", noted)
+    assert upload(signed_in(factories.user("ada")), factories.png()).status_code == 200
+    assert within == [False]
+
+
+def test_a_photograph_may_be_larger_than_what_is_decoded_whole() -> None:
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    photograph = Image.new("RGB", (5000, 4000))
+    photograph.paste("white", (0, 0, 2500, 4000))
+    square = pictures.square_of(encoded(photograph, "JPEG", exif=turned))
+    with Image.open(io.BytesIO(square.data)) as stored:
+        # Its left half is above, once it is turned.
+        assert stored.convert("L").getpixel((128, 20)) > 200  # type: ignore[operator]  # one band
+        assert stored.convert("L").getpixel((128, 236)) < 50  # type: ignore[operator]  # one band
 
 
 def test_pictures_have_a_limit_at_its_bytes(settings: Settings) -> None:

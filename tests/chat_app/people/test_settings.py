@@ -34,6 +34,7 @@ DEFAULTS = {
     "quiet_until": "",
     "time_zone": "",
     "send_key": "enter",
+    "language": "",
 }
 QUIET = {"quiet_from": "22:00", "quiet_until": "07:30", "time_zone": "Europe/Berlin"}
 
@@ -72,6 +73,7 @@ def test_settings_are_kept_and_one_change_does_not_undo_another() -> None:
         {"quiet_from": "07:00", "quiet_until": "07:00", "time_zone": "UTC"},
         {"quiet_from": "22:00", "quiet_until": "07:00"},
         {"time_zone": "../../etc/passwd"},
+        {"time_zone": "Europe/Atlantis"},
         {"time_zone": "A" * 65},
         {"language": "tlh"},
         ["theme"],

@@ -18,9 +18,9 @@ from rest_framework.throttling import BaseThrottle
 import uamp
 from agents_app.rest.problems import PROBLEMS
 from chat_app.members import participants, receipts
-from chat_app.models import Chat, ChatEvent, Participant
+from chat_app.models import Chat, ChatEvent, MessageThread, Participant, ThreadFollower
 from chat_app.rest import people
-from chat_app.rest.overview import UNREAD_MAX
+from chat_app.rest.overview import UNREAD_MAX, chats_data
 from sessions_app.access.auth import create_api_key
 from tests import factories
 
@@ -263,6 +263,7 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
             "id": echo.pk,
             "name": "Echo",
             "role": "member",
+            "online": True,
             "trigger": "always",
             "keywords": [],
             "context": "chat",
@@ -336,6 +337,17 @@ def test_unread_are_messages_of_others_behind_the_marker() -> None:
     assert (unread(ada), unread(bob)) == (2, 2)
     receipts.mark_read(chat_id=chat.pk, user_id=ada.pk, message_id=second.pk)
     assert (unread(ada), unread(bob)) == (1, 2)
+
+
+def test_what_is_unread_is_counted_up_to_the_last_seq_that_is_said() -> None:
+    """A client counts on from there: one place less, and a message is counted twice."""
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    # Its row was read before the message was written, the numbers after it.
+    said = factories.message(chat, ada, "meanwhile")
+    (shown,) = chats_data([chat], bob.pk)
+    assert chat.last_seq < said.seq
+    assert (shown["unread"], shown["last_seq"]) == (1, said.seq)
 
 
 def test_unread_stops_counting_at_its_limit() -> None:
@@ -449,6 +461,7 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "version_of": None,
         "replaced_by": None,
         "reply_to": None,
+        "copied_from": None,
         "thread": None,
         "also_in_chat": False,
         "replies": None,
@@ -697,6 +710,16 @@ def test_text_is_rendered_up_to_64_kib() -> None:
     assert check_problem(longer, 400, "invalid")["errors"][0]["pointer"] == "/text"
 
 
+def follow_thread(chat: Chat, *, by: User, replied: User) -> None:
+    """Make a thread with a reply that is new to its follower."""
+    root = factories.message(chat, by)
+    reply = factories.message(chat, replied, thread=root.pk)
+    thread = MessageThread.objects.create(
+        root=root, chat=chat, replies=1, last_seq=reply.seq, last_at=reply.created_at
+    )
+    ThreadFollower.objects.create(thread=thread, user=by)
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -704,9 +727,11 @@ def test_text_is_rendered_up_to_64_kib() -> None:
         "chats/{id}/messages?render=html",
         "chats/{id}/events",
         "chats/{id}/receipts",
+        "chats/{id}/queue",
         "sessions",
         "agents",
         "users",
+        "threads?limit=50",
     ],
 )
 def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1(path: str) -> None:
@@ -722,7 +747,10 @@ def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1(path: str) -> None:
         participants.add_participant(chat_id=chat.pk, added_by=ada, user=person)
         message = factories.message(chat, person)
         receipts.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
-        factories.session(ada, chat, agent=agent)
+        session = factories.session(ada, chat, agent=agent)
+        factories.queued_turn(person, session)
+        if path.startswith("threads"):
+            follow_thread(chat, by=ada, replied=person)
 
     def queries(rows: int) -> int:
         with CaptureQueriesContext(
@@ -773,6 +801,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "remove_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "update_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "mute_chat": "/api/v1/chats/{chat_id}/mute",
+        "fork_chat": "/api/v1/chats/{chat_id}/forks",
         "list_share_links": "/api/v1/chats/{chat_id}/share-links",
         "create_share_link": "/api/v1/chats/{chat_id}/share-links",
         "revoke_share_link": "/api/v1/chats/{chat_id}/share-links/{link_id}",
@@ -785,12 +814,18 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "edit_message": "/api/v1/messages/{message_id}",
         "delete_message": "/api/v1/messages/{message_id}",
         "search_messages": "/api/v1/search",
+        "list_threads": "/api/v1/threads",
         "list_reactions": "/api/v1/messages/{message_id}/reactions",
         "add_reaction": "/api/v1/messages/{message_id}/reactions",
         "remove_reaction": "/api/v1/messages/{message_id}/reactions",
         "pin_message": "/api/v1/messages/{message_id}/pin",
         "unpin_message": "/api/v1/messages/{message_id}/pin",
         "get_call": "/api/v1/chats/{chat_id}/call",
+        "read_link_cards": "/api/v1/messages/{message_id}/link-cards",
+        "read_transcript": "/api/v1/contents/{content_id}/transcript",
+        "list_queue": "/api/v1/chats/{chat_id}/queue",
+        "remove_queued_message": "/api/v1/chats/{chat_id}/queue/{item_id}",
+        "start_queued_message": "/api/v1/chats/{chat_id}/queue/{item_id}/start",
         "list_pins": "/api/v1/chats/{chat_id}/pins",
         "list_versions": "/api/v1/messages/{message_id}/versions",
         "list_revisions": "/api/v1/messages/{message_id}/revisions",

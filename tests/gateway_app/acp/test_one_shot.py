@@ -148,4 +148,6 @@ def test_errors_are_those_of_json_rpc(web: httpx.Client) -> None:
     assert call(web, "echo", "session/fork")["error"]["code"] == -32601
     assert call(web, "echo", "session/prompt")["error"]["code"] == -32602
     notification = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "none"}}
-    assert web.post("/agents/echo/acp", json={**notification, "method": "x"}).status_code == 202
+    accepted = web.post("/agents/echo/acp", json={**notification, "method": "x"})
+    assert (accepted.status_code, accepted.content) == (202, b"")
+    assert "Content-Type" not in accepted.headers

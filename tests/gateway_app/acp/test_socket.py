@@ -202,6 +202,8 @@ def request(method: str, version: str = "2.0", **params: Any) -> str:
         ("{", -32700),
         ("[]", -32600),
         (request("initialize", "1.0"), -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": null, "params": {}}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1}', -32600),
         (request("session/fork"), -32601),
         (request("session/prompt"), -32602),
         (request("session/prompt", sessionId="x", prompt=HELLO), -32002),

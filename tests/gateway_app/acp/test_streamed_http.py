@@ -256,6 +256,7 @@ def test_a_connection_is_its_callers_and_ends(
         ({"content": "[]", "headers": {"Content-Type": "application/json"}}, 501),
         ({"content": "{", "headers": {"Content-Type": "application/json"}}, 400),
         ({"json": {"jsonrpc": "1.0", "id": 1, "method": "initialize"}}, 400),
+        ({"json": {"jsonrpc": "2.0", "id": 1, "method": None, "params": {}}}, 400),
     ],
 )
 def test_what_is_no_message_is_refused_by_its_status(

@@ -56,9 +56,11 @@ def encoded(document: object) -> str:
     return base64.b64encode(json.dumps(document).encode()).decode()
 
 
-def refusal(headers: dict[str, str], body: dict[str, Any] | None = None) -> PaymentNotTaken:
+def refusal(
+    headers: dict[str, str], body: dict[str, Any] | None = None, user_id: int | None = None
+) -> PaymentNotTaken:
     with pytest.raises(PaymentNotTaken) as caught:
-        ours.accept(headers, body or demand())
+        ours.accept(headers, body or demand(), user_id=user_id)
     return caught.value
 
 
@@ -570,6 +572,30 @@ def test_what_a_facilitator_forgot_is_credited_by_an_operator_and_spent_by_its_p
     assert str(taken({**headers, "X-Payment-Token": done.secret}).available) == PRICE
     charge(done.account_id, PRICE)
     assert "used" in str(refusal(headers))
+    assert services.audit().clean
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["credited", "credited late"])
+def test_a_payment_that_an_operator_refunded_buys_nothing_more(
+    chain: Facilitator, *, is_late: bool
+) -> None:
+    headers = signed(demand())
+    if is_late:
+        chain.mode = "500 after settling"
+        refusal(headers, user_id=7)
+        chain.mode = "ok"
+    first = ours.accept(headers, demand(), user_id=7)
+    assert first is not None
+    credited = Transfer.objects.get(kind="top_up")
+    services.refund(key="refund", transfer_id=credited.pk, by=None, reason="asked for")
+
+    asked = chain.asked["settle"]
+    assert refusal(headers, user_id=7).code == "payment_used"
+    assert refusal({"X-PAYMENT": first.secret}).code == "insufficient_balance"
+    assert refusal(headers).code == "payment_used"
+
+    assert chain.asked["settle"] == asked
+    assert Transfer.objects.filter(kind="top_up").count() == 1
     assert services.audit().clean
 
 

@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 from sessions_app.access import rates
 from sessions_app.access.rate_counters import CounterStorage
 from sessions_app.models import Session
+from tests import factories
 from tests.client import new_event
 from tests.sessions_app.transports.http_requests import opened, post, stream_of
 
@@ -57,6 +58,11 @@ def upload(web: httpx.Client, who: Person) -> httpx.Response:
     return web.post("/api/v1/contents", files={"file": ("a.txt", b"text")}, headers=who.headers)
 
 
+def set_picture(web: httpx.Client, who: Person) -> httpx.Response:
+    picture = {"file": ("a.png", factories.png(), "image/png")}
+    return web.put("/api/v1/me/picture", files=picture, headers=who.headers)
+
+
 def render(web: httpx.Client, who: Person) -> httpx.Response:
     return web.post("/api/v1/render", json={"text": "*a*"}, headers=who.headers)
 
@@ -79,6 +85,7 @@ def say_in_a_batch(web: httpx.Client, who: Person) -> httpx.Response:
         ("READS", read, "rate_limit_exceeded"),
         ("WRITES", write, "rate_limit_exceeded"),
         ("UPLOADS", upload, "rate_limit_exceeded"),
+        ("PICTURES", set_picture, "rate_limit_exceeded"),
         ("RENDERS", render, "rate_limit_exceeded"),
         ("DISCOVERY", discover, "rate_limit_exceeded"),
         ("REQUESTS", read, "rate_limit_exceeded"),

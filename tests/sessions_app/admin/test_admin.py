@@ -82,6 +82,7 @@ def one_of_each(number: int) -> Session:
     )  # fmt: skip
     InboundEvent.objects.create(session=session, event_id="1", sha256="0" * 64)
     PendingInput.objects.create(session=session, event_id="2", payload={"type": "input.text"})
+    factories.queued_turn(person, session)
     webhook = Webhook.objects.create(response=response, name="one", url="https://example.org/")
     WebhookDelivery.objects.create(webhook=webhook, number=1, state="working")
     create_api_key(person, name="key")

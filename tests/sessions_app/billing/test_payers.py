@@ -134,6 +134,27 @@ def test_a_member_adds_no_agent_that_others_pay_for(
     assert web.post(members, json={"agent": "other"}, headers=bob.headers).is_success
 
 
+@pytest.mark.parametrize("payer", ["owner", "pool"])
+def test_an_admin_does_not_set_when_agents_answer_that_others_pay_for(
+    web: httpx.Client, alice: Person, bob: Person, chat: Chat, payer: str
+) -> None:
+    Participant.objects.filter(chat=chat, user=bob.user).update(role="admin")
+    agent = Participant.objects.filter(chat=chat, agent__isnull=False).first()
+    assert agent is not None
+    path = f"/api/v1/chats/{chat.pk}/participants/{agent.pk}"
+
+    def answers_always(who: Person) -> httpx.Response:
+        return web.patch(path, json={"trigger": "always"}, headers=who.headers)
+
+    assert choose(web, alice, chat, payer).is_success
+    assert answers_always(bob).status_code == httpx.codes.FORBIDDEN
+    agent.refresh_from_db()
+    assert agent.trigger != "always"
+    assert answers_always(alice).is_success
+    assert choose(web, alice, chat, "asker").is_success
+    assert answers_always(bob).is_success
+
+
 def half_done(dial: Dial, who: Person, chat: Chat) -> tuple[UampClient, Frame]:
     """Ask an agent that has a price and calls a tool of its client; return that call."""
     client = dial(who)

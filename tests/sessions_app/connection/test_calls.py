@@ -237,6 +237,18 @@ def test_a_participant_calls_one_more_person(
     assert VoiceCall.objects.get().state == CallState.RUNNING
 
 
+def test_a_second_invitation_does_not_ring_for_longer(
+    dial: Dial, alice: Person, bob: Person, chat: Chat
+) -> None:
+    caller = inside(dial, alice, chat)
+    caller.send("voice.invite")
+    updated(caller, bob="ringing")
+    rings_until = VoiceCallMember.objects.get(user=bob.user).rings_until
+    caller.send("voice.invite", to=str(bob.user.pk))
+    caller.settle()
+    assert VoiceCallMember.objects.get(user=bob.user).rings_until == rings_until
+
+
 def test_a_member_who_is_removed_is_out_of_the_call(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:

@@ -275,6 +275,39 @@ class Play:
             happen(*fields)
 
 
+def test_a_reading_does_not_overtake_what_is_queued_between_events() -> None:
+    local = LocalChat()
+    reader = Reader(local, cursor=0)
+    subscription = reader.subscription
+    # A reading is queued first, as that of a session's begin; the pump is late.
+    reader.outgoing.put(subscription.catch_up)
+    reader.outgoing.put(subscription.catch_up_running)
+    local.message()
+    local.begin()
+    (response_id,) = local.texts
+    local.say(0, "a")
+    thought = frame(ev.Thinking(response_id=response_id, content="hm", is_delta=True))
+    for kind, fields in local.reported[:2]:
+        getattr(subscription, kind)(*fields)
+    subscription.frame(response_id, thought)
+    subscription.text(*local.reported[2][1])
+    # Another one, as for a message that seems lost.
+    reader.outgoing.put(subscription.catch_up)
+    reader.outgoing.put(subscription.repair)
+    subscription.frame(response_id, thought)
+    local.end(0, 0)
+    subscription.event(*local.reported[-1][1])
+    reader.drain()
+    assert [f["type"] for f in reader.frames] == [
+        "message.created",
+        "response.created",
+        "thinking",
+        "response.delta",
+        "thinking",
+        "response.done",
+    ]
+
+
 def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> None:
     local = LocalChat()
     reader = Reader(local, cursor=0)

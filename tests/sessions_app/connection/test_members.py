@@ -3,13 +3,22 @@
 import random
 from typing import Any
 
+import httpx
 import pytest
 from pytest_django import Settings
 
 from chat_app.members.participants import add_participant, remove_participant
 from chat_app.models import Chat, ChatEvent, Message, Participant
 from sessions_app.models import Response
-from tests.client import Frame, Story, UampClient, output_text, text_of, wait_until
+from tests.client import (
+    Frame,
+    Story,
+    UampClient,
+    open_stream,
+    output_text,
+    text_of,
+    wait_until,
+)
 from tests.live_server import Dial, Person, quick_agent, shared_chat
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
@@ -77,7 +86,7 @@ def test_all_members_receive_the_same_turn(
         types = [f["type"] for f in frames if f["type"] not in between]
         assert types == ["message.created", "response.created", "response.done", "message.created"]
         assert text_of(frames) == output_text(frames[-2]) == WORDS
-        assert sum(f["type"] == "response.delta" for f in frames) > 3
+        assert sum(f["type"] == "response.delta" for f in frames) > 1
         story = Story().take_all(frames)
         stored = {e.seq: {**e.payload, "seq": e.seq} for e in ChatEvent.objects.filter(chat=chat)}
         assert story.log == stored
@@ -150,6 +159,32 @@ def test_typing_is_sent_to_the_others_only(
     assert ChatEvent.objects.count() == before
     writer.send("input.typing", is_typing=True, chat_id="chat_other")
     assert writer.expect("session.error")["error"]["code"] == "chat_not_found"
+
+
+def test_a_person_with_a_stream_is_online_until_it_ends(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person, chat: Chat
+) -> None:
+    reader = joined(dial, alice, chat)
+    create = {"type": "session.create", "event_id": "c1", "uamp_version": "1.0", "chat": chat.pk}
+    answer = web.post("/events", json={**create, "session": {}}, headers=bob.headers)
+    session_id = answer.headers["X-Session-ID"]
+    # A request alone is no presence.
+    assert [f for f in reader.settle() if f["type"].startswith("presence.")] == []
+    headers = {**bob.headers, "X-Session-ID": session_id}
+    with open_stream(web, "GET", "/events/stream", headers=headers):
+        assert reader.expect("presence.online")["username"] == "bob"
+    assert reader.expect("presence.offline")["username"] == "bob"
+
+
+def test_typing_after_a_message_is_a_new_sign(
+    dial: Dial, alice: Person, bob: Person, chat: Chat
+) -> None:
+    writer, reader = meeting(dial, chat, alice, bob)
+    writer.send("input.typing", is_typing=True, chat_id=chat.pk)
+    assert reader.expect("presence.typing")["is_typing"] is True
+    writer.send("input.text", text="sent")
+    writer.send("input.typing", is_typing=True, chat_id=chat.pk)
+    assert reader.expect("presence.typing")["is_typing"] is True
 
 
 def test_people_of_one_socket_are_distinguished(

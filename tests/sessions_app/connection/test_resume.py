@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pytest_django import Settings
 
 from chat_app.models import ChatEvent, Message
 from sessions_app.models import Response, Session
@@ -310,7 +311,9 @@ def post(web: httpx.Client, type_: str, session_id: str = "", **fields: Any) -> 
     return web.post("/events", json=new_event(type_, **fields), headers=headers)
 
 
-def test_a_stream_with_many_cuts_is_the_stored_story(web: httpx.Client) -> None:
+def test_a_stream_with_many_cuts_is_the_stored_story(web: httpx.Client, settings: Settings) -> None:
+    # Many events to cut between.
+    settings.UAMP_COALESCE_MS = 5
     choice = random.Random(7)  # noqa: S311 cuts, not secrets
     quick_agent("teller", "echo", delay=0.01)
     opened = post(web, "session.create", session={}, agent="teller").json()

@@ -59,6 +59,28 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     again.until("response.delta")
 
 
+def test_an_answer_whose_process_was_killed_while_it_was_made_again_stays(
+    killable: Server,
+) -> None:
+    killable.start()
+    client = killable.dial()
+    client.create_session(agent="slow")
+    client.ask("Count")
+    client.until("response.done")
+    ((first,),) = killable.query("SELECT id FROM chat_app_message WHERE role = 'assistant'")
+    client.send("response.create", replaces=first)
+    client.expect("response.created")
+    killable.end(signal.SIGKILL)
+    client.close()
+    # Nothing of the new one was written: before its end and after, readers have the former version.
+    current = "SELECT id FROM chat_app_message WHERE role = 'assistant' AND replaced_by IS NULL"
+    assert killable.query(current) == [(first,)]
+    killable.start()
+    ended = "SELECT status FROM sessions_app_response ORDER BY created_at"
+    wait_until(lambda: killable.query(ended)[-1] == ("failed",))
+    assert killable.query(current) == [(first,)]
+
+
 def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
     killable: Server,
 ) -> None:

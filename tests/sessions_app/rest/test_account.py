@@ -182,16 +182,21 @@ def test_keys_in_force_are_bounded(browser: WebSignIn, monkeypatch: pytest.Monke
 def test_forms_count_as_writes(browser: WebSignIn, settings: Settings) -> None:
     settings.UAMP_WRITES_PER_MINUTE = 2
     made(browser)
-    made(browser)
-    old, key = "password", ApiKey.objects.earliest("pk")
-    for answer in (
-        browser.post("/account/keys", name="x"),
-        browser.post(f"/account/keys/{key.pk}/revoke"),
-        browser.post("/account/password", old_password=old, new_password1=NEW, new_password2=NEW),
+    key = ApiKey.objects.earliest("pk")
+    for path, fields in (
+        ("/account/keys", {"name": "x"}),
+        (f"/account/keys/{key.pk}/revoke", {}),
+        (
+            "/account/password",
+            {"old_password": "password", "new_password1": NEW, "new_password2": NEW},
+        ),
     ):
-        assert answer.status_code == 429
+        # A slow machine earns a write back meanwhile: what is left is used up right before.
+        left = [browser.post("/account/keys", name="").status_code for _ in range(4)]
+        answer = browser.post(path, **fields)
+        assert (left[-1], answer.status_code) == (429, 429)
         assert 1 <= int(answer.headers["Retry-After"]) <= 61
-    assert ApiKey.objects.filter(revoked_at__isnull=True).count() == 2
+    assert ApiKey.objects.filter(revoked_at__isnull=True).count() == 1
     assert browser.web.get("/account").status_code == 200
 
 

@@ -19,6 +19,7 @@ from chat_app.models import (
     Content,
     ContentUse,
     Message,
+    MessageMention,
     MessageThread,
     Participant,
     ThreadFollower,
@@ -84,6 +85,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
         Message: ("pk",),
         MessageThread: ("pk",),
         ThreadFollower: ("thread_id", "user_id"),
+        MessageMention: ("message_id", "user_id"),
         ChatEvent: ("chat_id", "seq"),
         ContentUse: ("chat_id", "content_id"),
         InboundEvent: ("session_id", "event_id"),
@@ -91,7 +93,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
         PendingInput: ("pk",),
         ToolCall: ("call_id",),
     }
-    counted = {ChatEvent, ContentUse, InboundEvent, ThreadFollower, ToolCall}
+    counted = {ChatEvent, ContentUse, InboundEvent, MessageMention, ThreadFollower, ToolCall}
     return {
         model.__name__: [
             {name: value for name, value in row.items() if name != "id" or model not in counted}

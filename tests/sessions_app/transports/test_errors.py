@@ -759,7 +759,7 @@ def reported_without_ids(frame: Frame, *ids: str) -> str:
 SCOPED_EVENTS = [
     name
     for name, event in EXAMPLES.items()
-    if name in CLIENT_EVENTS and name not in {"session.create", "ping"}
+    if name in CLIENT_EVENTS and name not in {"session.create", "ping", "chats.watch"}
 ]
 
 

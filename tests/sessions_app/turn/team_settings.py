@@ -7,4 +7,6 @@ UAMP_SERVER_TOOLS = [
     *PRODUCT_TOOLS,
     "tests.sessions_app.turn.team_tools.STEPS",
     "tests.sessions_app.turn.team_tools.GATED",
+    "tests.sessions_app.turn.team_tools.REFUSE",
+    "tests.sessions_app.turn.team_tools.REPEAT",
 ]

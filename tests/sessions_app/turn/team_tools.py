@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 STEPS = long_tools.STEPS
 GATED = long_tools.GATED
+REFUSE = long_tools.REFUSE
+REPEAT = long_tools.REPEAT
 
 # Everything that any agent of this process was shown.
 read: list[str] = []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from chat_app.conversation.deletion import delete_message
 from chat_app.export.pages import pages
 from chat_app.log import history
-from chat_app.models import Chat, Message
+from chat_app.models import Chat, ChatEvent, Message
 from payments_app.models import Hold
+from sessions_app.handlers.turns import make_again
 from sessions_app.models import Response
 from tests.chat_app.conversation.joining import joined, refusal
 from tests.client import text_of
@@ -64,7 +67,8 @@ def test_an_answer_is_made_again_in_its_place(
         third,
     ]
     chat = Chat.objects.get(pk=chat.pk)
-    exported = [row["id"] for page in pages(chat, alice.user.pk) for row in page]
+    read = pages(chat, alice.user.pk, receipts=lambda *_: {})
+    exported = [row["id"] for page in read for row in page]
     assert exported == [question.pk, third]
     path = f"/api/v1/chats/{chat.pk}/messages?order=asc"
     listed = web.get(path, headers=bob.headers).json()["data"]
@@ -148,3 +152,106 @@ def test_two_people_make_an_answer_again_at_once(dial: Dial, alice: Person, bob:
     # One is current, whichever ended last; each former one names what took its place.
     assert [row.replaced_by for row in versions] == [made[0], made[1], None]
     assert [row.version_of for row in versions] == [None, first, first]
+
+
+def test_a_question_is_edited_and_asked_again(dial: Dial, alice: Person, bob: Person) -> None:
+    for name in ("parrot", "echoer"):
+        quick_agent(name, "echo")
+    chat = shared_chat(alice, bob, agents=("parrot", "echoer"))
+    asker, other = joined(dial, bob, chat), joined(dial, alice, chat)
+    asker.ask("@parrot @echoer one")
+    former = {answered(asker), answered(asker)}
+    question = Message.objects.get(chat=chat, role="user")
+    edit = {"message_id": question.pk, "content": "@parrot @echoer two", "ask_again": True}
+    # An owner of the chat may have answers made again, not with a text of their own.
+    other.send("message.edit", **edit)
+    assert refusal(other) == "forbidden"
+    asker.send("message.edit", event_id="evt_again", revision=0, **edit)
+    made = {answered(asker), answered(asker)}
+    seen = history.history(chat.pk, limit=10)
+    assert len(seen) == 3
+    assert all("two" in row.content for row in seen)
+    rows = Message.objects.filter(pk__in=made)
+    assert {row.version_of for row in rows} == former
+    question.refresh_from_db()
+    assert question.revision == 1
+    # The same edit under another id, as by a second press of the button, asks nothing.
+    asker.send("message.edit", revision=0, **edit)
+    assert refusal(asker) == "message_conflict"
+    assert Response.objects.filter(message_id=question.pk).count() == 4
+    # A text with a later question, or without an answer, stays what it is.
+    asker.ask("later")
+    asker.until("message.created")
+    asker.send("message.edit", **(edit | {"content": "@parrot three"}))
+    assert refusal(asker) == "message_conflict"
+    later = Message.objects.get(chat=chat, content="later")
+    asker.send("message.edit", message_id=later.pk, content="@parrot four", ask_again=True)
+    assert refusal(asker) == "message_not_found"
+    texts = Message.objects.filter(chat=chat, role="user").order_by("seq")
+    assert list(texts.values_list("content", flat=True)) == ["@parrot @echoer two", "later"]
+    assert Response.objects.count() == 4
+
+
+@pytest.mark.parametrize("begun", [0, 1])
+def test_an_edit_whose_process_died_is_asked_when_it_is_sent_again(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, begun: int
+) -> None:
+    for name in ("parrot", "echoer"):
+        quick_agent(name, "echo")
+    chat = shared_chat(alice, agents=("parrot", "echoer"))
+    asker = dial(alice)
+    opened = asker.create_session(chat=chat.pk)
+    asker.ask("@parrot @echoer one")
+    former = {answered(asker), answered(asker)}
+    question = Message.objects.get(chat=chat, role="user")
+    edit = {"message_id": question.pk, "content": "@parrot @echoer two", "ask_again": True}
+
+    async def die_early(*of: Any) -> None:
+        connection, attached, event, answer_ids = of
+        await make_again(connection, attached, event, answer_ids[:begun])
+
+    with monkeypatch.context() as process:
+        process.setattr("sessions_app.handlers.messages.make_again", die_early)
+        asker.send("message.edit", event_id="evt_lost", revision=0, **edit)
+        made = {answered(asker) for _ in range(begun)}
+        asker.settle()
+    assert Response.objects.filter(message_id=question.pk).count() == 2 + begun
+    seq = ChatEvent.objects.filter(chat=chat).latest("seq").seq
+    again = dial(alice)
+    again.create_session(resume={"session_id": opened["session_id"], "after": seq})
+    again.send("message.edit", event_id="evt_lost", revision=0, **edit)
+    made |= {answered(again) for _ in range(2 - begun)}
+    again.settle()
+    # Once more, by a client that lost what it was sent: nothing is asked twice.
+    last = dial(alice)
+    last.create_session(resume={"session_id": opened["session_id"], "after": seq})
+    last.send("message.edit", event_id="evt_lost", revision=0, **edit)
+    assert "session.error" not in [frame["type"] for frame in last.settle()]
+    rows = Message.objects.filter(pk__in=made)
+    assert {(row.version_of, "two" in row.content) for row in rows} == {
+        (one, True) for one in former
+    }
+    assert Response.objects.filter(message_id=question.pk).count() == 4
+
+
+def test_an_edited_question_that_is_asked_again_is_paid_once_more(
+    dial: Dial, alice: Person
+) -> None:
+    agent = priced("paid", per_answer="0.25")
+    rich(alice)
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    pay(client, client.until("payment.required")[-1])
+    client.until("payment.balance")
+    question = Message.objects.get(role="user")
+    edit = {"event_id": "evt_paid", "message_id": question.pk, "content": "Hi", "ask_again": True}
+    client.send("message.edit", **edit)
+    asked = client.until("payment.required")[-1]
+    client.send("message.edit", **edit)
+    client.settle()
+    assert Response.objects.count() == 2
+    pay(client, asked)
+    client.until("payment.balance")
+    assert (str(wallet(alice).available), earned(agent)) == ("9.5", "0.5")
+    assert clean()

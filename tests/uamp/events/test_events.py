@@ -43,8 +43,16 @@ def test_client_events_are_those_of_the_specification_and_additions() -> None:
     # §7.1 calls message.read bidirectional, though §15 lists it once; the others are additions.
     added = {"message.read", "tool.approve", "state.update", "message.edit", "message.delete"}
     added |= {"message.pin", "message.unpin", "reaction.add", "reaction.remove"}
-    added |= {"chat.update", "participant.add", "participant.remove", "participant.update"}
-    added |= {"call.signal"}
+    added |= {
+        "chat.fork",
+        "queue.remove",
+        "queue.start",
+        "chat.update",
+        "participant.add",
+        "participant.remove",
+        "participant.update",
+    }
+    added |= {"call.signal", "chats.watch"}
     assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, *added}
 
 
@@ -54,9 +62,11 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     added = {"tool.approval_required", "tool.approval_done", "state.updated"}
     added |= {"message.edited", "message.deleted", "message.pinned", "message.unpinned"}
     added |= {"reaction.added", "reaction.removed", "chat.updated", "agent.stopped"}
+    added |= {"chat.forked", "queue.updated"}
     added |= {"participant.joined", "participant.left", "participant.updated"}
     added |= {"call.signal", "call.updated", "call.ended"}
     added |= {"link.created", "link.revoked"}
+    added |= {"chats.watched", "chat.activity", "person.changed"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 

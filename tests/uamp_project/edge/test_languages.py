@@ -48,6 +48,27 @@ def test_a_chosen_language_is_kept_in_a_cookie(demo: ServerAddress) -> None:
     assert "language=" not in odd.headers.get("Set-Cookie", "")
 
 
+def test_the_language_of_an_account_is_that_of_all_its_browsers(demo: ServerAddress) -> None:
+    factories.user("ada")
+    page = {"Accept": "text/html", "Accept-Language": "en"}
+    with WebSignIn(demo) as laptop, WebSignIn(demo) as phone:
+        for browser in (laptop, phone):
+            browser.try_to_sign_in("ada")
+        assert '<html lang="en"' in phone.web.get("/account", headers=page).text
+        laptop.post("/language", language="de", next="/account")
+        german = phone.web.get("/account", headers=page)
+        assert '<html lang="de"' in german.text
+        assert "language=de" in german.headers["Set-Cookie"]
+        again = phone.web.get("/account", headers=page)
+        assert "language=" not in again.headers.get("Set-Cookie", "")
+        # The pages before signing in have it too, in a browser that has seen it.
+        phone.web.cookies.delete("sessionid")
+        assert '<html lang="de"' in phone.web.get("/login", headers=page).text
+        # A choice that another browser keeps is older than that of the account.
+        laptop.web.cookies.set("language", "en")
+        assert '<html lang="de"' in laptop.web.get("/account", headers=page).text
+
+
 def test_choosing_a_language_needs_the_token_of_a_form(demo: ServerAddress) -> None:
     with httpx.Client(base_url=demo.http) as web:
         answer = web.post("/language", data={"language": "de", "next": "/login"})

@@ -246,6 +246,17 @@ def test_what_is_no_request_is_refused_with_a_problem(
         + b"\r\n0\r\n\r\nGET /stream?200 HTTP/1.1\r\n"
         + host
         + b"\r\n",
+        # A proxy may read the rest of a line that ends with LF alone as a part of its value.
+        b"GET /stream?200 HTTP/1.1\r\nX-Odd: a\nX-Other: b\r\n" + host + b"\r\n",
+    ):
+        assert refused_with(served, sent) == ("400 Bad Request", "malformed_request")
+
+
+def test_lines_that_end_with_lf_alone_are_no_headers(serve: Callable[..., Served]) -> None:
+    served = serve(server="uvicorn")  # daphne waits for the end of the line
+    for sent in (
+        b"GET /stream?200 HTTP/1.1\nHost: 127.0.0.1\n\n",
+        b"GET /stream?200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\n",
     ):
         assert refused_with(served, sent) == ("400 Bad Request", "malformed_request")
 

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ChatStore } from "../../static/chat/chat-store.js";
+
+const ROW = { id: "chat_1", title: "Trip", rights: [], epoch: "e", last_seq: 10, latest_at: "2026-11-22T12:00:00Z", unread: 0, unread_replies: 0, preview: null, participants: [] };
+
+/** A store of one chat, what it read by REST, and the messages that arrived. */
+async function opened(row = {}) {
+  const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
+  const reads = [];
+  const api = { get: async (path) => (reads.push(path), path.startsWith("/chats?") ? { data: [{ ...ROW, ...row }] } : { ...ROW, ...row }) };
+  const store = new ChatStore(api, client, { id: "1" });
+  const arrived = [];
+  store.addEventListener("arrived", ({ detail }) => arrived.push(detail.message.id));
+  await store.refresh();
+  reads.length = 0;
+  const send = (detail) => client.dispatchEvent(new CustomEvent("activity", { detail: { chat_id: "chat_1", ...detail } }));
+  const reply = (seq, more = {}) =>
+    send({ kind: "message.created", at_seq: seq, message: { id: `m${seq}`, role: "user", content: "x", name: "bob", sender_id: "2", sender_kind: "user", created_at: 0, thread: "m1", is_followed: true, ...more } });
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 350));
+  return { store, reads, arrived, reply, send, settled, unread: () => store.get("chat_1").unread_replies };
+}
+
+test("replies are counted and read as the live events say, without another read of the chat", async () => {
+  const { reads, arrived, reply, send, settled, unread } = await opened();
+  for (const seq of [11, 12, 12, 13]) reply(seq);
+  reply(14, { is_followed: undefined });
+  reply(15, { also_in_chat: true, is_followed: undefined });
+  assert.equal(unread(), 3);
+  assert.deepEqual(arrived, ["m11", "m12", "m13", "m15"]);
+  send({ kind: "message.read", at_seq: 16, message_id: "m12", thread: "m1", replies: 2 });
+  assert.equal(unread(), 1);
+  await settled();
+  assert.deepEqual(reads, []);
+});
+
+test("where only the server knows the count the chat is read again, once", async () => {
+  const { reads, reply, send, settled, unread } = await opened({ unread_replies: 100 });
+  reply(11);
+  assert.equal(unread(), 100);
+  send({ kind: "message.read", at_seq: 12, message_id: "m11", thread: "m1", replies: 100 });
+  reply(13, { version_of: "m11" });
+  reply(14, { sender_id: "1", is_followed: undefined });
+  await settled();
+  assert.deepEqual(reads, ["/chats/chat_1"]);
+});
+
+/** A store whose reads are answered by hand, in any order. */
+async function answeredByHand() {
+  const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
+  const reads = [];
+  const api = { get: (path) => new Promise((resolve) => reads.push({ path, answer: (rows) => resolve(path.startsWith("/chats?") ? { data: rows } : rows[0]) })) };
+  const store = new ChatStore(api, client, { id: "1" });
+  const live = (seq) =>
+    client.dispatchEvent(new CustomEvent("activity", { detail: { chat_id: "chat_1", kind: "message.created", at_seq: seq, message: { id: `m${seq}`, role: "user", content: "x", name: "bob", sender_id: "2", sender_kind: "user", created_at: 0 } } }));
+  const person = (detail) => client.dispatchEvent(new CustomEvent("person", { detail }));
+  return { store, reads, live, person, turn: () => new Promise((resolve) => setTimeout(resolve, 0)), later: () => new Promise((resolve) => setTimeout(resolve, 350)) };
+}
+
+test("what comes while the list is read is not lost with an answer that was made before it", async () => {
+  const { store, reads, live, later, turn } = await answeredByHand();
+  const first = store.refresh();
+  reads[0].answer([ROW]);
+  await first;
+  const second = store.refresh();
+  live(11);
+  assert.equal(store.get("chat_1").unread, 1);
+  reads[1].answer([ROW]);
+  await second;
+  await later();
+  assert.deepEqual(reads.slice(2).map(({ path }) => path), ["/chats/chat_1"]);
+  reads[2].answer([{ ...ROW, last_seq: 11, unread: 1 }]);
+  await turn();
+  assert.equal(store.get("chat_1").unread, 1);
+});
+
+test("a read that began later is not replaced by an earlier one that ends after it", async () => {
+  const { store, reads, live, later, turn } = await answeredByHand();
+  const list = store.refresh();
+  live(11);
+  await later();
+  reads[1].answer([{ ...ROW, last_seq: 11, unread: 1 }]);
+  await turn();
+  reads[0].answer([]);
+  await list;
+  assert.equal(store.get("chat_1").unread, 1);
+});
+
+test("a chat that one left does not come back with a list that was read before", async () => {
+  const { store, reads, person } = await answeredByHand();
+  const list = store.refresh();
+  person({ subject: "chat_removed", chat_id: "chat_1" });
+  reads[0].answer([ROW]);
+  await list;
+  assert.equal(store.get("chat_1"), undefined);
+});

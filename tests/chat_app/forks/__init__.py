@@ -1,0 +1,1 @@
+"""Forks of chats."""

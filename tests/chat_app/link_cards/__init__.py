@@ -1,0 +1,1 @@
+"""Cards of the pages to which messages link."""

@@ -1,0 +1,237 @@
+"""Transcripts over REST: who may ask, what is sent to the transcription server, and how often."""
+
+from __future__ import annotations
+
+import io
+import json
+import wave
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from chat_app.contents import quota, reading_rights, storage
+from chat_app.models import Chat, Content, Transcript
+from chat_app.transcripts import tasks, transcripts
+from tests import factories
+from tests.http_server import LocalServer, QuietHandler, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.contrib.auth.models import User
+    from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
+
+pytestmark = pytest.mark.django_db
+
+
+def sound(seconds: float = 0.1) -> bytes:
+    """Return a WAV file of silence."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(2)
+        writer.setframerate(8000)
+        writer.writeframes(b"\0\0" * int(8000 * seconds))
+    return file.getvalue()
+
+
+class TranscriptionServer(LocalServer):
+    """A stand-in for OpenAI's `audio/transcriptions`, which remembers its requests."""
+
+    def __init__(self) -> None:
+        self.received: list[tuple[str, str, bytes]] = []
+        self.answer: tuple[int, bytes] = (200, json.dumps({"text": " Hello there. "}).encode())
+        server = self
+
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802 the interface's
+                length = int(self.headers.get("Content-Length", 0))
+                authorization = self.headers.get("Authorization", "")
+                server.received.append((self.path, authorization, self.rfile.read(length)))
+                status, body = server.answer
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(body)
+
+        super().__init__(Handler)
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[TranscriptionServer]:
+    """Give a transcription server."""
+    with serving(TranscriptionServer()) as running:
+        settings.UAMP_TRANSCRIPTION_URL = f"{running.origin}/v1/"
+        settings.UAMP_TRANSCRIPTION_KEY = "a-key"
+        settings.UAMP_TRANSCRIPTION_MODEL = "a-model"
+        yield running
+
+
+@pytest.fixture
+def ada() -> User:
+    """Return a person."""
+    return factories.user("ada")
+
+
+@pytest.fixture
+def chat(ada: User) -> Chat:
+    """Return a chat of ada and bob."""
+    return factories.chat(ada, factories.user("bob"))
+
+
+@pytest.fixture
+def note(ada: User, chat: Chat) -> Content:
+    """Return a voice note of ada in the chat."""
+    stored = storage.store(
+        sound(),
+        mime_type="audio/wav",
+        filename="note.wav",
+        owner=quota.ContentOwner(user_id=ada.pk),
+    )
+    reading_rights.use(chat.pk, [str(stored.pk)])
+    return stored
+
+
+class Listener:
+    """A person who reads transcripts; a worker works after each answer."""
+
+    def __init__(
+        self,
+        person: User,
+        capture: DjangoCaptureOnCommitCallbacks,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        self.client = Client()
+        self.client.force_login(person)
+        self.capture = capture
+        monkeypatch.setattr(
+            tasks.transcribe, "apply_async", lambda kwargs, **_: tasks.transcribe(**kwargs)
+        )
+
+    def ask(self, content: Content, status: int = 200) -> Any:
+        """Ask what is said in a sound."""
+        with self.capture(execute=True):
+            answer = self.client.post(f"/api/v1/contents/{content.pk}/transcript")
+        assert answer.status_code == status, answer.content
+        return answer.json()
+
+
+@pytest.fixture
+def listener(
+    ada: User,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Listener:
+    """Return ada as a reader of transcripts."""
+    return Listener(ada, django_capture_on_commit_callbacks, monkeypatch)
+
+
+def test_a_sound_is_written_down_once(
+    server: TranscriptionServer, note: Content, listener: Listener
+) -> None:
+    assert listener.ask(note) == {"state": "asked", "text": ""}
+    for _ in range(2):
+        assert listener.ask(note) == {"state": "done", "text": "Hello there."}
+    ((path, authorization, body),) = server.received
+    assert (path, authorization) == ("/v1/audio/transcriptions", "Bearer a-key")
+    assert b"a-model" in body
+    assert b'filename="note.wav"' in body
+    assert sound() in body
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, b"{}"),
+        (200, b"no json"),
+        (200, b'{"text": 7}'),
+        (200, b'{"text": "  "}'),
+        (200, b"[]"),
+        (200, b'{"text": "' + b"x" * tasks.ANSWER_BYTES + b'"}'),
+    ],
+    ids=["error", "words", "number", "empty", "list", "large"],
+)
+def test_a_server_without_a_text_is_asked_again_later(
+    server: TranscriptionServer, note: Content, listener: Listener, answer: tuple[int, bytes]
+) -> None:
+    server.answer = answer
+    listener.ask(note)
+    for _ in range(2):
+        assert listener.ask(note) == {"state": "none", "text": ""}
+    assert len(server.received) == 1
+    server.answer = (200, b'{"text": "At last"}')
+    Transcript.objects.update(
+        created_at=timezone.now() - transcripts.TRIED_AGAIN - timedelta(seconds=1)
+    )
+    assert listener.ask(note)["state"] == "asked"
+    assert listener.ask(note)["text"] == "At last"
+
+
+def test_a_server_that_is_away_gives_no_transcript(
+    note: Content, listener: Listener, settings: Settings
+) -> None:
+    settings.UAMP_TRANSCRIPTION_URL = "http://127.0.0.1:9"
+    listener.ask(note)
+    assert listener.ask(note)["state"] == "none"
+
+
+def test_what_is_lost_on_the_way_is_asked_for_again(
+    server: TranscriptionServer, note: Content, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_given: object) -> None:
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.transcribe, "apply_async", fail)
+        assert listener.ask(note)["state"] == "asked"
+    assert listener.ask(note)["state"] == "asked"
+    assert server.received == []
+    Transcript.objects.update(
+        created_at=timezone.now() - transcripts.ASKED_AGAIN - timedelta(seconds=1)
+    )
+    listener.ask(note)
+    assert listener.ask(note)["state"] == "done"
+
+
+def test_only_who_may_hear_it_reads_it(
+    server: TranscriptionServer, ada: User, note: Content, listener: Listener, settings: Settings
+) -> None:
+    listener.client.force_login(factories.user("mallory"))
+    listener.ask(note, status=404)
+    listener.client.logout()
+    assert listener.client.post(f"/api/v1/contents/{note.pk}/transcript").status_code == 401
+    listener.client.force_login(ada)
+    settings.UAMP_TRANSCRIPTS_PER_MINUTE = 0
+    listener.ask(note, status=429)
+    settings.UAMP_TRANSCRIPTS_PER_MINUTE = 60
+    settings.UAMP_TRANSCRIPTION_URL = ""
+    listener.ask(note, status=404)
+    assert server.received == []
+    assert not Transcript.objects.exists()
+
+
+def test_other_files_and_large_sounds_are_not_sent(
+    server: TranscriptionServer,
+    ada: User,
+    note: Content,
+    listener: Listener,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listener.ask(factories.content(ada), status=404)
+    monkeypatch.setattr(transcripts, "SOUND_BYTES", 10)
+    listener.ask(note, status=404)
+    assert server.received == []
+
+
+def test_the_text_has_a_bound_and_goes_with_its_sound(
+    server: TranscriptionServer, note: Content, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "TEXT_CHARS", 5)
+    server.answer = (200, json.dumps({"text": "a\0cdefgh"}).encode())
+    listener.ask(note)
+    assert listener.ask(note)["text"] == "a\ufffdcde"
+    note.delete()
+    assert not Transcript.objects.exists()

@@ -1,0 +1,45 @@
+"""Pages that keep the notifications which they show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playwright.async_api import expect
+
+from tests.journeys.product import Product, sign_in
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
+
+# A browser without a screen shows no notifications: what the page hands to it is kept instead.
+RECORDER = """
+window.shownNotifications = [];
+window.Notification = class {
+  static permission = "granted";
+  static requestPermission = async () => "granted";
+  constructor(title, options) {
+    Object.assign(this, { title, ...options });
+    shownNotifications.push(this);
+  }
+  close() {}
+};
+"""
+
+
+async def notified(*pages: Page) -> list[tuple[str, str]]:
+    """Return what the tabs of a browser showed, as titles and texts."""
+    shown = [
+        await page.evaluate("shownNotifications.map(({ title, body }) => [title, body])")
+        for page in pages
+    ]
+    return [(title, body) for one in shown for title, body in one]
+
+
+async def listening(context: BrowserContext, product: Product, username: str) -> Page:
+    """Return a tab in which no chat is open, and that keeps the notifications it shows."""
+    await context.add_init_script(RECORDER)
+    page = await sign_in(context, product, username)
+    await page.goto(f"{product.url}/")
+    await page.get_by_test_id("chat-item").first.wait_for()
+    await expect(page.get_by_role("button", name="New chat").first).to_be_visible()
+    return page

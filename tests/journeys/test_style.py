@@ -1,0 +1,116 @@
+"""The style page shows every component and class of its styles, and colours that can be read.
+
+What is missing there was forgotten: a component is added to `static/style/` when it is made.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import running_product
+from tests.screens.pages import style_page
+from tests.screens.stage import Stage
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.any_database,
+    pytest.mark.asyncio(loop_scope="session"),
+]
+
+STATIC: Final = Path(__file__).resolve().parents[2] / "static"
+SHEETS: Final = [
+    *(one for one in (STATIC / "chat/styles").glob("*.css") if one.name != "login.css"),
+    STATIC / "money/money.css",
+]
+CLASS: Final = re.compile(r"\.([a-z][\w-]*)")
+DEFINED: Final = re.compile(r'customElements\.define\("([\w-]+)"')
+# The frames of pages: each is a page itself, and stands once in its template.
+FRAMES: Final = {
+    "app", "brand", "chat-page", "has-no-chat", "has-sidebar", "is-back",
+    "logo", "main", "money-head", "money-me", "money-page", "noscript",
+    "sidebar", "sidebar-account", "sidebar-foot", "sidebar-head", "sidebar-me", "skip-link",
+}  # fmt: skip
+# What is there while something happens that the page does not play.
+MOMENTS: Final = {
+    "approval-media", "call-button", "call-device", "chat-none", "diagram-problem", "is-dropping",
+    "is-large",
+    "is-low", "is-marked", "is-recording", "is-up", "link-address", "log-bottom", "message-quick",
+    "part-error",
+    "picker-none",
+    "quiet-hours", "receipt-wait", "secret-row", "setting-links", "sound-failed", "tick",
+    "is-read", "tray-sound",
+    "version-arrow", "versions", "viewer-note", "voice-dot", "voice-level",
+    "voice-strip", "voice-time",
+}  # fmt: skip
+# Words of code, classes of the server's renderer, and one of each of a list of tones.
+KINDS: Final = re.compile(
+    r"hljs-.*|[a-z]{1,2}\d?|cpf|err|is-plain|align-\w+|remote-image.*|tone-\d+|shape-\d"
+)
+# Each pair of colours in both schemes, and the least contrast of any.
+PAIRS: Final = 2 * 46
+SHAPE: Final = 3
+SHOWN: Final = """
+() => [...document.querySelectorAll('*')].flatMap(one => [one.localName, ...one.classList])
+"""
+
+
+def _selectors(sheet: str) -> str:
+    """Return what stands before the braces of a style sheet."""
+    rules = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
+    return " ".join(
+        one for one in re.findall(r"([^{}]+){", rules) if not one.strip().startswith("@")
+    )
+
+
+def wanted_classes() -> set[str]:
+    """Return the classes of all components, from the style sheets."""
+    named = {name for sheet in SHEETS for name in CLASS.findall(_selectors(sheet.read_text()))}
+    return {name for name in named - FRAMES - MOMENTS if not KINDS.fullmatch(name)}
+
+
+def wanted_elements() -> set[str]:
+    """Return the custom elements of all scripts, but for the page of the chats itself."""
+    scripts = (path for path in STATIC.rglob("*.js") if "vendor" not in path.parts)
+    return {name for path in scripts for name in DEFINED.findall(path.read_text())} - {"chat-app"}
+
+
+async def _shown(page: Page) -> set[str]:
+    """Return the names of elements and classes on the page, with each dialog and menu open once."""
+    shown = set(await page.evaluate(SHOWN))
+    openers = page.locator("[data-opens]")
+    for number in range(await openers.count()):
+        opener = openers.nth(number)
+        part = page.locator(await opener.get_attribute("data-opens") or "")
+        await opener.click()
+        opened = part.locator("dialog[open], [popover]:popover-open")
+        await expect(opened).to_have_count(1)
+        await expect(opened.locator(".spinner")).to_have_count(0)
+        shown |= set(await page.evaluate(SHOWN))
+        await opened.evaluate("one => (one.close ? one.close() : one.hidePopover())")
+    return shown
+
+
+async def test_the_style_page_shows_every_component(chromium: Browser, tmp_path: Path) -> None:
+    with running_product(tmp_path) as product:
+        page = await style_page(Stage(product, chromium, tmp_path))
+
+        shown = await _shown(page)
+
+        assert wanted_elements() - shown == set()
+        assert wanted_classes() - shown == set()
+        # The price of a tool stands in a stored answer as in one that grows.
+        paid = page.locator("chat-message", has_text="An answer with a price.").locator("tool-call")
+        await expect(paid).to_contain_text("$0.05")
+        # What is too low says so behind its figure; a pair that was not measured has none.
+        ratios = await page.locator(".style-ratio").all_inner_texts()
+        assert len(ratios) == PAIRS
+        assert all(float(ratio) >= SHAPE for ratio in ratios)
+        await page.context.close()

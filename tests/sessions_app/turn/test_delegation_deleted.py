@@ -1,0 +1,38 @@
+"""Work of other agents and the deletion of the message that it was done for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from chat_app.models import Message
+from sessions_app.models import Response
+from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.team_tools import order
+
+if TYPE_CHECKING:
+    from tests.live_server import Dial, Person
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_work_goes_with_the_message_that_it_was_done_for(
+    dial: Dial, web: httpx.Client, alice: Person, role: str
+) -> None:
+    doer("boss", "middle")
+    doer("middle", "worker")
+    doer("worker")
+    frames = asked(dial(alice), "boss", to("middle", to("worker", order(say="a secret"))))
+    assert "a secret" in said(frames)
+    chat_id = Response.objects.get(pk=frames[-1]["response_id"]).chat_id
+    copies = Message.objects.filter(content__contains="a secret")
+    assert copies.exclude(chat_id=chat_id).count() == 4
+
+    message = copies.get(chat_id=chat_id, role=role)
+    gone = web.delete(f"/api/v1/messages/{message.pk}", headers=alice.headers)
+
+    assert gone.status_code == httpx.codes.NO_CONTENT
+    assert not copies.exclude(chat_id=chat_id).exists()
+    found = web.get("/api/v1/search", params={"q": "secret"}, headers=alice.headers).json()["data"]
+    assert {hit["chat_id"] for hit in found} == {chat_id}

@@ -1,0 +1,72 @@
+"""The style sheets suit both directions of writing: they name start and end, not left and right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHEETS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in ("static", "chat_app/static")
+    for path in (ROOT / folder).rglob("*.css")
+    if "vendor" not in path.parts
+)
+DECLARATION = re.compile(r"(?<![\w-])([a-z-]+):\s*([^;{}]+)")
+ONE_SIDE = re.compile(r"(?:^|-)(?:left|right)(?:$|-)")
+# All four sides in one value: the second is the right one, the fourth the left one.
+FOUR_SIDES = {"border-color", "border-style", "border-width", "inset", "margin", "padding"}
+# These look the same from both directions: what is in the middle, and the hook of a tick.
+SAME_FROM_BOTH = {
+    ("left", "50%"),
+    ("left", "3.5px"),
+    ("border-width", "0 2px 2px 0"),
+}
+
+
+def parts_of(value: str) -> list[str]:
+    """Return the parts of a value; what is in parentheses is one part with its function."""
+    while (folded := re.sub(r"\([^()]*\)", "", value)) != value:
+        value = folded
+    return value.replace("!important", "").split()
+
+
+def one_sided(sheet: str) -> list[str]:
+    """Return the declarations of a style sheet that name the left or the right side."""
+    rules = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
+    found = []
+    for name, value in DECLARATION.findall(rules):
+        parts = parts_of(value)
+        sides = len(parts) == 4 and name in FOUR_SIDES and parts[1] != parts[3]
+        aligned = name in {"clear", "float", "text-align"} and value.strip() in {"left", "right"}
+        if (ONE_SIDE.search(name) or sides or aligned) and (
+            name,
+            value.strip(),
+        ) not in SAME_FROM_BOTH:
+            found.append(f"{name}: {value.strip()}")
+    return found
+
+
+def test_the_scan_finds_what_names_a_side() -> None:
+    sheet = """
+        a { margin-left: 2px; padding: 1px 2px 1px 3px; text-align: right; left: 0 }
+        a:hover { inset: 0 auto 0 0; border-top-right-radius: 1px }
+        b { margin: 1px 2px; padding: 0 calc(1px + (2px)) 0 2px; text-align: end; left: 50% }
+    """
+
+    assert one_sided(sheet) == [
+        "margin-left: 2px",
+        "padding: 1px 2px 1px 3px",
+        "text-align: right",
+        "left: 0",
+        "inset: 0 auto 0 0",
+        "border-top-right-radius: 1px",
+        "padding: 0 calc(1px + (2px)) 0 2px",
+    ]
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_a_style_sheet_names_start_and_end(name: str) -> None:
+    assert one_sided((ROOT / name).read_text(encoding="utf-8")) == []
