@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Frame = dict[str, Any]
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 TERMINAL = frozenset({"response.done", "response.error", "response.cancelled"})
 
 

@@ -37,7 +37,7 @@ from tests.settings import WORKER
 if TYPE_CHECKING:
     from sessions_app.process.periodic import PeriodicJob
 
-START_TIMEOUT_SECONDS = 60
+START_TIMEOUT_SECONDS = 120
 # What it is before anything else is imported.
 RECURSION_LIMIT = sys.getrecursionlimit()
 

@@ -24,7 +24,7 @@ def run_shell(example: str, *, http: str, key: str) -> str:
         env={"PATH": "/usr/bin:/bin", "B": http, "KEY": key, "no_proxy": "*"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.stderr == ""

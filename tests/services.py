@@ -26,7 +26,7 @@ UVICORN = (
     "--http", f"{PROTOCOLS}:HttpProtocol", "--ws", f"{PROTOCOLS}:WebSocketProtocol",
 )  # fmt: skip
 PORT_TIMEOUT_SECONDS = 2
-START_TIMEOUT_SECONDS = 60
+START_TIMEOUT_SECONDS = 120
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -67,7 +67,7 @@ def own_redis() -> Iterator[str | None]:
             stdout=subprocess.DEVNULL,
         )
         try:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             while not path.exists() and time.monotonic() < deadline:
                 time.sleep(0.02)
             yield f"unix://{path}"

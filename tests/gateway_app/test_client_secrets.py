@@ -51,7 +51,7 @@ def opened(
         socket = stack.enter_context(
             connect(url, additional_headers=headers, proxy=None, **options)
         )
-        yield socket, json.loads(socket.recv(timeout=15))
+        yield socket, json.loads(socket.recv(timeout=60))
 
 
 def answer_of(socket: ClientConnection, text: str) -> str:
@@ -60,7 +60,7 @@ def answer_of(socket: ClientConnection, text: str) -> str:
     item = {"type": "message", "role": "user", "content": [part]}
     socket.send(json.dumps({"type": "conversation.item.create", "item": item}))
     socket.send(json.dumps({"type": "response.create"}))
-    while (event := json.loads(socket.recv(timeout=15)))["type"] != "response.done":
+    while (event := json.loads(socket.recv(timeout=60)))["type"] != "response.done":
         pass
     return "".join(part["text"] for item in event["response"]["output"] for part in item["content"])
 
@@ -110,7 +110,7 @@ def test_a_secret_of_the_beta_opens_sessions_of_the_beta(
 
 def until(socket: ClientConnection, kind: str) -> Shown:
     """Read up to an event of a type, and return it."""
-    while (event := json.loads(socket.recv(timeout=15)))["type"] != kind:
+    while (event := json.loads(socket.recv(timeout=60)))["type"] != kind:
         pass
     shown: Shown = event
     return shown
@@ -235,9 +235,9 @@ def test_a_revoked_key_ends_the_sockets_of_its_secrets(
     secret = issued(web, alice, session={"model": "echo"})["value"]
     with opened(demo, secret) as (socket, _):
         ApiKey.objects.update(revoked_at=timezone.now())
-        assert json.loads(socket.recv(timeout=15))["error"]["code"] == "unauthorized"
+        assert json.loads(socket.recv(timeout=60))["error"]["code"] == "unauthorized"
         with pytest.raises(ConnectionClosed):
-            socket.recv(timeout=15)
+            socket.recv(timeout=60)
         assert socket.close_code == 4401
 
 

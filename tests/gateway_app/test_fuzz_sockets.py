@@ -148,7 +148,7 @@ class FuzzedSocket:
         if self._last != LAST["acp"]:
             return ""
         opened.send(json.dumps(rpc("session/new", cwd="/", mcpServers=[])))
-        session_id: str = json.loads(opened.recv(timeout=20))["result"]["sessionId"]
+        session_id: str = json.loads(opened.recv(timeout=60))["result"]["sessionId"]
         return session_id
 
     def show(self, frame: str | bytes) -> None:
@@ -167,7 +167,7 @@ class FuzzedSocket:
             self._socket.send(question)
             answer = ""
             while mark not in answer:
-                answer = str(self._socket.recv(timeout=20))
+                answer = str(self._socket.recv(timeout=60))
                 check_text(answer)
                 assert "internal_error" not in answer, (frame[:300], answer[:300])
                 assert "has a defect" not in answer, (frame[:300], answer[:300])

@@ -57,7 +57,7 @@ class RealtimeClient:
 
     def next(self) -> Shown:
         """Return the next event of the server, which has an id."""
-        event: Shown = json.loads(self.socket.recv(timeout=15))
+        event: Shown = json.loads(self.socket.recv(timeout=60))
         assert event["event_id"]
         return event
 

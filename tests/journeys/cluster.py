@@ -77,7 +77,7 @@ class Cluster:
         """End one process with a signal."""
         process = self.processes.pop(name)
         process.send_signal(number)
-        process.wait(timeout=60)
+        process.wait(timeout=120)
 
     @contextmanager
     def socket(self, number: int, username: str, path: str = "/uamp") -> Iterator[UampClient]:
@@ -115,7 +115,7 @@ def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Itera
             "REDIS_URL": redis_url,
             "REDIS_PREFIX": name,
             "SECRET_KEY": uuid.uuid4().hex * 2,
-            "UAMP_LEASE_SECONDS": "2",
+            "UAMP_LEASE_SECONDS": "5",
             "UAMP_SWEEP_SECONDS": "0.5",
             "UAMP_GRACE_SECONDS": "0.2",
             **environment,

@@ -163,7 +163,7 @@ class Product:
         """End the server with a signal."""
         if self.process is not None:
             self.process.send_signal(number)
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=120)
             self.process = None
 
     def api(self, username: str) -> httpx.Client:

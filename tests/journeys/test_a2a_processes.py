@@ -35,7 +35,7 @@ def post(cluster: Cluster, number: int, agent: str, method: str, params: Any) ->
         f"http://127.0.0.1:{cluster.ports[number]}/agents/{agent}/a2a",
         json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
         headers={"Authorization": f"Bearer {key}"},
-        timeout=60,
+        timeout=300,
         trust_env=False,
     )
 

@@ -74,7 +74,7 @@ def test_who_watches_on_the_other_process_receives_messages_and_new_chats(
             f"http://127.0.0.1:{cluster.ports[0]}/api/v1/chats",
             headers={"Authorization": f"Bearer {cluster.product.people['alice']['api_key']}"},
             json={"title": "Later", "users": ["bob"], "agents": []},
-            timeout=30,
+            timeout=90,
             trust_env=False,
         )
         later = made.raise_for_status().json()["id"]

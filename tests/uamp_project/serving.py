@@ -17,7 +17,7 @@ from tests import services
 from tests.journeys.product import Product
 
 ROOT = Path(__file__).parent.parent.parent
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 def environment(data_dir: Path) -> dict[str, str]:
@@ -35,7 +35,7 @@ def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.Comp
         env={**environment(data_dir), **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

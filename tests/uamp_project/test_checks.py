@@ -27,7 +27,7 @@ def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.Co
         env={**kept, "DATA_DIR": str(data_dir), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -49,7 +49,7 @@ def run(serving: Serving, key: str) -> subprocess.CompletedProcess[str]:
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -62,7 +62,7 @@ def test_the_example_prints_the_answer_and_fails_with_a_bad_key(data_dir: Path) 
         refused = run(serving, "uak_missing")
     finally:
         serving.process.send_signal(signal.SIGTERM)
-        serving.process.wait(timeout=30)
+        serving.process.wait(timeout=120)
 
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()][-1] == "response.done"

@@ -66,7 +66,7 @@ def logged(command: list[str], port: int, data_dir: Path, output: Path) -> Itera
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ def serving(data_dir: Path) -> Iterator[Serving]:
     yield started
     if started.process.poll() is None:
         started.process.send_signal(signal.SIGTERM)
-        started.process.wait(timeout=30)
+        started.process.wait(timeout=120)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
@@ -45,7 +45,7 @@ def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     workers = serving.wait_for_workers()
     serving.process.send_signal(signum)
 
-    assert serving.process.wait(timeout=30) == 0
+    assert serving.process.wait(timeout=120) == 0
     assert not any(worker.is_running() for worker in workers)
     assert not (data_dir / "run" / "layer.sock").exists()
     assert "Traceback" not in serving.output.read_text()
@@ -68,7 +68,7 @@ def test_ctrl_c_in_a_terminal_leaves_no_traceback_of_a_child(
     )
     os.killpg(serving.process.pid, signal.SIGINT)
 
-    assert serving.process.wait(timeout=30) == 0
+    assert serving.process.wait(timeout=120) == 0
     until(lambda: not renderer.is_running(), "the renderer ends")
     assert "Traceback" not in serving.output.read_text()
 
@@ -83,7 +83,7 @@ def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
     finally:
         serving.process.send_signal(signal.SIGTERM)
 
-    assert serving.process.wait(timeout=30) == 0, serving.output.read_text()
+    assert serving.process.wait(timeout=120) == 0, serving.output.read_text()
     assert not any(worker.is_running() for worker in workers)
 
 

@@ -53,7 +53,7 @@ def http_server(journal: Path) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             try:
                 httpx.get(f"http://{place}/mcp", timeout=5)

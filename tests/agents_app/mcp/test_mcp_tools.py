@@ -290,7 +290,7 @@ def reported(request: pytest.FixtureRequest, demo: ToolSource, journal: Path) ->
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)

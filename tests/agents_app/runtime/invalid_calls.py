@@ -66,7 +66,7 @@ def asking(dial: Dial, **fields: Any) -> UampClient:
 
 def failed(client: UampClient, code: str) -> tuple[list[Frame], dict[str, Any]]:
     """Return the frames up to the one error, whose code it must be, and the error."""
-    frames = client.until(*TERMINAL, timeout=20)
+    frames = client.until(*TERMINAL, timeout=60)
     assert frames[-1]["type"] == "response.error", frames[-1]
     error: dict[str, Any] = frames[-1]["error"]
     assert error["code"] == code, error
@@ -77,7 +77,7 @@ def failed(client: UampClient, code: str) -> tuple[list[Frame], dict[str, Any]]:
 
 def done(client: UampClient) -> Frame:
     """Return the `response.done`."""
-    frames = client.until(*TERMINAL, timeout=30)
+    frames = client.until(*TERMINAL, timeout=60)
     assert frames[-1]["type"] == "response.done", frames[-1]
     assert_settled(frames[-1]["response_id"], "completed")
     return frames[-1]

@@ -15,7 +15,7 @@ from tests import factories
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-WAIT_SECONDS = 10
+WAIT_SECONDS = 60
 
 
 @pytest.mark.django_db(transaction=True)

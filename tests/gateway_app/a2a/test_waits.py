@@ -39,7 +39,7 @@ def test_a_stream_goes_on_past_what_the_task_asks_for(web: httpx.Client, alice: 
     follower = threading.Thread(target=follow)
     follower.start()
     send(web, "tool-user", "42", who=alice, taskId=task["id"])
-    follower.join(timeout=30)
+    follower.join(timeout=90)
 
     assert found[0]["task"]["id"] == task["id"]
     assert found[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"

@@ -28,7 +28,7 @@ class AcpClient:
     def answer_to(self, request_id: int | None) -> Rpc:
         """Return the response to a request; what comes before it is kept."""
         while True:
-            message: Rpc = json.loads(self.socket.recv(timeout=15))
+            message: Rpc = json.loads(self.socket.recv(timeout=60))
             self.seen.append(message)
             if message.get("method") == "session/request_permission":
                 outcome = {"outcome": "selected", "optionId": self.allows}

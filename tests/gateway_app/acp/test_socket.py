@@ -214,7 +214,7 @@ def test_a_bad_frame_has_its_code_and_the_socket_stays(acp: Acp, frame: str, cod
     client = acp("echo")
     client.socket.send(frame)
 
-    error = json.loads(client.socket.recv(timeout=10))["error"]
+    error = json.loads(client.socket.recv(timeout=60))["error"]
 
     assert error["code"] == code
     assert not Response.objects.exists()
@@ -320,7 +320,7 @@ def test_a_loaded_session_goes_on_with_the_answer_that_is_being_written(
     client = acp("slow", alice)
     client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
     while not client.text():
-        client.seen.append(json.loads(client.socket.recv(timeout=15)))
+        client.seen.append(json.loads(client.socket.recv(timeout=60)))
     cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": params}
     first.socket.send(json.dumps(cancel))
 
@@ -367,7 +367,7 @@ def test_a_session_that_is_ended_elsewhere_refuses_its_prompt(acp: Acp, alice: P
     refused = client.answer_to(50)["error"]
 
     assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
-    lost = json.loads(client.socket.recv(timeout=15))
+    lost = json.loads(client.socket.recv(timeout=60))
     assert lost["method"] == "_session/error"
     assert lost["params"]["sessionId"] == session_id
     assert lost["params"]["error"]["code"] == -32002
@@ -402,7 +402,7 @@ def test_an_answer_that_is_written_anew_is_a_further_message(acp: Acp, alice: Pe
         json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
     )
     while not client.text():
-        client.seen.append(json.loads(client.socket.recv(timeout=15)))
+        client.seen.append(json.loads(client.socket.recv(timeout=60)))
     running = Response.objects.get()
     replaced = fanout.text_message(
         chat_id=running.chat_id, response_id=running.pk, text="Another beginning"
@@ -414,7 +414,7 @@ def test_an_answer_that_is_written_anew_is_a_further_message(acp: Acp, alice: Pe
         return [u["content"]["text"] for u in chunks if u["messageId"] == f"{running.pk}-1"]
 
     while not rewritten():
-        client.seen.append(json.loads(client.socket.recv(timeout=15)))
+        client.seen.append(json.loads(client.socket.recv(timeout=60)))
     client.socket.send(json.dumps({"jsonrpc": "2.0", "method": "session/cancel", "params": params}))
 
     assert rewritten()[0] == "Another beginning"

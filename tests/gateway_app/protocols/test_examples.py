@@ -55,7 +55,7 @@ def run(language: str, code: str, *, key: str, folder: Path) -> str:
         env={"PATH": "/usr/bin:/bin:/usr/local/bin", "KEY": key, "no_proxy": "*"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), code
@@ -114,5 +114,5 @@ def test_the_frames_of_a_shell_are_answered(
         for frame in frames:
             connection.send(frame)
         while until[1] not in received:
-            received += str(connection.recv(timeout=15)) + "\n"
+            received += str(connection.recv(timeout=60)) + "\n"
     assert "Hello" in received

@@ -72,7 +72,7 @@ def test_a_person_has_room_for_few_bytes_until_their_sockets_close(
         False,
     ]
     clients[1].close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while refused(clients[0]):
         assert time.monotonic() < deadline
     for client in clients:

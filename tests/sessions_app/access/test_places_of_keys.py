@@ -48,7 +48,7 @@ def open_socket(url: str, headers: dict[str, str], subprotocols: list[str] | Non
         proxy=None,
     ) as socket:
         socket.send(json.dumps(OPEN))
-        kind: str = json.loads(socket.recv(timeout=20))["type"]
+        kind: str = json.loads(socket.recv(timeout=60))["type"]
         return kind
 
 

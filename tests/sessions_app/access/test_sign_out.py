@@ -73,7 +73,7 @@ class Connections:
                     "GET",
                     "/events/stream",
                     headers={**shown[name], "X-Session-ID": created["session_id"]},
-                    timeout=30,
+                    timeout=90,
                 )
                 self.streams[name] = opened.enter_context(stream)
 

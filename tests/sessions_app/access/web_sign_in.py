@@ -24,7 +24,7 @@ class WebSignIn:
         self.web = httpx.Client(
             base_url=server.http,
             headers=headers,
-            timeout=15,
+            timeout=90,
             trust_env=False,
             **options,  # type: ignore[arg-type]
         )

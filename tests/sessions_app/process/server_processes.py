@@ -88,7 +88,7 @@ class Server:
         """Send a signal, wait for the end and return the exit status."""
         assert self.process is not None
         self.process.send_signal(how)
-        return self.process.wait(timeout=40)
+        return self.process.wait(timeout=120)
 
     def dial(self) -> UampClient:
         """Return a socket of a visitor."""

@@ -44,7 +44,7 @@ BOTH = pytest.mark.parametrize("uvicorn", [False, True], ids=["daphne", "uvicorn
 def server(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     """Give a server that was not started, and that waits long for its answers."""
     shutil.copytree(prepared, tmp_path / "data")
-    made = Server(tmp_path / "data", environment={"UAMP_GRACE_SECONDS": "60"})
+    made = Server(tmp_path / "data", environment={"UAMP_GRACE_SECONDS": "600"})
     yield made
     if made.process is not None and made.process.poll() is None:
         made.process.kill()
@@ -114,7 +114,7 @@ def test_an_answer_ends_at_its_socket_and_nothing_new_begins(
     assert code == 1012
     assert read_to_the_end(idle)[1] == 1012
     assert server.process is not None
-    assert server.process.wait(timeout=20) == 0
+    assert server.process.wait(timeout=120) == 0
     assert status(server) == ["completed"]
 
 
@@ -183,5 +183,5 @@ def test_streams_and_batches_end_with_the_server(server: Server) -> None:
             list(stream)
             assert list(batch)[-1].data == "[DONE]"
     assert server.process is not None
-    assert server.process.wait(timeout=20) == 0
+    assert server.process.wait(timeout=120) == 0
     assert status(server) == ["queued"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 
 
 @dataclass

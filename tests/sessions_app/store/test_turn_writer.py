@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("world")
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 ORDINARY_CHARS = 10_000
 
 

@@ -63,7 +63,7 @@ def _gated(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
     _journal(arguments, "began")
     context.progress(stage="wait", message="first")
     context.progress(stage="wait", message="second")
-    gate, deadline = Path(arguments["journal"]).with_suffix(".gate"), time.monotonic() + 20
+    gate, deadline = Path(arguments["journal"]).with_suffix(".gate"), time.monotonic() + 60
     while not gate.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     context.progress(stage="go", message="third")

@@ -210,7 +210,7 @@ def test_no_process_outlives_a_worker_that_ends(worker: Worker, tmp_path: Path) 
     call = hang(worker, tmp_path / "j")
     started = worker.descendants()
     worker.process.send_signal(signal.SIGTERM)
-    worker.process.wait(timeout=30)
+    worker.process.wait(timeout=120)
     wait_for(lambda: not any(map(is_alive, started)))
     assert ended(call).result == "The tool took too long and was stopped."
 

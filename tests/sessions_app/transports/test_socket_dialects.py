@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.any_database
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 MANY_BYTES = 20 * 1024
 
 

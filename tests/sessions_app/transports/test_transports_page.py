@@ -57,7 +57,7 @@ def test_the_client_runs_its_tool_and_resumes(demo: ServerAddress, alice: Person
         env={"PATH": os.environ["PATH"], "no_proxy": "*"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -43,7 +43,7 @@ def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Pa
             )
             for _ in range(2)
         ]
-        printed = [json.loads(program.communicate(timeout=110)[0]) for program in programs]
+        printed = [json.loads(program.communicate(timeout=300)[0]) for program in programs]
         serving = Serving(data_dir)
     finally:
         os.umask(old)
@@ -65,7 +65,7 @@ def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Pa
         ]
     finally:
         serving.process.terminate()
-        serving.process.wait(timeout=30)
+        serving.process.wait(timeout=120)
     assert open_to_others == []
     assert printed[0]["users"] == printed[1]["users"]
 
