@@ -88,7 +88,11 @@ class Connection:
         self._early_limits = msgspec.structs.replace(
             limits, frame_bytes=min(limits.frame_bytes, limits.unauthenticated_frame_bytes)
         )
+        # Whether the client registered an agent: it answers turns too (UAMP §10.2).
+        self.takes_answers = False
         self._sessions: dict[str, None] = {}
+        # The turns that a connected agent was given, each a session of its own.
+        self._turns: set[str] = set()
         self._memory: dict[str | None, EventMemory] = {}
         self._bad_frames: deque[float] = deque()
         self._refused_id: str | None = None
@@ -99,8 +103,17 @@ class Connection:
         return tuple(self._sessions)
 
     def attach(self, session_id: str) -> None:
-        """Open a session that stands already: HTTP requests, turns routed to a connected agent."""
+        """Open a session that stands already, of HTTP requests."""
         self._sessions[session_id] = None
+
+    def begin_turn(self, session_id: str) -> None:
+        """Take the events of a turn that a connected agent is given (UAMP §10.2)."""
+        self._turns.add(session_id)
+
+    def end_turn(self, session_id: str) -> None:
+        """Take no more events of a turn."""
+        self._turns.discard(session_id)
+        self._memory.pop(session_id, None)
 
     def detach(self, session_id: str) -> None:
         """Forget a session without a word on the wire."""
@@ -138,6 +151,8 @@ class Connection:
     def _decoded(self, body: str | bytes, now: float) -> Event:
         limits = self.limits if self.authenticated else self._early_limits
         sender: Sender = "client" if self.role == "server" else "server"
+        if self.takes_answers:
+            sender = "agent"
         try:
             return decode(body, limits=limits, sender=sender)
         except RemoteProtocolError as error:
@@ -193,7 +208,7 @@ class Connection:
         if isinstance(event, _CONNECTION_EVENTS):
             return None
         if event.session_id is not None:
-            if event.session_id not in self._sessions:
+            if event.session_id not in self._sessions and event.session_id not in self._turns:
                 raise self._refusal(event, ErrorCode.UNKNOWN_SESSION, "no such session here")
             return event.session_id
         if not self._sessions:

@@ -3,7 +3,7 @@
 Order is kept and nothing is rendered; items go through as they came.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -22,6 +22,7 @@ from uamp.types.content import (
     VideoContent,
     with_content_id,
 )
+from uamp.types.inline_media import media_bytes
 
 
 class Assembled(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,12 +108,12 @@ def _audio_item(pieces: Sequence[InputAudio]) -> AudioContent:
 
 
 def _joined(pieces: Sequence[InputAudio]) -> str:
-    """Return the base64 text of the bytes of all pieces, each base64 on its own."""
+    """Return the base64 text of the bytes of all pieces, each encoded on its own."""
     texts = [piece.audio for piece in pieces if isinstance(piece.audio, str)]
     if len(texts) == 1:
         return texts[0]
     try:
-        return b64encode(b"".join(b64decode(text, validate=True) for text in texts)).decode()
+        return b64encode(b"".join(map(media_bytes, texts))).decode()
     except ValueError:
         raise RemoteProtocolError(
             ErrorCode.INVALID_MEDIA,
@@ -120,6 +121,14 @@ def _joined(pieces: Sequence[InputAudio]) -> str:
             event_id=pieces[-1].event_id,
             session_id=pieces[-1].session_id,
         ) from None
+
+
+def says_something(message: Message) -> bool:
+    """Return whether a message has anything but blank text: words, a medium, a call, a result."""
+    if (message.content or "").strip() or message.tool_calls or message.tool_call_id:
+        return True
+    items = message.content_items or ()
+    return any(not isinstance(item, TextContent) or item.text.strip() for item in items)
 
 
 def text_of(items: Iterable[ContentItem]) -> str:
@@ -151,4 +160,4 @@ def _with_items(message: Message) -> Message:
     return msgspec.structs.replace(message, content=content, content_items=items)
 
 
-__all__ = ["Assembled", "OutputBuilder", "assemble", "text_of"]
+__all__ = ["Assembled", "OutputBuilder", "assemble", "says_something", "text_of"]

@@ -13,7 +13,7 @@ from uamp.limits import Limits
 
 
 class _Answered(msgspec.Struct):
-    """What is kept of an event: the digest of its body and the frames that answered it."""
+    """An event in memory: the digest of its body and the frames that answered it."""
 
     digest: bytes
     replies: list[str] = msgspec.field(default_factory=list)

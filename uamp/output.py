@@ -1,10 +1,10 @@
-"""What a response has said so far, folded from its events (UAMP §6.6, §6.7, §6.13).
+"""The output of a response so far, folded from its events (UAMP §6.6, §6.7, §6.13).
 
 Adding a piece costs the same however long the answer is; pieces are joined only
 when a caller reads them.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import structs
@@ -17,6 +17,7 @@ from uamp.events import (
     ResponseCancelled,
     ResponseDelta,
     ResponseDone,
+    ResponseError,
     Thinking,
     ToolCall,
     ToolResult,
@@ -37,6 +38,7 @@ from uamp.types.content import (
     ToolResultData,
     VideoContent,
 )
+from uamp.types.inline_media import decode_base64
 
 
 class _Text:
@@ -160,7 +162,9 @@ class OutputBuilder:
                 )
             case ResponseDone(response=response) if response is not None and response.output:
                 self._replace(response.output)
-            case ResponseCancelled(partial_output=output) if output:
+            case (
+                ResponseCancelled(partial_output=output) | ResponseError(partial_output=output)
+            ) if output:
                 self._replace(output)
 
     def _add_delta(self, delta: Delta, offset: int | None) -> None:
@@ -222,7 +226,7 @@ class OutputBuilder:
     def _add_sound(self, audio: str) -> None:
         """Append the bytes of one piece: each piece is base64 on its own."""
         try:
-            piece = b64decode(audio, validate=True)
+            piece = decode_base64(audio)
         except ValueError:
             raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "the audio is not base64") from None
         last = self._parts[-1] if self._parts else None

@@ -23,7 +23,7 @@ class SessionState(StrEnum):
 
 
 class SessionTrigger(StrEnum):
-    """What moves a session: a connection attaches or detaches it, or it is ended (§5.3)."""
+    """The triggers of a session: a connection attaches or detaches it, or it is ended (§5.3)."""
 
     ATTACH = "attach"
     DETACH = "detach"
@@ -42,7 +42,7 @@ class ResponseState(StrEnum):
 
 
 class ResponseTrigger(StrEnum):
-    """What moves a response; `PARK` gives it back for another process to start it again."""
+    """The triggers of a response; `PARK` gives it back for another process to start it again."""
 
     START = "start"
     WAIT = "wait"

@@ -38,7 +38,7 @@ from upp.conversation.messages import to_message
 
 
 class AgentOptions(TypedDict, total=False):
-    """What `agent()` takes (UAP §4.2), for callers that keep options before there is an agent."""
+    """The options of `agent()` (UAP §4.2), for callers that keep them before there is an agent."""
 
     model: Required[Model]
     execution: ExecutionStrategy | None

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is known of a checkpoint without its state; `checkpoint_id` is new with each save."""
+    """A checkpoint without its state; `checkpoint_id` is new with each save."""
 
     session_id: str
     checkpoint_id: str

@@ -1,4 +1,4 @@
-"""What a run of an agent comes to (UAP §4.4)."""
+"""The result of a run of an agent (UAP §4.4)."""
 
 from dataclasses import dataclass
 
@@ -15,4 +15,4 @@ class GenerateResult:
 
 
 ExecutionResult = GenerateResult
-"""What an execution strategy returns (UAP §5.1)."""
+"""The result of an execution strategy (UAP §5.1)."""

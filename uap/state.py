@@ -41,7 +41,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 class ToolExecutionTrace(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
-    """What one tool did inside a sub-agent; `result` is text, `duration` in milliseconds."""
+    """A tool call inside a sub-agent; `result` is text, `duration` in milliseconds."""
 
     tool_name: str
     tool_call_id: str
@@ -57,7 +57,7 @@ class ToolExecutionTrace(
 class SubagentExecutionTrace(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
-    """What one run of a sub-agent did (UAP §8.5); times in milliseconds since 1970.
+    """One run of a sub-agent (UAP §8.5); times in milliseconds since 1970.
 
     `subagent_type` is the name of the tool, `parent_tool_call_id` the call that started the run;
     `subagent_id` is new for each run.

@@ -59,7 +59,7 @@ Emit = Callable[[AgentStreamEvent], Awaitable[None]]
 
 
 class StreamedRun(Protocol):
-    """What the `stream` of a strategy returns (UAP §11.1); an AgentStreamResult is one.
+    """The return type of a strategy's `stream` (UAP §11.1); an AgentStreamResult is one.
 
     `result` is the outcome as something that can be awaited, or a function that gives it.
     """

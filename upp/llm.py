@@ -38,7 +38,7 @@ from upp.tool_runner import ToolRunner
 from upp.tools import Tool, ToolCall, ToolExecution, ToolUseStrategy
 
 History = Sequence[Message] | Thread
-"""What was said before; it is not part of the Turn."""
+"""The history before the turn; it is not part of the Turn."""
 
 
 _ROUNDS = 10
@@ -46,7 +46,7 @@ _ROUNDS = 10
 
 
 class LLMOptions(TypedDict, total=False):
-    """What `llm()` takes beside the model, and `with_options` changes."""
+    """The options of `llm()` beside the model; `with_options` changes them."""
 
     system: str | None
     tools: Sequence[Tool]

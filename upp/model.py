@@ -20,7 +20,7 @@ from upp.tools import Tool
 
 
 class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a provider's API can do, whatever the model (UPP-1.3 §5.4).
+    """The capabilities of a provider's API, whatever the model (UPP-1.3 §5.4).
 
     `cached_in_input` is ours: whether input tokens hold the cached ones (UAMP §8.7).
     """
@@ -37,7 +37,7 @@ class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 @dataclass(frozen=True, kw_only=True)
 class LLMRequest:
-    """What a provider gets for one inference; `params` go to the vendor as they are."""
+    """The request for one inference; `params` go to the vendor as they are."""
 
     messages: tuple[Message, ...]
     system: str | None = None
@@ -49,7 +49,7 @@ class LLMRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LLMResponse:
-    """What came of one inference; a provider's stream ends with it."""
+    """The result of one inference; a provider's stream ends with it."""
 
     message: AssistantMessage
     usage: TokenUsage
@@ -70,7 +70,7 @@ class Model(Protocol):
 
     @property
     def capabilities(self) -> LLMCapabilities:
-        """What the API can do."""
+        """The capabilities of the API."""
 
     def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
         """Do one inference: yield its events, and last its LLMResponse.
@@ -81,7 +81,7 @@ class Model(Protocol):
 
 
 ModelReference = Model
-"""What the specification calls a model that a provider's factory returned (UPP-1.3 §4.5)."""
+"""The specification's name for a model that a provider's factory returned (UPP-1.3 §4.5)."""
 
 
 class EmittingModel(ABC):

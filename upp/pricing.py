@@ -1,4 +1,4 @@
-"""What tokens cost (UAMP §8.7).
+"""Prices of tokens (UAMP §8.7).
 
 Money is Decimal and prices are per 1,000 tokens. Cached tokens without a price of their
 own cost what other input costs, and no token is paid twice, whether input counts hold the cached
@@ -13,7 +13,7 @@ from upp.conversation.turn import TokenUsage
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What 1,000 tokens of a model cost."""
+    """The price of 1,000 tokens of a model."""
 
     input_per_1k: Decimal = msgspec.field(name="inputPer1k")
     output_per_1k: Decimal = msgspec.field(name="outputPer1k")
@@ -22,7 +22,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class TokenCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a usage costs, in the currency of the prices; nothing is rounded."""
+    """The cost of a usage, in the currency of the prices; nothing is rounded."""
 
     input_cost: Decimal
     output_cost: Decimal

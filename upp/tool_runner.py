@@ -33,7 +33,7 @@ from upp.tools import (
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRunner:
-    """What it takes to run calls."""
+    """The environment of tool calls."""
 
     tools: Sequence[Tool]
     strategy: ToolUseStrategy

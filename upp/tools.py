@@ -36,7 +36,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a call gave back; `result` is any JSON value, or the error's text."""
+    """The result of a call; `result` is any JSON value, or the error's text."""
 
     tool_call_id: str
     result: Any
@@ -92,7 +92,7 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class BeforeCallResult:
-    """What `on_before_call` decides; `params` replace the call's arguments."""
+    """The decision of `on_before_call`; `params` replace the call's arguments."""
 
     proceed: bool = True
     params: dict[str, Any] | None = None
@@ -100,7 +100,7 @@ class BeforeCallResult:
 
 @dataclass(frozen=True, kw_only=True)
 class AfterCallResult:
-    """What `on_after_call` puts in the place of a tool's result."""
+    """The value by which `on_after_call` replaces a tool's result."""
 
     result: Any
 

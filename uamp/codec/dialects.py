@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from uamp.types.content import CONTENT_TYPES, is_url
+from uamp.types.inline_media import is_data_url
 
 Frame = dict[str, Any]
 
@@ -76,14 +77,13 @@ def _parts(message: Frame) -> None:
 def _medium(owner: Frame, name: str) -> None:
     """Write a URL that stands where base64 data may stand as ``{"url": …}`` (UAMP §5.8, §8.4.1).
 
-    A ``data:`` URL is the data that it holds, in either place.
+    A ``data:`` URL is data, in either place.
     """
     medium = owner.get(name)
     if isinstance(medium, dict) and isinstance(url := medium.get("url"), str):
         medium = url
     if isinstance(medium, str) and is_url(medium):
-        is_data = medium.startswith("data:")
-        owner[name] = medium.partition(",")[2] if is_data else {"url": medium}
+        owner[name] = medium if is_data_url(medium) else {"url": medium}
 
 
 def _media_items(owner: Frame, name: str) -> None:
@@ -146,11 +146,20 @@ def _credentials(frame: Frame, config: Frame) -> None:
         frame["token"] = authorization.removeprefix("Bearer ")
 
 
+def _registers(frame: Frame, config: Frame) -> bool:
+    """Return whether a daemon registers an agent: its name and token stand in ``session``."""
+    inside = (config.get("agent"), config.get("token"))
+    outside = (frame.get("agent"), frame.get("token"))
+    return all(isinstance(value, str) for value in inside) and outside == (None, None)
+
+
 def _session_create(frame: Frame) -> None:
     _capabilities(_member(frame, "client_capabilities"))
     config = _member(frame, "session")
     if config is None:
         return
+    if _registers(frame, config):
+        frame["registers"] = True
     _hoist(frame, "agent", config, "agent")
     _credentials(frame, config)
     extensions = _member(config, "extensions")

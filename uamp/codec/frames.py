@@ -13,6 +13,7 @@ from uamp.codec.dialects import DIALECTS, relax
 from uamp.codec.strict_json import load, load_json
 from uamp.errors import ErrorCode, LocalProtocolError, RemoteProtocolError
 from uamp.events import (
+    ANSWER_EVENTS,
     CLIENT_EVENTS,
     SERVER_EVENTS,
     InputText,
@@ -26,11 +27,12 @@ from uamp.limits import DEFAULT_LIMITS, Limits
 from uamp.types.generation import ModelOptions
 from uamp.types.session import ToolDefinition
 
-Sender = Literal["client", "server", "any"]
+Sender = Literal["client", "server", "agent", "any"]
 
 _TABLES: dict[Sender, dict[str, type[Event]]] = {
     "client": CLIENT_EVENTS,
     "server": SERVER_EVENTS,
+    "agent": CLIENT_EVENTS | ANSWER_EVENTS,
     "any": CLIENT_EVENTS | SERVER_EVENTS,
 }
 _IDS = ("event_id", "session_id", "response_id")
@@ -68,7 +70,7 @@ _E = TypeVar("_E", bound=Event)
 def decode(
     raw: str | bytes, *, limits: Limits = DEFAULT_LIMITS, sender: Sender = "client"
 ) -> Event:
-    """Return the event in a frame that ``sender`` sent ("any": a connected agent, UAMP §10.2).
+    """Return the event in a frame that ``sender`` sent ("agent": a connected agent, UAMP §10.2).
 
     A type that this sender does not send is an UnknownEvent, and unknown fields are dropped (UAMP
     §14.3). Raises RemoteProtocolError with the ids of the frame where they are readable.

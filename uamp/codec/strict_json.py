@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 from math import isinf
+from sys import float_info
 from typing import Any, NoReturn
 
 import msgspec
@@ -18,7 +19,8 @@ from uamp.limits import DEFAULT_LIMITS, Limits
 
 MEDIA_KEYS = frozenset({"audio", "image", "video", "file", "thumbnail", "url"})
 
-_MAX_INTEGER = 2**53 - 1
+_EXACT = 2**53 - 1
+_MAX_INTEGER = int(float_info.max)
 _MAX_INTEGER_CHARS = len(str(-_MAX_INTEGER))
 _UTF8_CHAR_BYTES = 4
 
@@ -38,23 +40,25 @@ class Loaded(msgspec.Struct, frozen=True):
     plain_size: int
 
 
-def load_json(raw: str | bytes, limits: Limits = DEFAULT_LIMITS) -> object:
+def load_json(raw: str | bytes, limits: Limits = DEFAULT_LIMITS, *, exact: bool = False) -> object:
     """Return the value of a JSON text; raise RemoteProtocolError where it breaks a limit.
 
-    Refused are duplicate keys, numbers beyond a double, integers beyond 2^53-1, NUL, lone
-    surrogates, a byte order mark, trailing data, and anything past ``limits``.
+    Refused are duplicate keys, numbers beyond a double, NUL, lone surrogates, a byte order mark,
+    trailing data, and anything past ``limits``. Integers keep all of their digits; the types of
+    events bound those that mean something. With ``exact``, for what is signed, integers beyond
+    2^53-1 are refused too: other readers round them, so that one text would be two values.
     """
-    return load(raw, limits).value
+    return load(raw, limits, exact=exact).value
 
 
-def load(raw: str | bytes, limits: Limits) -> Loaded:
+def load(raw: str | bytes, limits: Limits, *, exact: bool = False) -> Loaded:
     """Return the value of a JSON text with its size; raise as ``load_json`` does."""
     text, size = _text(raw, limits)
     openings = text.count("{") + text.count("[")
     if openings > limits.depth or openings + text.count(",") >= limits.nodes:
         _check_structure(text, limits)
     try:
-        value = _decoder(limits).decode(text)
+        value = _decoder(limits, exact).decode(text)
     except JSONDecodeError as error:
         raise RemoteProtocolError(
             ErrorCode.INVALID_JSON, f"not JSON: {error.msg} at character {error.pos}"
@@ -95,25 +99,34 @@ def _check_structure(text: str, limits: Limits) -> None:
     """Count values and depth before anything is built from them."""
     skeleton = _STRING.sub("s", text)
     openings = skeleton.count("{") + skeleton.count("[")
-    empty = len(_EMPTY.findall(skeleton))
-    if 1 + skeleton.count(",") + openings - empty > limits.nodes:
+    # Each is a value, also an empty one: so many are refused before the empty ones are searched.
+    is_over = openings > limits.nodes
+    if is_over or 1 + skeleton.count(",") + openings - _empty(skeleton) > limits.nodes:
         raise RemoteProtocolError(
             ErrorCode.TOO_MANY_VALUES, f"a frame has at most {limits.nodes} values"
         )
     depth = 0
     for bracket in _BRACKET.finditer(skeleton):
         depth += 1 if bracket[0] in "{[" else -1
+        if depth < 0:
+            # No JSON: the decoder names the place.
+            return
         if depth > limits.depth:
             raise RemoteProtocolError(
                 ErrorCode.TOO_DEEP, f"objects and arrays nest at most {limits.depth} deep"
             )
 
 
+def _empty(skeleton: str) -> int:
+    """Return how many objects and arrays are empty."""
+    return sum(1 for _ in _EMPTY.finditer(skeleton))
+
+
 @lru_cache(maxsize=32)
-def _decoder(limits: Limits) -> JSONDecoder:
+def _decoder(limits: Limits, exact: bool) -> JSONDecoder:  # noqa: FBT001 part of the cache's key
     return JSONDecoder(
         object_pairs_hook=_object_hook(limits),
-        parse_int=_integer,
+        parse_int=_exact_integer if exact else _integer,
         parse_float=_real,
         parse_constant=_constant,
     )
@@ -144,7 +157,14 @@ def _integer(digits: str) -> int:
         value = int(digits)
         if -_MAX_INTEGER <= value <= _MAX_INTEGER:
             return value
-    raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "an integer is beyond 2^53-1")
+    raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "a number is beyond a double")
+
+
+def _exact_integer(digits: str) -> int:
+    value = _integer(digits)
+    if not -_EXACT <= value <= _EXACT:
+        raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "an integer is beyond 2^53-1")
+    return value
 
 
 def _real(digits: str) -> float:

@@ -225,6 +225,15 @@ CHAT_EXAMPLES: tuple[Event, ...] = (
             ),
             e.CallMember(user_id="user_b", username="bob", state="joined", joined_at=1704067209000),
         ),
+        agents=(
+            e.CallAgent(
+                agent_id="agent_1",
+                agent="speaker",
+                host="user_a",
+                state="joined",
+                joined_at=1704067215000,
+            ),
+        ),
     ),
     e.CallEnded(
         event_id="evt_606",

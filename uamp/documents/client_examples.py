@@ -156,6 +156,21 @@ CLIENT_EXAMPLES: tuple[Event, ...] = (
             sdp_m_line_index=0,
         ),
     ),
+    e.CallAgentAdd(
+        event_id="evt_607", session_id=SESSION, call_id="voice_1", chat_id=CHAT, agent="speaker"
+    ),
+    e.CallAgentRemove(
+        event_id="evt_608", session_id=SESSION, call_id="voice_1", chat_id=CHAT, agent="speaker"
+    ),
+    e.CallAgentState(
+        event_id="evt_609",
+        session_id=SESSION,
+        call_id="voice_1",
+        chat_id=CHAT,
+        from_="user_a",
+        agent="speaker",
+        state="speaks",
+    ),
     e.QueueRemove(event_id="evt_640", session_id=SESSION, item_id="12"),
     e.QueueStart(event_id="evt_641", session_id=SESSION, item_id="12"),
     e.MessageRead(event_id="evt_610", session_id=SESSION, chat_id=CHAT, message_id="msg_1"),

@@ -45,6 +45,7 @@ class ErrorCode(StrEnum):
     CALL_FULL = "call_full"
     NOT_IN_CALL = "not_in_call"
     AGENT_OFFLINE = "agent_offline"
+    AGENT_DISABLED = "agent_disabled"
     RATE_LIMITED = "rate_limited"
     TIMEOUT = "timeout"
     BUSY = "busy"

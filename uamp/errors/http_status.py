@@ -10,6 +10,7 @@ _STATUSES: Final = {
     ErrorCode.FORBIDDEN: 403,
     ErrorCode.FORBIDDEN_ROLE: 403,
     ErrorCode.AGENT_NOT_FOUND: 404,
+    ErrorCode.AGENT_DISABLED: 404,
     ErrorCode.CHAT_NOT_FOUND: 404,
     ErrorCode.MESSAGE_NOT_FOUND: 404,
     ErrorCode.UNKNOWN_SESSION: 404,

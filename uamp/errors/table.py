@@ -64,8 +64,8 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.INVALID_NUMBER,
             _SESSION,
-            "NaN, Infinity, a number beyond a double, or an integer beyond 2^53-1.",
-            "Send large integers as strings.",
+            "NaN, Infinity, or a number beyond a double.",
+            "Send larger numbers as strings.",
         ),
         ErrorRow(
             _C.INVALID_TEXT,
@@ -162,8 +162,8 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ),
         ErrorRow(
             _C.UNAUTHORIZED,
-            _SESSION,
-            "The credential is missing or not accepted.",
+            _EITHER,
+            "The credential is missing or not accepted. Of a response: who asked may ask no more.",
             "Send a valid token in session.create or session.update.",
         ),
         ErrorRow(
@@ -234,6 +234,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _EITHER,
             "The agent is not connected.",
             "Try again after details.retry_after seconds.",
+        ),
+        ErrorRow(
+            _C.AGENT_DISABLED,
+            _EITHER,
+            "The agent is switched off, or was while it answered; what it delivered is kept.",
+            "Ask another agent, or have the owner of this one switch it on.",
         ),
         ErrorRow(
             _C.RATE_LIMITED,

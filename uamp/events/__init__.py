@@ -8,10 +8,15 @@ in `uamp.codec`.
 
 from uamp.events.base import Event, UnknownEvent, type_of
 from uamp.events.calls import (
+    CallAgent,
+    CallAgentAdd,
+    CallAgentRemove,
+    CallAgentState,
     CallEnded,
     CallMember,
     CallPerson,
     CallSignal,
+    CallSpeech,
     CallUpdated,
     IceCandidate,
     SessionDescription,
@@ -127,6 +132,7 @@ from uamp.events.system import (
     SystemUnroutable,
 )
 from uamp.events.tables import (
+    ANSWER_EVENTS,
     CLIENT_EVENTS,
     SERVER_EVENTS,
     SYSTEM_EVENTS,
@@ -144,6 +150,7 @@ from uamp.events.watching import (
 )
 
 __all__ = [
+    "ANSWER_EVENTS",
     "CLIENT_EVENTS",
     "SERVER_EVENTS",
     "SYSTEM_EVENTS",
@@ -152,10 +159,15 @@ __all__ = [
     "AgentStopped",
     "AudioDelta",
     "AudioDone",
+    "CallAgent",
+    "CallAgentAdd",
+    "CallAgentRemove",
+    "CallAgentState",
     "CallEnded",
     "CallMember",
     "CallPerson",
     "CallSignal",
+    "CallSpeech",
     "CallUpdated",
     "CapabilitiesAnnounced",
     "CapabilitiesQuery",

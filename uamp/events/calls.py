@@ -3,7 +3,7 @@
 One class per wire type; a field without a default is required on the wire.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -67,6 +67,67 @@ class CallMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rings_until: Time | None = None
 
 
+AgentActivity: TypeAlias = Literal["listens", "thinks", "waits", "speaks"]
+"""What an agent in a call does; it waits for a person who pays or allows a tool."""
+
+
+class CallAgentAdd(Event, frozen=True, kw_only=True, tag="call.agent_add"):
+    """Add an agent of the chat to the call that one takes part in, and be its host.
+
+    ``agent`` is its name. The host's client sends it what is said and plays what it answers, and
+    its answers are the host's, who pays where the asker does. An agent that is in the call gets
+    another host so.
+    """
+
+    call_id: Identifier
+    chat_id: Identifier | None = None
+    agent: Identifier
+
+
+class CallAgentRemove(Event, frozen=True, kw_only=True, tag="call.agent_remove"):
+    """Let an agent leave the call; any participant may."""
+
+    call_id: Identifier
+    chat_id: Identifier | None = None
+    agent: Identifier
+
+
+class CallAgentState(Event, frozen=True, kw_only=True, tag="call.agent_state"):
+    """What an agent in the call does now: ``state`` is listens, thinks, waits or speaks.
+
+    Its host sends it, and the server sends it on to the chat with ``from``. It is not kept: an
+    agent of which nothing was received listens.
+    """
+
+    call_id: Identifier
+    chat_id: Identifier | None = None
+    from_: Identifier | None = msgspec.field(default=None, name="from")
+    agent: Identifier
+    state: AgentActivity
+
+
+class CallSpeech(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """To whom a turn is said: the ``agent`` of the call whose host sends it, by its name."""
+
+    call_id: Identifier
+    agent: Identifier
+
+
+class CallAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent of a call: ``state`` is joined or left, ``host`` the user id of its host.
+
+    One that left has a ``reason``: removed, host_left, not_member (of the chat) or ended (the
+    call). ``joined_at``, in Unix milliseconds, is another one when another person becomes its host.
+    """
+
+    agent_id: str
+    agent: str
+    host: str
+    state: str
+    joined_at: Time
+    reason: str | None = None
+
+
 class CallUpdated(Event, frozen=True, kw_only=True, tag="call.updated"):
     """A call of the chat as it is now: ``state`` is ringing, running or ended.
 
@@ -86,6 +147,7 @@ class CallUpdated(Event, frozen=True, kw_only=True, tag="call.updated"):
     ended_at: Time | None = None
     reason: str | None = None
     members: tuple[CallMember, ...] = ()
+    agents: tuple[CallAgent, ...] = ()
 
 
 class CallPerson(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from uamp.events.base import Event
+from uamp.events.calls import CallSpeech, SessionDescription
 from uamp.events.calls import Media as CallMedia
-from uamp.events.calls import SessionDescription
 from uamp.types.bounds import Count, Emoji, Identifier, Time
 from uamp.types.capabilities import Capabilities
 from uamp.types.content import ContentItem, InputRole, Media, Message
@@ -29,7 +29,8 @@ class SessionCreate(Event, frozen=True, kw_only=True, tag="session.create"):
 
     ``token`` and ``payment_token`` are the session's own; ``resume`` goes on with a session that
     lost its connection. A missing ``uamp_version`` or ``session``, as §10.4 prints it, is 1.0 and
-    the default configuration.
+    the default configuration. ``registers``, an addition, says that this client answers as
+    ``agent`` (§10.2); ``agent`` and ``token`` inside of ``session`` say so too.
     """
 
     uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
@@ -40,6 +41,7 @@ class SessionCreate(Event, frozen=True, kw_only=True, tag="session.create"):
     payment_token: str | None = None
     client_capabilities: Capabilities | None = None
     resume: Resume | None = None
+    registers: bool = False
 
 
 class SessionUpdate(Event, frozen=True, kw_only=True, tag="session.update"):
@@ -189,12 +191,15 @@ class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
 
     ``queue``, an addition too: while answers run in the chat, the message is queued (queue.updated)
     and sent when they have ended.
+
+    ``call`` says the sounds of the turn to an agent in a call of the chat, which alone answers.
     """
 
     response: ResponseConfig | None = None
     response_format: ResponseFormat | None = None
     replaces: Identifier | None = None
     queue: bool = False
+    call: CallSpeech | None = None
 
 
 class ResponseCancel(Event, frozen=True, kw_only=True, tag="response.cancel"):

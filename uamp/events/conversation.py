@@ -113,7 +113,8 @@ class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
     """A message was deleted by its author or an owner of the chat (``user_id``), an addition.
 
     Its place in the log stays. The entries of it that are read from the log later have no body.
-    ``thread`` is the one to which it belonged.
+    ``thread`` is the one to which it belonged; ``user_id`` is empty where the server deleted it,
+    because it was too old or belonged to work for a message that was deleted.
     """
 
     chat_id: str

@@ -172,7 +172,8 @@ class LinkRevoked(_Link, frozen=True, kw_only=True, tag="link.revoked"):
 class AgentStopped(Event, frozen=True, kw_only=True, tag="agent.stopped"):
     """An ``agent`` does not answer a message that is for it, and why.
 
-    ``reason`` is quiet, hops, pair, budget or chat_budget; ``message`` says it in words.
+    ``reason`` is disabled, quiet, hops, pair, budget, chat_budget, or host_left where it left a
+    call with the person who had added it; ``message`` says it in words.
     ``mentioned_by`` is the agent that asked it, where another agent did; ``thread`` is the message
     in whose thread that was.
     """

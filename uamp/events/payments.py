@@ -84,12 +84,17 @@ class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):
 
 
 class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A payment token or proof; ``amount`` is a decimal string (UAMP §5.15)."""
+    """A payment token or proof; ``amount`` is a decimal string (UAMP §5.15).
+
+    ``network`` and ``currency`` are those of ``payment.required`` where they are left out; others
+    are refused.
+    """
 
     scheme: str
     network: str | None = None
     token: str | None = None
     amount: str | None = None
+    currency: str | None = None
     proof: Any = None
     ap2_credential: Any = None
 

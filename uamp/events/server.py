@@ -158,10 +158,14 @@ class ResponseDone(Event, frozen=True, kw_only=True, tag="response.done"):
 
 
 class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
-    """A response failed (UAMP §6.8); ``usage``, an addition, is what it used until then."""
+    """A response failed (UAMP §6.8).
+
+    Additions: ``usage`` is what it used until then, ``partial_output`` what it said until then.
+    """
 
     response_id: str | None = None
     error: ErrorDetail
+    partial_output: tuple[ContentItem, ...] | None = None
     usage: UsageStats | None = None
 
 

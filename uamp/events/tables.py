@@ -5,7 +5,14 @@ stand in neither, so a peer that sends one is not understood.
 """
 
 from uamp.events.base import Event
-from uamp.events.calls import CallEnded, CallSignal, CallUpdated
+from uamp.events.calls import (
+    CallAgentAdd,
+    CallAgentRemove,
+    CallAgentState,
+    CallEnded,
+    CallSignal,
+    CallUpdated,
+)
 from uamp.events.client import (
     CapabilitiesQuery,
     ClientCapabilities,
@@ -130,6 +137,9 @@ ClientEvent = (
     | VoiceDecline
     | VoiceEnd
     | CallSignal
+    | CallAgentAdd
+    | CallAgentRemove
+    | CallAgentState
     | QueueRemove
     | QueueStart
     | MessageRead
@@ -200,6 +210,7 @@ ServerEvent = (
     | VoiceDecline
     | VoiceEnd
     | CallSignal
+    | CallAgentState
     | CallUpdated
     | CallEnded
     | QueueUpdated
@@ -219,6 +230,22 @@ def _by_type(*classes: type[Event]) -> dict[str, type[Event]]:
 CLIENT_EVENTS: dict[str, type[Event]] = _by_type(*ClientEvent.__args__)
 SERVER_EVENTS: dict[str, type[Event]] = _by_type(*ServerEvent.__args__)
 SYSTEM_EVENTS: dict[str, type[Event]] = _by_type(*SystemEvent.__args__)
+
+ANSWER_EVENTS: dict[str, type[Event]] = _by_type(
+    CapabilitiesAnnounced,
+    ResponseCreated,
+    ResponseDelta,
+    ResponseDone,
+    ResponseError,
+    ResponseCancelled,
+    Thinking,
+    Progress,
+    ToolCall,
+    ToolCallDone,
+    UsageDelta,
+    PaymentRequired,
+)
+"""What a connected agent sends besides client events: those of its answers (UAMP §6, §10.2)."""
 
 # What a turn is made of, and the connection itself: every other event is about the chat around it.
 _GROUPS_OF_TURNS = frozenset(

@@ -56,7 +56,7 @@ Penalty: TypeAlias = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 Bias: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
 """How much more, or less, often a model chooses one token."""
 
-Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """What a model draws its choices from: the same seed, where a vendor can, the same answer."""
 
 Emoji: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=32)]

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from uamp.types.bounds import Count, Time
+from uamp.types.inline_media import is_data_url
 
 _CONTENT_PATH = re.compile(
     r"(?:https?://[^/?#]+)?/api/content/"
@@ -27,6 +28,9 @@ class MediaUrl(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Media = str | MediaUrl
+
+IMAGE_FORMATS = frozenset({"jpeg", "png", "webp", "gif"})
+"""The formats of an ImageContent (UAMP §8.4.2); a picture of another one is a FileContent."""
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """Who speaks in a conversation (UAMP §8.5)."""
@@ -187,10 +191,12 @@ def media_of(item: ContentItem) -> Media | None:
 def is_url(medium: str) -> bool:
     """Return whether a medium's text is a URL, not base64 data (UAMP §5.8).
 
-    A URL has a colon, or the hyphens of a UUID, neither of which base64 data can have.
+    A URL has a colon, or the path and the length of a stored content, which is no base64.
     """
-    return medium.startswith(("http://", "https://", "data:")) or (
-        medium.startswith("/api/content/") and content_id_of(medium) is not None
+    return (
+        medium[:8].lower().startswith(("http://", "https://"))
+        or is_data_url(medium)
+        or (medium.startswith("/api/content/") and content_id_of(medium) is not None)
     )
 
 

@@ -11,7 +11,7 @@ from uap.stream import AgentStreamResult
 
 
 class LoopOptions(TypedDict, total=False):
-    """What `loop()` takes, for callers that keep options before there is a strategy."""
+    """The options of `loop()`, for callers that keep them before there is a strategy."""
 
     max_iterations: float
 

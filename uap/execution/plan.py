@@ -33,14 +33,14 @@ _HOPELESS = {
     ErrorCode.MODEL_NOT_FOUND,
     ErrorCode.QUOTA_EXCEEDED,
 }
-"""What another plan cannot help against."""
+"""Errors that another plan does not help against."""
 
 PLANS_IN_A_ROW = 3
 """A model that writes so many plans in a row that cannot be read will not write another one."""
 
 
 class PlanOptions(TypedDict, total=False):
-    """What `plan()` takes, for callers that keep options before there is a strategy."""
+    """The options of `plan()`, for callers that keep them before there is a strategy."""
 
     max_plan_steps: float
     allow_replan: bool

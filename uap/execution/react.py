@@ -23,7 +23,7 @@ _ACTING_PROMPT = (
 
 
 class ReactOptions(TypedDict, total=False):
-    """What `react()` takes, for callers that keep options before there is a strategy."""
+    """The options of `react()`, for callers that keep them before there is a strategy."""
 
     max_steps: float
     reasoning_prompt: str

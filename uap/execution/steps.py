@@ -274,7 +274,7 @@ def _from_model(emit: Emit) -> Callable[[StreamEvent], Awaitable[None]]:
 
 
 class _RunPart:
-    """What was used and executed since some point of a run."""
+    """The usage and the executions since some point of a run."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._before = len(messages)

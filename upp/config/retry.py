@@ -23,7 +23,7 @@ RETRYABLE = frozenset(
         ErrorCode.PROVIDER_ERROR,
     }
 )
-"""What may go better the next time."""
+"""Errors after which another try may succeed."""
 
 
 class RetryStrategy:

@@ -24,7 +24,7 @@ class _Tagged(
     omit_defaults=True,
     tag_field="type",
 ):
-    """What all tagged values share."""
+    """The base of all tagged values."""
 
 
 class Base64Source(_Tagged, frozen=True, kw_only=True, tag="base64"):
@@ -65,7 +65,7 @@ class TextBlock(_Worded, frozen=True, kw_only=True, tag="text"):
 
 
 class ReasoningBlock(_Worded, frozen=True, kw_only=True, tag="reasoning"):
-    """What a model thought before it answered; signatures live in the message's metadata."""
+    """The thoughts of a model before it answers; signatures live in the message's metadata."""
 
 
 class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
@@ -140,7 +140,7 @@ def _now() -> datetime:
 
 
 class _Message(_Tagged, frozen=True, kw_only=True):
-    """What all messages share."""
+    """The base of all messages."""
 
     id: str = msgspec.field(default_factory=new_id)
     timestamp: datetime = msgspec.field(default_factory=_now)
@@ -156,7 +156,7 @@ class _Message(_Tagged, frozen=True, kw_only=True):
 
 
 class _Speech(_Message, frozen=True, kw_only=True):
-    """What messages with blocks share: their blocks by kind (UPP-1.3 §6.1)."""
+    """The base of messages with blocks: their blocks by kind (UPP-1.3 §6.1)."""
 
     content: tuple[UserContent | AssistantContent, ...]
 
@@ -192,7 +192,7 @@ class _Speech(_Message, frozen=True, kw_only=True):
 
 
 class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
-    """What the user (or the program for the user) said.
+    """A message of the user, or of the program for the user.
 
     `content` may be given as a text, as one block, or as several of them in their order; raises
     TypeError for anything else.
@@ -219,7 +219,7 @@ class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
 
 
 class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
-    """What the model said, and the calls that it asks for.
+    """A message of the model, and the calls that it asks for.
 
     `content` may be given as a text, as one block, or as several of them in their order; raises
     TypeError for anything else.

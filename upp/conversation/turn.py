@@ -1,4 +1,4 @@
-"""What one call of `generate` or `stream` came to (UPP-1.3 §7)."""
+"""The result of one call of `generate` or `stream` (UPP-1.3 §7)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API streams, and the message that it adds up to.
+"""The stream of Anthropic's Messages API, and the message that it adds up to.
 
 Pure; events in, events out. Input tokens do not hold the cached ones (UAMP §8.7). Thoughts
 keep their signatures and hidden thoughts their data in the message's metadata, so that they can be
@@ -107,7 +107,7 @@ class _AnthropicBlockSoFar:
 
 
 class MessageAnswer:
-    """What a stream has said so far."""
+    """The content of a stream so far."""
 
     def __init__(self, request: LLMRequest, failures: Failures) -> None:
         self.done = False

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API is sent: upp messages as its body.
+"""Requests to Anthropic's Messages API: upp messages as its body.
 
 A pure function of the request; the caller's parameters are kept as they are. A schema
 becomes a tool that the model has to call, and its call becomes the answer's text again (UAMP §8.3).

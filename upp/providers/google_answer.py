@@ -1,4 +1,4 @@
-"""What Google's Gemini API streams, and the message that it adds up to.
+"""The stream of Google's Gemini API, and the message that it adds up to.
 
 Pure; pieces in, events out. Input tokens hold the cached ones, and thoughts are output
 (UAMP §8.7). A stream has no last event: the reason to stop says that the answer is whole.
@@ -85,7 +85,7 @@ class _GeminiBlockSoFar:
 
 
 class GeminiAnswer:
-    """What a stream has said so far."""
+    """The content of a stream so far."""
 
     def __init__(self, request: LLMRequest, failures: Failures) -> None:
         self.done = False

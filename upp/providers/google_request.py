@@ -1,4 +1,4 @@
-"""What Google's Gemini API is sent: upp messages as its body.
+"""Requests to Google's Gemini API: upp messages as its body.
 
 A pure function of the request; the caller's parameters (`generationConfig`, `toolConfig`,
 `safetySettings`) are kept as they are. Signatures of thoughts and the ids that the API gave to its

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server streams: chunks, and the answer that they add up to.
+"""The chunks that an OpenAI-compatible server streams, and the answer that they add up to.
 
 Pure; chunks in, events out, and at the end the whole message. Members that servers leave
 out, send as null or number in their own way are taken as they come.
@@ -109,7 +109,7 @@ class _CallSoFar:
 
 
 class CompletionAnswer:
-    """What a stream has said so far."""
+    """The content of a stream so far."""
 
     def __init__(self, request: LLMRequest, failures: Failures) -> None:
         self.done = False

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server is sent: upp messages as a chat completions body.
+"""Requests to OpenAI-compatible servers: upp messages as a chat completions body.
 
 A pure function of the request; the caller's parameters are kept as they are, and only the
 members that make the protocol work (model, messages, stream) cannot be overridden.

@@ -74,11 +74,18 @@ def vendor_parameters(provider: str, wanted: Mapping[str, Any]) -> dict[str, Any
     }
     if provider == "openai_compat":
         return named
+    if provider == "google" and "seed" in named:
+        named["seed"] = _int32(named["seed"])
     stops = names.get("stop", "stop")
     if isinstance(named.get(stops), str):
         named[stops] = [named[stops]]
     effort = named.pop("reasoning_effort", None)
     return named | ({} if effort is None else _thinking(provider, _BUDGETS.get(effort, 0)))
+
+
+def _int32(seed: int) -> int:
+    """Fold a seed into the 32 bits that Google takes; an equal one stays equal."""
+    return (seed + 2**31) % 2**32 - 2**31
 
 
 def tool_parameters(

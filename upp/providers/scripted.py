@@ -166,7 +166,7 @@ class ScriptedProvider:
 
 
 class _Played:
-    """What a script has said so far."""
+    """The content of a script's answer so far."""
 
     def __init__(self) -> None:
         self.usage: TokenUsage | None = None

@@ -12,7 +12,7 @@ import functools
 import os
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -117,11 +117,23 @@ class HttpSession:
         The server may be silent for `silent` seconds at a time. Raises HeaderError, TimeoutError,
         aiohttp.ClientError.
         """
+        data = body if len(body) <= PIECE_BYTES else _LongBody(body, silent)
+        return await self._request("POST", url, headers, silent, data=data)
+
+    async def get(
+        self, url: str, *, headers: Mapping[str, str], silent: float
+    ) -> aiohttp.ClientResponse:
+        """Ask for an address; as `post`, without a body."""
+        return await self._request("GET", url, headers, silent)
+
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], silent: float, **body: Any
+    ) -> aiohttp.ClientResponse:
         address = _split(url)
-        return await self.client.post(
+        return await self.client.request(
+            method,
             _without_user(address),
             headers=_checked(headers, address),
-            data=body if len(body) <= PIECE_BYTES else _LongBody(body, silent),
             allow_redirects=False,
             proxy=self._proxy(address),
             timeout=aiohttp.ClientTimeout(
@@ -132,12 +144,20 @@ class HttpSession:
                 sock_connect=min(silent, CONNECT_SECONDS),
                 sock_read=silent,
             ),
+            **body,
         )
 
     async def dial(
-        self, url: str, *, headers: Mapping[str, str], silent: float
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        silent: float,
+        protocols: Iterable[str] = (),
     ) -> aiohttp.ClientWebSocketResponse:
         """Open a WebSocket at an http or https address; a message has at most MESSAGE_BYTES.
+
+        `protocols` are the subprotocols that are offered.
 
         Raises HeaderError, TimeoutError, aiohttp.ClientError: WSServerHandshakeError where the
         server answers without one, a redirect too.
@@ -160,6 +180,7 @@ class HttpSession:
                 headers=_checked(headers, address),
                 proxy=self._proxy(address),
                 max_msg_size=MESSAGE_BYTES,
+                protocols=protocols,
                 timeout=aiohttp.ClientWSTimeout(ws_receive=silent, ws_close=CLOSE_SECONDS),
             )
 

@@ -1,4 +1,4 @@
-"""What goes wrong between us and a model's server, as UPPError (UPP-1.3 §4.4).
+"""Failures between us and a model's server, as UPPError (UPP-1.3 §4.4).
 
 A server's own word for a failure counts more than its HTTP status, and no message holds
 the key.

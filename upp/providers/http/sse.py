@@ -49,6 +49,10 @@ class EventReader:
         self._bound(len(self._rest))
         return events
 
+    def end(self) -> list[bytes]:
+        """Return the data of an event that no empty line ended."""
+        return self.feed(b"\n\n")
+
     def _line(self, line: bytes) -> bytes | None:
         if not self._began:
             self._began = True
@@ -66,3 +70,21 @@ class EventReader:
     def _bound(self, more: int) -> None:
         if self._size + more > MAX_EVENT_BYTES:
             raise EventTooLongError
+
+
+class TextReader:
+    """Takes an answer that is one text and no stream, as one event at its end."""
+
+    def __init__(self) -> None:
+        self._text = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Keep a piece; raises EventTooLongError past MAX_EVENT_BYTES."""
+        self._text += chunk
+        if len(self._text) > MAX_EVENT_BYTES:
+            raise EventTooLongError
+        return []
+
+    def end(self) -> list[bytes]:
+        """Return the text; nothing where there is none."""
+        return [bytes(self._text)] if self._text.strip() else []

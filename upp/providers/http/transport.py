@@ -1,4 +1,4 @@
-"""What all providers over HTTP share: a request goes out, server-sent events come in.
+"""The base of providers over HTTP: a request goes out, server-sent events come in.
 
 A provider says what is posted and what an answer's pieces mean; connections, keys, time
 limits, retries and failures are handled here. Closing the stream closes the request. aiohttp is
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import aiohttp
 import msgspec
@@ -26,7 +26,7 @@ from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.http.failures import Failures
 from upp.providers.http.server import VendorServer
-from upp.providers.http.sse import EventReader
+from upp.providers.http.sse import EventReader, TextReader
 from upp.stream import Emit, EventDelta, StreamEvent
 
 SILENT_SECONDS = 300.0
@@ -43,7 +43,7 @@ DRAIN_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Post:
-    """What a provider posts for one inference."""
+    """The request that a provider posts for one inference."""
 
     url: str
     body: Mapping[str, Any]
@@ -51,10 +51,11 @@ class Post:
 
 
 class Answer(Protocol):
-    """What a server has said so far; pure."""
+    """The content of an answer so far; pure."""
 
-    done: bool
-    """Whether nothing more is to be read."""
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to be read."""
 
     @property
     def complete(self) -> bool:
@@ -72,6 +73,11 @@ class Answer(Protocol):
 
 class HttpProvider(VendorServer):
     """A server that answers an HTTP request with a stream; call it with a model's name."""
+
+    answer_bytes: int | None = None
+    """The most bytes of one answer, whatever they say; None for any number."""
+    takes_json: ClassVar[bool] = False
+    """Whether an answer may come as one JSON text, which its Answer gets as an event."""
 
     def __call__(self, model_id: str) -> "HttpModel":
         """Return a model of this server."""
@@ -102,7 +108,7 @@ class HttpModel(EmittingModel):
 
     @property
     def capabilities(self) -> LLMCapabilities:
-        """What the API can do."""
+        """The capabilities of the API."""
         return self.server.capabilities
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
@@ -150,7 +156,9 @@ class _Inference:
                 with failures.translated():
                     body = await _error_body(response)
                 raise failures.refused(response.status, response.headers, body)
-            reading = _Reading(response.content, answer, failures)
+            is_json = server.takes_json and response.content_type == "application/json"
+            reader = TextReader() if is_json else EventReader()
+            reading = _Reading(response.content, answer, failures, reader, most=server.answer_bytes)
             # What `emit` raises is no failure of the server.
             while (events := await reading.events()) is not None:
                 if not self._began:
@@ -209,12 +217,22 @@ async def _error_body(response: aiohttp.ClientResponse) -> bytes:
 class _Reading:
     """A response as its bytes come; `head` keeps the first of them."""
 
-    def __init__(self, content: aiohttp.StreamReader, answer: Answer, failures: Failures) -> None:
+    def __init__(
+        self,
+        content: aiohttp.StreamReader,
+        answer: Answer,
+        failures: Failures,
+        reader: EventReader | TextReader,
+        *,
+        most: int | None = None,
+    ) -> None:
         self.head = b""
+        self._most = most
+        self._received = 0
         self._content = content
         self._answer = answer
         self._failures = failures
-        self._reader = EventReader()
+        self._reader = reader
         # What the server's events hold that were read and not understood yet.
         self._waiting: deque[bytes] = deque()
         self._ended = False
@@ -264,6 +282,10 @@ class _Reading:
 
     async def _piece(self) -> bytes:
         piece = await self._content.readany()
+        self._received += len(piece)
+        if self._most is not None and self._received > self._most:
+            message = f"The answer has more than {self._most} bytes."
+            raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
         await self._count(len(piece))
         return piece
 
@@ -276,7 +298,7 @@ class _Reading:
     def _rest(self) -> list[StreamEvent] | None:
         # Not every server ends its last event with an empty line, and half an event is none.
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            found = [_added(self._answer, data) for data in self._reader.feed(b"\n\n")]
+            found = [_added(self._answer, data) for data in self._reader.end()]
             return [event for events in found for event in events] if found else None
         return None
 

@@ -1,4 +1,4 @@
-"""What a Realtime server answers: its events, and the answer that they add up to. Pure.
+"""The events of a Realtime server, and the answer that they add up to. Pure.
 
 The words of a spoken answer are its text; its sound is in the events alone, so that no
 conversation carries it on.
@@ -23,6 +23,7 @@ ANSWER_EVENTS = 200_000
 """The most events of one answer, those that mean nothing included."""
 _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
 _TEXT = frozenset({"response.output_text.delta", "response.output_audio_transcript.delta"})
+_TRANSCRIPT = "conversation.item.input_audio_transcription."
 
 
 class _CachedTokens(msgspec.Struct):
@@ -81,11 +82,23 @@ _DECODER = msgspec.json.Decoder(_ServerEvent)
 
 
 class RealtimeAnswer:
-    """What a server has said so far; `transcripts` are those that it owes for what it was sent."""
+    """The content of an answer so far; `transcripts` are those that the server still owes.
 
-    def __init__(self, request: LLMRequest, failures: Failures, *, transcripts: int = 0) -> None:
+    With `speaks` the answer was asked for as sound. What was not asked for counts nothing: sound of
+    an answer in text, transcripts that are not owed, and whatever but those follows the end.
+    """
+
+    def __init__(
+        self,
+        request: LLMRequest,
+        failures: Failures,
+        *,
+        transcripts: int = 0,
+        speaks: bool = False,
+    ) -> None:
         self.transcripts = transcripts
         self._request = request
+        self._speaks = speaks
         self._failures = failures
         self._text: list[str] = []
         self._calls: list[ToolCall] = []
@@ -105,26 +118,34 @@ class RealtimeAnswer:
         if self._events > ANSWER_EVENTS:
             message = f"The server sent more than {ANSWER_EVENTS} events in one answer."
             raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
+        if event.type.startswith(_TRANSCRIPT):
+            return self._transcript(event)
+        if self.is_answered:
+            return []
         match event.type:
             case "error":
                 raise self._failures.of_stream(event.error)
             case kind if kind in _TEXT and event.delta:
                 self._text.append(event.delta)
                 return [text_delta(event.delta)]
-            case "response.output_audio.delta" if event.delta:
+            case "response.output_audio.delta" if event.delta and self._speaks:
                 return [self._sound(event.delta)]
             case "response.output_item.done" if event.item is not None:
                 return self._item(event.item)
             case "response.done" if event.response is not None:
                 self._end(event.response)
-            case "conversation.item.input_audio_transcription.completed":
-                self.transcripts -= 1
-                self._usage += _token_usage(event.usage)
-                delta = EventDelta(text=event.transcript or "")
-                return [StreamEvent(type="input_transcript", delta=delta)]
-            case "conversation.item.input_audio_transcription.failed":
-                self.transcripts -= 1
         return []
+
+    def _transcript(self, event: _ServerEvent) -> list[StreamEvent]:
+        how = event.type.removeprefix(_TRANSCRIPT)
+        if self.transcripts <= 0 or how not in {"completed", "failed"}:
+            return []
+        self.transcripts -= 1
+        if how == "failed":
+            return []
+        self._usage += _token_usage(event.usage)
+        delta = EventDelta(text=event.transcript or "")
+        return [StreamEvent(type="input_transcript", delta=delta)]
 
     def _sound(self, text: str) -> StreamEvent:
         try:

@@ -23,7 +23,7 @@ from upp.providers.http.failures import Failures
 from upp.providers.http.server import VendorServer
 from upp.providers.http.transport import SILENT_SECONDS
 from upp.providers.realtime.answer import RealtimeAnswer
-from upp.providers.realtime.request import Sent, events_of, transcripts_of
+from upp.providers.realtime.request import SPEECH, Sent, events_of, transcripts_of
 from upp.stream import Emit, EventDelta, StreamEvent
 
 TRANSCRIPT_SECONDS = 5.0
@@ -66,7 +66,7 @@ class RealtimeModel(EmittingModel):
 
     @property
     def capabilities(self) -> LLMCapabilities:
-        """What the API can do."""
+        """The capabilities of the API."""
         return self.server.capabilities
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
@@ -101,7 +101,12 @@ class _RealtimeInference:
         failures = Failures(provider=server.name, key=key, url=url)
         silent = SILENT_SECONDS if config.timeout is None else config.timeout
         headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **config.headers}
-        answer = RealtimeAnswer(request, failures, transcripts=transcripts_of(request))
+        answer = RealtimeAnswer(
+            request,
+            failures,
+            transcripts=transcripts_of(request),
+            speaks=SPEECH in request.params,
+        )
         with failures.translated():
             try:
                 socket = await server.session(config).dial(url, headers=headers, silent=silent)

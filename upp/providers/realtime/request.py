@@ -1,4 +1,4 @@
-"""What a Realtime server is sent for one inference: its session, the conversation, the question.
+"""The events of one inference for a Realtime server: its session, the conversation, the question.
 
 Pure. The newest sounds are committed as the speech that is answered, so that the server can
 transcribe them; what came before is put into the conversation as items.

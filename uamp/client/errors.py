@@ -1,0 +1,212 @@
+"""Errors of a client, as exceptions by their cause (UAMP §6.3, §6.8, §7.2; RFC 9457).
+
+Each has the code that the server sent, the server's words, and what the caller can do about it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from uamp.errors import ErrorCode
+from uamp.errors.table import ERROR_CODES
+from uamp.events import ErrorDetail
+
+
+class ClientError(Exception):
+    """Base of all errors of the client.
+
+    ``code`` is the protocol's or the problem document's, or one of this client's own. ``details``
+    are facts for a program. ``what_to_do`` is a sentence for a person, empty where none is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "client_error",
+        details: Mapping[str, Any] | None = None,
+        what_to_do: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.details = dict(details or {})
+        self.what_to_do = what_to_do or _remedy(code)
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds after which the server takes the same request again; None where unknown."""
+        wait = self.details.get("retry_after")
+        return float(wait) if isinstance(wait, int | float) else None
+
+
+class InvalidRequestError(ClientError):
+    """The server does not take the request as it is; repeating it changes nothing."""
+
+
+class UnauthorizedError(ClientError):
+    """The key is missing, unknown, revoked or expired."""
+
+
+class NotPermittedError(ClientError):
+    """The key is known, and may not do this."""
+
+
+class NotFoundError(ClientError):
+    """There is no such chat, agent, message, file or person, or the caller may not see it."""
+
+
+class ConflictError(ClientError):
+    """It was changed by another request meanwhile."""
+
+
+class RateLimitError(ClientError):
+    """Too many requests, or too much is stored: ``retry_after`` says when to ask again."""
+
+
+class UnavailableError(ClientError):
+    """The server, the agent or its model cannot answer now."""
+
+
+class ConnectionLostError(ClientError):
+    """The server was not reached within the time that the client was given."""
+
+    def __init__(self, message: str, *, what_to_do: str = "") -> None:
+        remedy = what_to_do or "Check the address and the network, then try again."
+        super().__init__(message, code="connection_lost", what_to_do=remedy)
+
+
+class TimedOutError(ClientError):
+    """The server is there, and nothing came within the time that the client was given."""
+
+    def __init__(self, message: str, *, what_to_do: str = "") -> None:
+        super().__init__(message, code="timed_out", what_to_do=what_to_do)
+
+
+class OutcomeUnknownError(ClientError):
+    """The message was sent, and the session that knows its ids is gone.
+
+    Sent again it could be stored twice: read the history of the chat first.
+    """
+
+    def __init__(self, message: str) -> None:
+        remedy = "Read the history of the chat before you send it again."
+        super().__init__(message, code="outcome_unknown", what_to_do=remedy)
+
+
+class NoAnswerError(ClientError):
+    """The message is stored, and no agent answers it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The message is stored; no agent of the chat answers it.",
+            code="no_answer",
+            what_to_do="Mention an agent of the chat, for example @echo.",
+        )
+
+
+class AnswerFailedError(ClientError):
+    """An answer ended with an error; ``text`` is what there is of it."""
+
+    def __init__(self, message: str, *, code: str, details: Mapping[str, Any], text: str) -> None:
+        super().__init__(message, code=code, details=details)
+        self.text = text
+
+
+class AnswerCancelledError(ClientError):
+    """An answer was cancelled; ``text`` is what there is of it, ``username`` who cancelled it."""
+
+    def __init__(self, *, text: str, username: str | None) -> None:
+        by = f" by {username}" if username else ""
+        super().__init__(f"The answer was cancelled{by}.", code="cancelled")
+        self.text = text
+        self.username = username
+
+
+class PaymentRequiredError(ClientError):
+    """The answer costs ``amount`` of ``currency``, and this client did not agree to pay."""
+
+    def __init__(self, amount: str, currency: str) -> None:
+        super().__init__(
+            f"The answer costs {amount} {currency}, and this client did not agree to pay.",
+            code=ErrorCode.PAYMENT_REQUIRED,
+            details={"amount": amount, "currency": currency},
+            what_to_do="Give the client `pay_up_to` or `agree`, and ask again.",
+        )
+        self.amount = amount
+        self.currency = currency
+
+
+class PaymentRefusedError(ClientError):
+    """The server did not take the payment; nothing was charged."""
+
+
+class ExportCutError(ClientError):
+    """An exported file is not whole, or was changed after it was written."""
+
+    def __init__(self, message: str, *, code: str = "export_cut") -> None:
+        super().__init__(message, code=code, what_to_do="Export the chat again.")
+
+
+_KINDS: dict[type[ClientError], frozenset[str]] = {
+    UnauthorizedError: frozenset({"unauthorized", "token_expired", "token_expiring"}),
+    NotPermittedError: frozenset({"forbidden", "forbidden_role", "not_permitted"}),
+    NotFoundError: frozenset({"not_found", "unknown_session", "unknown_call"}),
+    ConflictError: frozenset({"conflict", "event_id_conflict", "session_exists"}),
+    RateLimitError: frozenset(
+        {"rate_limited", "rate_limit_exceeded", "queue_full", "quota_exceeded", "too_many_sessions"}
+    ),
+    UnavailableError: frozenset(
+        {"unavailable", "busy", "internal_error", "agent_offline", "provider_error", "timeout"}
+    ),
+    PaymentRefusedError: frozenset({"insufficient_balance", "payment_required", "spending_limit"}),
+}
+_SUFFIXES: dict[str, type[ClientError]] = {"_not_found": NotFoundError, "_conflict": ConflictError}
+_STATUSES: dict[int, type[ClientError]] = {
+    401: UnauthorizedError,
+    402: PaymentRefusedError,
+    403: NotPermittedError,
+    404: NotFoundError,
+    409: ConflictError,
+    412: ConflictError,
+    429: RateLimitError,
+}
+_FIRST_SERVER_FAULT = 500
+
+
+def error_of(detail: ErrorDetail) -> ClientError:
+    """Return the exception for the ``error`` of an event."""
+    kind = _kind_of(detail.code) or InvalidRequestError
+    return kind(detail.message or detail.code, code=detail.code, details=detail.details)
+
+
+def error_of_problem(status: int, problem: Mapping[str, Any]) -> ClientError:
+    """Return the exception for a refusal over HTTP; ``problem`` is its document, or empty."""
+    code = str(problem.get("code") or f"http_{status}")
+    kind = _kind_of(code) or _STATUSES.get(status)
+    if kind is None:
+        kind = UnavailableError if status >= _FIRST_SERVER_FAULT else InvalidRequestError
+    title, detail = str(problem.get("title") or ""), str(problem.get("detail") or "")
+    fields = [_field(one) for one in problem.get("errors") or () if isinstance(one, Mapping)]
+    said = " ".join(dict.fromkeys(filter(None, [detail or title, *fields])))
+    details = {name: value for name, value in problem.items() if name not in {"title", "type"}}
+    return kind(said or f"The server answered with status {status}.", code=code, details=details)
+
+
+def _field(error: Mapping[str, Any]) -> str:
+    where = error.get("parameter") or error.get("pointer") or ""
+    return f"{where}: {error.get('detail', '')}".removeprefix(": ")
+
+
+def _kind_of(code: str) -> type[ClientError] | None:
+    for kind, codes in _KINDS.items():
+        if code in codes:
+            return kind
+    return next((kind for suffix, kind in _SUFFIXES.items() if code.endswith(suffix)), None)
+
+
+def _remedy(code: str) -> str:
+    """Return what the table of the protocol says that the reader of a code should do."""
+    known = {str(row.code): row.what_to_do for row in ERROR_CODES.values()}
+    if code == "unauthorized":
+        return "Use a key of the page /account; for the command line, `uamp keys add`."
+    return known.get(code, "")

@@ -1,0 +1,127 @@
+"""Whether the answers and receipts of an export are as they were signed (docs/signatures.md).
+
+The keys are those that the caller gives, or those of the file's end. Keys of the file show only
+that its answers and keys belong together: who writes a whole file can sign with keys of their own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from uamp.signatures import SignatureCheck, check_answer, check_receipt
+
+_KEPT: Final = (
+    "id",
+    "role",
+    "name",
+    "content",
+    "content_items",
+    "response_id",
+    "signature",
+    "edited_at",
+    "deleted_at",
+    "receipt",
+)
+
+
+class AnswerProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer, its question or its receipt that is not as it was signed; `detail` says why."""
+
+    message_id: str
+    detail: str
+
+
+class ExportedAnswers(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of checking the signatures of an export.
+
+    ``states`` counts the answers, and ``receipts`` the receipts of answers and of work that was
+    passed on, by what is known of them (`uamp.signatures.SignatureState`). ``keys_given`` says
+    whether the keys are those of the caller, not those of the file.
+    """
+
+    states: dict[str, int]
+    receipts: dict[str, int]
+    problems: tuple[AnswerProblem, ...]
+    keys_given: bool
+
+
+class ExportedAnswersCheck:
+    """Takes the messages of an export; its signatures are verified at the end."""
+
+    def __init__(self, chat_id: str, keys: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._chat_id = chat_id
+        self._keys = tuple(keys)
+        self._messages: dict[str, dict[str, Any]] = {}
+        self._is_signed = False
+
+    def add_message(self, message: Mapping[str, Any]) -> None:
+        """Take a message as the export has it."""
+        kept = {name: message[name] for name in _KEPT if name in message}
+        self._messages[str(message.get("id", ""))] = kept
+        self._is_signed = self._is_signed or "signature" in kept or "receipt" in kept
+
+    def finish(self, own_keys: Any = None) -> ExportedAnswers | None:
+        """Return what was found, given the keys of the file; None where nothing is signed."""
+        if not self._is_signed:
+            return None
+        keys = self._keys or _objects(own_keys)
+        states: Counter[str] = Counter()
+        receipts: Counter[str] = Counter()
+        problems = []
+        for message_id, message in self._messages.items():
+            for receipt, paid in _receipts(message):
+                found = check_receipt(receipt, keys, chat_id=self._chat_id, message=paid)
+                receipts[found.state] += 1
+                if not found.is_good:
+                    detail = f"Its receipt: {found.detail}"
+                    problems.append(AnswerProblem(message_id=message_id, detail=detail))
+            if not _is_answer(message):
+                continue
+            verdict = self._verdict(message, keys)
+            states[verdict.state] += 1
+            if not verdict.is_good:
+                problems.append(AnswerProblem(message_id=message_id, detail=_said(verdict)))
+        return ExportedAnswers(
+            states=dict(states),
+            receipts=dict(receipts),
+            problems=tuple(problems),
+            keys_given=bool(self._keys),
+        )
+
+    def _verdict(
+        self, message: Mapping[str, Any], keys: Iterable[Mapping[str, Any]]
+    ) -> SignatureCheck:
+        found = check_answer(message, keys, chat_id=self._chat_id)
+        asked = None if found.claims is None else self._messages.get(found.claims.request_id or "")
+        if asked is None:
+            return found
+        return check_answer(message, keys, chat_id=self._chat_id, question=asked)
+
+
+def _is_answer(message: Mapping[str, Any]) -> bool:
+    return "signature" in message or bool(message.get("response_id"))
+
+
+def _receipts(
+    message: Mapping[str, Any],
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    """Yield the receipt of an answer with the answer, and those of work that was passed on."""
+    receipt = message.get("receipt")
+    if not isinstance(receipt, dict):
+        return
+    yield receipt, message
+    for work in _objects(receipt.get("delegated")):
+        yield work, None
+
+
+def _said(verdict: SignatureCheck) -> str:
+    if verdict.request == "changed":
+        return f"{verdict.detail} The question is not the one that was answered."
+    return verdict.detail
+
+
+def _objects(value: Any) -> tuple[Mapping[str, Any], ...]:
+    found = value if isinstance(value, list) else []
+    return tuple(one for one in found if isinstance(one, dict))

@@ -1,0 +1,181 @@
+"""Whether an exported chat is whole: the count and the SHA-256 at its end (docs/rest.md)."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from uamp.client.errors import ExportCutError
+from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
+from uamp.client.exports.log import ExportedLog, ExportedLogCheck
+from uamp.client.exports.reading import object_of, objects_of
+
+
+class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """An export that is whole: its chat, how many messages it has, and their SHA-256.
+
+    ``log`` is what the chat's log in it shows, None where the file has none; ``answers`` what the
+    signatures of its answers and receipts show, None where nothing is signed.
+    """
+
+    chat_id: str
+    title: str
+    count: int
+    sha256: str
+    log: ExportedLog | None = None
+    answers: ExportedAnswers | None = None
+
+
+class ExportCheck:
+    """Reads the lines of an NDJSON export one by one, and compares them with its last line.
+
+    That shows that the file is whole and its messages are those that the server wrote the
+    checksum for. It is no signature: who changes a file can change its checksum too. A file with
+    the chat's log has a signed head, for which ``keys`` are the server's (JSON Web Keys).
+    """
+
+    def __init__(self, keys: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._keys = tuple(keys)
+        self._log = ExportedLogCheck("")
+        self._answers = ExportedAnswersCheck("")
+        self._log_lines = 0
+        self._chat: dict[str, Any] | None = None
+        self._end: dict[str, Any] | None = None
+        self._count = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, line: bytes) -> None:
+        """Take a line with its line feed. Raises ExportCutError for one that is no export's."""
+        if not line.endswith(b"\n"):
+            raise ExportCutError(f"The file was cut off in line {self._lines + 1}.")
+        value = object_of(line, f"Line {self._lines + 1}")
+        kind = value.get("type")
+        if self._end is not None:
+            raise ExportCutError("The file goes on after its end.", code="export_changed")
+        if self._chat is None:
+            if kind != "chat":
+                raise ExportCutError("The file is no NDJSON export of a chat.", code="no_export")
+            self.add_chat(value)
+        elif kind == "end":
+            self.add_end(value)
+        elif kind == "message" and not self._log_lines:
+            self.add_message(value, line)
+        elif kind in ("entry", "checkpoint"):
+            self.add_log(value)
+        else:
+            raise ExportCutError(f"Line {self._lines + 1} is no message.", code="export_changed")
+
+    def add_chat(self, chat: dict[str, Any]) -> None:
+        """Take what the file says of its chat, which comes before everything else."""
+        self._chat = chat
+        self._log = ExportedLogCheck(str(chat.get("id", "")), self._keys)
+        self._answers = ExportedAnswersCheck(str(chat.get("id", "")), self._keys)
+
+    def add_message(self, message: dict[str, Any], line: bytes) -> None:
+        """Take a message, and the line of which the checksum is."""
+        self._count += 1
+        self._digest.update(line)
+        self._log.add_message(message)
+        self._answers.add_message(message)
+
+    def add_log(self, line: dict[str, Any]) -> None:
+        """Take the signed head, or an entry of the log."""
+        self._log_lines += 1
+        if line.get("type") == "entry":
+            self._log.add_entry(line)
+        else:
+            self._log.add_checkpoint(line.get("note"))
+
+    def add_end(self, end: dict[str, Any]) -> None:
+        """Take the count, the checksum and the keys, which come last."""
+        self._end = end
+
+    @property
+    def _lines(self) -> int:
+        around = (self._chat is not None) + (self._end is not None)
+        return self._count + self._log_lines + around
+
+    def finish(self) -> ExportSummary:
+        """Return what the export has. Raises ExportCutError where it is not whole."""
+        if self._chat is None:
+            raise ExportCutError("The file is empty.")
+        if self._end is None:
+            raise ExportCutError(f"The file was cut off: it has {self._count} messages and no end.")
+        if self._end.get("count") != self._count:
+            raise ExportCutError(
+                f"The file has {self._count} messages; its end says {self._end.get('count')}.",
+                code="export_changed",
+            )
+        if self._end.get("sha256") != self._digest.hexdigest():
+            raise ExportCutError(
+                "The messages are not those of the checksum: the file was changed.",
+                code="export_changed",
+            )
+        return ExportSummary(
+            chat_id=str(self._chat.get("id", "")),
+            title=str(self._chat.get("title", "")),
+            count=self._count,
+            sha256=self._digest.hexdigest(),
+            log=self._checked_log(),
+            answers=self._checked_answers(self._end.get("keys")),
+        )
+
+    def _checked_log(self) -> ExportedLog | None:
+        log = self._log.finish()
+        if log is not None and not log.summary.is_intact:
+            broken = log.summary.problems[0]
+            raise ExportCutError(
+                f"The log was changed: {broken.kind} at entry {broken.seq}"
+                f" ({log.summary.problem_count} in all).",
+                code="export_changed",
+            )
+        return log
+
+    def _checked_answers(self, own_keys: Any) -> ExportedAnswers | None:
+        answers = self._answers.finish(own_keys)
+        if answers is not None and answers.problems:
+            answer, count = answers.problems[0], len(answers.problems)
+            raise ExportCutError(
+                f"The answer {answer.message_id}: {answer.detail} ({count} in all).",
+                code="export_changed",
+            )
+        return answers
+
+
+def check_export(lines: Iterable[bytes], keys: Iterable[Mapping[str, Any]] = ()) -> ExportSummary:
+    """Check an export, NDJSON or JSON, by its lines, each with its line feed; as ``ExportCheck``.
+
+    A JSON export is read as a whole.
+    """
+    given = iter(lines)
+    first = next(given, None)
+    if first is not None and _begins_json(first):
+        return _check_json(b"".join([first, *given]), keys)
+    check = ExportCheck(keys)
+    if first is not None:
+        check.add(first)
+    for line in given:
+        check.add(line)
+    return check.finish()
+
+
+def _begins_json(line: bytes) -> bool:
+    """Return whether a first line is one of a JSON export: each line of NDJSON names its type."""
+    return line.lstrip()[:1] == b"{" and not line.startswith(b'{"type":')
+
+
+def _check_json(text: bytes, keys: Iterable[Mapping[str, Any]]) -> ExportSummary:
+    """Check a JSON export. Its checksum is of its messages as the server writes them."""
+    value = object_of(text, "The file")
+    chat = value.get("chat")
+    if not isinstance(chat, dict):
+        raise ExportCutError("The file is no export of a chat.", code="no_export")
+    check = ExportCheck(keys)
+    check.add_chat(chat)
+    for message in objects_of(value.get("messages"), "messages"):
+        check.add_message(message, msgspec.json.encode(message) + b"\n")
+    for line_of_log in objects_of(value.get("log", []), "log"):
+        check.add_log(line_of_log)
+    check.add_end(value)
+    return check.finish()

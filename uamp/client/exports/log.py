@@ -1,0 +1,282 @@
+"""Whether the messages of an export are those of the chat's log, by its hash chain.
+
+The signed head of the log comes after the messages, and its entries after the head
+(docs/log-chain.md).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from uamp.client.errors import ExportCutError
+from uamp.log_chain import hash_of, time_of
+from uamp.log_check import LogCheck, LoggedEntry, LogProblemKind, LogSummary, text_digest
+from uamp.log_checkpoint import (
+    BadCheckpoint,
+    LogHead,
+    UnknownCheckpointKey,
+    open_checkpoint,
+    read_checkpoint,
+)
+
+Line = TypeVar("Line", bound=msgspec.Struct)
+_NOTHING: Final = text_digest({})
+
+
+class _EntryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of an entry."""
+
+    seq: int
+    event_type: str
+    response_id: str
+    at: int
+    event: dict[str, Any]
+    chain_hash: str | None
+    digest: str | None = None
+
+
+class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The log's facts about a line of a message."""
+
+    id: str = ""
+    seq: int = 0
+    role: str | None = None
+    name: str | None = None
+    sender_kind: str | None = None
+    response_id: str | None = None
+    status: str | None = None
+    signature: Any = None
+    content: str = ""
+    content_items: list[Any] = []
+    revision: int = 0
+    deleted_at: str | None = None
+
+
+class _Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A message, its text as a digest."""
+
+    id: str
+    seq: int
+    role: str | None
+    name: str | None
+    sender_kind: str | None
+    response_id: str | None
+    status: str | None
+    signature: bytes
+    revision: int
+    text: bytes
+    is_deleted: bool
+
+
+class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of checking the log of an export.
+
+    ``checkpoint`` is its signed head, None where it has none; ``is_signed`` says whether one of the
+    given keys signed it, None where no key was given or none is the one that the head names.
+
+    ``unverified`` messages of the file have a text, or a sender, that their log does not confirm:
+    it has only the digest of what was written, or a later state of the message. ``absent`` messages
+    are in the log, and come before or after those of the file. ``unsigned`` entries come after the
+    signed head.
+    """
+
+    summary: LogSummary
+    checkpoint: LogHead | None
+    is_signed: bool | None
+    unverified: int = 0
+    absent: int = 0
+    unsigned: int = 0
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the log confirms each message of the file, and the file has each of the log."""
+        return not self.unverified and not self.absent
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a signed head covers the whole log, and the log all messages."""
+        return self.is_compared and bool(self.is_signed) and not self.unsigned
+
+
+class ExportedLogCheck:
+    """Takes the messages of an export, then the signed head of its log, then the entries."""
+
+    def __init__(self, chat_id: str, keys: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._chat_id = chat_id
+        self._keys = tuple(keys)
+        self._shown: list[_Shown] = []
+        self._entries: LogCheck | None = None
+        self._head: LogHead | None = None
+        self._is_signed: bool | None = None
+
+    def add_message(self, line: Mapping[str, Any]) -> None:
+        """Take the line of a message. Raises ExportCutError for another shape."""
+        one = _converted(line, _MessageLine)
+        said = {"content": one.content, "content_items": one.content_items}
+        self._shown.append(
+            _Shown(
+                id=one.id,
+                seq=one.seq,
+                role=one.role,
+                name=one.name,
+                sender_kind=one.sender_kind,
+                response_id=one.response_id,
+                status=one.status,
+                signature=_digest(one.signature),
+                revision=one.revision,
+                text=text_digest(said),
+                is_deleted=one.deleted_at is not None,
+            )
+        )
+
+    def add_entry(self, line: Mapping[str, Any]) -> None:
+        """Take the line of an entry. Raises ExportCutError for another shape."""
+        one = _converted(line, _EntryLine)
+        digest, chain_hash = hash_of(one.digest), hash_of(one.chain_hash)
+        if (digest is None) != (one.digest is None) or (chain_hash is None) != (
+            one.chain_hash is None
+        ):
+            raise ExportCutError("An entry of the log has no hash.", code="export_changed")
+        try:
+            at = time_of(one.at)
+        except OverflowError:
+            raise ExportCutError("An entry has no time.", code="export_changed") from None
+        if self._entries is None:
+            self._entries = LogCheck(self._chat_id, heads=self._heads())
+        self._entries.add_entry(
+            LoggedEntry(
+                seq=one.seq,
+                type=one.event_type,
+                response_id=one.response_id,
+                at=at,
+                payload=one.event,
+                digest=digest,
+                chain_hash=chain_hash,
+            )
+        )
+
+    def add_checkpoint(self, note: Any) -> None:
+        """Take the signed head. Raises ExportCutError where it is not one, or comes too late."""
+        if self._head is not None or self._entries is not None or not isinstance(note, str):
+            raise ExportCutError("The export has a signed head too many.", code="export_changed")
+        try:
+            head = read_checkpoint(note)
+            if self._keys:
+                open_checkpoint(note, self._keys)
+                self._is_signed = True
+        except UnknownCheckpointKey:
+            self._is_signed = None
+        except BadCheckpoint as error:
+            raise ExportCutError(f"The signed head: {error}", code="export_changed") from None
+        if head.chat_id != self._chat_id:
+            raise ExportCutError("The signed head is of another chat.", code="export_changed")
+        self._head = head
+
+    def finish(self) -> ExportedLog | None:
+        """Return what was found; None for an export without a log."""
+        check = self._entries
+        if check is None:
+            if self._head is None:
+                return None
+            check = LogCheck(self._chat_id)
+        unverified = 0
+        for one in self._shown:
+            if not _is_logged(check, one):
+                check.add_problem(LogProblemKind.MESSAGE_CHANGED, one.seq)
+            elif not _is_verified(check, one):
+                unverified += 1
+        absent = self._add_missing(check)
+        head = self._head
+        if head is not None and head.seq > check.last_seq:
+            check.add_problem(LogProblemKind.ENTRY_MISSING, check.last_seq + 1)
+        return ExportedLog(
+            summary=check.finish(),
+            checkpoint=head,
+            is_signed=self._is_signed,
+            unverified=unverified,
+            absent=absent,
+            unsigned=0 if head is None else max(0, check.last_seq - head.seq),
+        )
+
+    def _add_missing(self, check: LogCheck) -> int:
+        """Record messages of the log that the file leaves out; return how many are around its own.
+
+        A former version of an answer is not in an export. A message after the last one may have
+        come while the file was written, and a file may begin at a later message.
+        """
+        shown = {one.id for one in self._shown}
+        places = [one.seq for one in self._shown]
+        first, last = min(places, default=0), max(places, default=0)
+        # The current version of each answer: as the chain covers it, and as any entry says.
+        covered: dict[str, int] = {}
+        current: dict[str, int] = {}
+        for one in check.announced.values():
+            current[one.first_id] = one.seq
+            if one.is_whole:
+                covered[one.first_id] = one.seq
+        absent = 0
+        for message_id, one in check.announced.items():
+            if message_id in shown or one.seq < covered.get(one.first_id, 0):
+                continue
+            if first < one.seq < last and one.seq == current[one.first_id]:
+                check.add_problem(LogProblemKind.MESSAGE_MISSING, one.seq)
+            else:
+                absent += 1
+        return absent
+
+    def _heads(self) -> dict[int, bytes]:
+        return {} if self._head is None else {self._head.seq: self._head.chain_hash}
+
+
+def _is_logged(check: LogCheck, one: _Shown) -> bool:
+    """Return whether the log contradicts nothing that the line of a message says."""
+    entry = check.announced.get(one.id)
+    if entry is not None and not entry.agrees(
+        seq=one.seq,
+        role=one.role,
+        name=one.name,
+        response_id=one.response_id,
+        status=one.status,
+    ):
+        return False
+    # The agent of an "agent" may be gone, and the line say "user": that is not verified.
+    kinds = (None, "agent", one.sender_kind)
+    if entry is not None and entry.is_whole and entry.sender_kind not in kinds:
+        return False
+    response_id = one.response_id or ""
+    if response_id in check.signatures and one.signature != _digest(check.signatures[response_id]):
+        return False
+    if one.is_deleted:
+        return check.is_deleted(one.id) and one.text == _NOTHING
+    return check.has_text(one.id, seq=one.seq, revision=one.revision, text=one.text)
+
+
+def _is_verified(check: LogCheck, one: _Shown) -> bool:
+    """Return whether the log confirms a message that it does not contradict."""
+    entry = check.announced.get(one.id)
+    if one.is_deleted:
+        return entry is None or check.vouches_for_deletion(one.id)
+    if entry is not None and not entry.is_whole:
+        # An erased message shows no text.
+        return one.text == _NOTHING
+    if entry is not None and entry.sender_kind not in (None, one.sender_kind):
+        return False
+    is_last = check.last_revision(one.id) in {None, one.revision}
+    return (
+        is_last
+        and not check.is_deleted(one.id)
+        and check.vouches_for(one.id, seq=one.seq, revision=one.revision)
+    )
+
+
+def _digest(signature: Any) -> bytes:
+    """Return the digest of the signature of an answer, as a line or an entry has it."""
+    return text_digest({"content": signature})
+
+
+def _converted(line: Mapping[str, Any], kind: type[Line]) -> Line:
+    try:
+        return msgspec.convert(line, type=kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ExportCutError(f"A line has another shape: {error}", code="export_changed") from None

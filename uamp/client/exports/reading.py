@@ -1,0 +1,69 @@
+"""The JSON of exports, read in one way alone.
+
+A member that an object names twice is refused: another reader may show the first one, and what is
+verified would be the last.
+"""
+
+import json
+from math import isinf
+from typing import Any, Final, NoReturn
+
+from uamp.client.errors import ExportCutError
+
+DEPTH_MAX: Final = 200
+"""No server writes objects and arrays that nest deeper."""
+
+
+def object_of(text: bytes, what: str) -> dict[str, Any]:
+    """Return the object of a JSON text; {} for another value. Raises ExportCutError."""
+    try:
+        value = json.loads(
+            text.decode(), object_pairs_hook=_object, parse_float=_float, parse_constant=_refuse
+        )
+        if b"\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+        if text.count(b"{") + text.count(b"[") > DEPTH_MAX:
+            _check_depth(value)
+    except (ValueError, RecursionError) as error:
+        raise ExportCutError(f"{what} is no JSON: {error}", code="export_changed") from None
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: Any, what: str) -> list[dict[str, Any]]:
+    """Return the objects of an array. Raises ExportCutError where it is none."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ExportCutError(f"The file has no {what}.", code="export_changed")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object names a member twice")
+    return members
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise ValueError("a number is beyond a double")
+    return value
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_depth(value: Any) -> None:
+    level: list[Any] = [value]
+    for _ in range(DEPTH_MAX):
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner.extend(one.values())
+            elif isinstance(one, list):
+                inner.extend(one)
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"it nests more than {DEPTH_MAX} deep")

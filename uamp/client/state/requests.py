@@ -1,0 +1,111 @@
+"""Requests of the server during an answer: results of tools, payments, permissions.
+
+The server asks again after a lost connection. What was done is then sent again, under the same
+ids, and what is being done is not begun a second time.
+"""
+
+from collections import deque
+
+from uamp.client.errors import ClientError
+from uamp.events import (
+    Payment,
+    PaymentRequired,
+    PaymentSubmit,
+    ToolApprovalRequired,
+    ToolApprove,
+    ToolCall,
+    ToolResult,
+)
+
+ClientRequest = ToolCall | PaymentRequired | ToolApprovalRequired
+"""A request of the server: run a tool, pay, or have a person allow a call."""
+
+
+class AnswerRequests:
+    """The requests of the answers that run, by their ids, until these have ended."""
+
+    def __init__(self) -> None:
+        self._new: deque[ClientRequest] = deque()
+        self._results: dict[str, ToolResult | None] = {}
+        self._calls_of: dict[str, list[str]] = {}
+        self._payments: dict[str, PaymentSubmit] = {}
+        self._declined: dict[str, ClientError] = {}
+        self._approvals: dict[str, str] = {}
+
+    def take(self) -> list[ClientRequest]:
+        """Return the requests that the client has not begun."""
+        requests = list(self._new)
+        self._new.clear()
+        return requests
+
+    def sent(self, event_id: str) -> bool:
+        """Return whether an answer to a request was sent under this id."""
+        return event_id in self._approvals or any(
+            payment.event_id == event_id for payment in self._payments.values()
+        )
+
+    def call(self, event: ToolCall) -> tuple[bool, ToolResult | None]:
+        """Take a call; return whether it is new, and the result that is sent again."""
+        if event.call_id in self._results:
+            return False, self._results[event.call_id]
+        self._results[event.call_id] = None
+        self._calls_of.setdefault(str(event.response_id), []).append(event.call_id)
+        self._new.append(event)
+        return True, None
+
+    def finish(self, event: ToolResult) -> bool:
+        """Keep the result of a call; return False where its answer has ended."""
+        if event.call_id not in self._results:
+            return False
+        self._results[event.call_id] = event
+        return True
+
+    def payment(self, event: PaymentRequired) -> None:
+        """Take a payment that is due, unless it was paid or declined before."""
+        if _payment_key(event) not in self._payments and event.response_id not in self._declined:
+            self._new.append(event)
+
+    def paid(self, required: PaymentRequired, event: PaymentSubmit) -> None:
+        """Keep a payment until its answer has ended."""
+        self._payments[_payment_key(required)] = event
+
+    def declined(self, response_id: str, error: ClientError) -> None:
+        """Keep why an answer is not paid."""
+        self._declined[response_id] = error
+
+    def approval(self, event: ToolApprovalRequired) -> None:
+        """Take a tool call that a person has to allow."""
+        self._new.append(event)
+
+    def decided(self, event: ToolApprove) -> None:
+        """Keep the id of a decision."""
+        self._approvals[str(event.event_id)] = str(event.response_id)
+
+    @property
+    def payments(self) -> list[PaymentSubmit]:
+        """The payments that are sent again on a new connection."""
+        return list(self._payments.values())
+
+    def end(self, response_id: str) -> ClientError | None:
+        """Forget an answer that has ended; return why it was not paid, where that was so."""
+        for call_id in self._calls_of.pop(response_id, ()):
+            self._results.pop(call_id, None)
+        self._payments = {
+            key: payment
+            for key, payment in self._payments.items()
+            if payment.response_id != response_id
+        }
+        self._approvals = {
+            event_id: of for event_id, of in self._approvals.items() if of != response_id
+        }
+        return self._declined.pop(response_id, None)
+
+
+def payment_of(required: PaymentRequired, payment: Payment) -> PaymentSubmit:
+    """Return the event that pays."""
+    return PaymentSubmit(response_id=required.response_id, payment=payment)
+
+
+def _payment_key(required: PaymentRequired) -> str:
+    asked = required.requirements
+    return f"{required.response_id} {asked.expires_at} {asked.amount}"

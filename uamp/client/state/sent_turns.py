@@ -1,0 +1,109 @@
+"""The turns that a session sent and that have not ended: which event is about which of them."""
+
+from uamp.client.errors import ClientError, OutcomeUnknownError, error_of
+from uamp.client.state.turns import TurnState
+from uamp.events import ErrorDetail, MessageCreated, QueueUpdated, ResponseCreated
+
+# Refusals that pass by themselves: the same frames are sent again when the server says.
+PASSING = frozenset({"unavailable", "busy"})
+_MOST_RETRIES = 5
+
+
+class SentTurns:
+    """Turns in the order in which they were asked; one that is complete is forgotten."""
+
+    def __init__(self) -> None:
+        self._turns: list[TurnState] = []
+        # With a session that the server has forgotten: the log up to here shows what was stored.
+        self._doubt_until: int | None = None
+
+    @property
+    def waiting(self) -> list[TurnState]:
+        """The turns that have not ended, oldest first."""
+        return list(self._turns)
+
+    def add(self, turn: TurnState) -> None:
+        """Take a turn that is asked."""
+        self._turns.append(turn)
+
+    def forget_complete(self) -> None:
+        """Forget the turns of which nothing more comes."""
+        self._turns = [turn for turn in self._turns if not turn.is_complete]
+
+    def sent(self, event_id: str) -> bool:
+        """Return whether an event of a turn has this id."""
+        return any(event_id in turn.event_ids for turn in self._turns)
+
+    def to_send(self, session_id: str | None) -> list[TurnState]:
+        """Return the turns to send in a session: new ones, and those that may not have arrived."""
+        return [
+            turn
+            for turn in self._turns
+            if not turn.is_stored
+            and turn.retry_after is None
+            and turn.sent_in in {None, session_id}
+        ]
+
+    def fail(self, error: ClientError) -> None:
+        """End all turns with an error."""
+        for turn in self._turns:
+            turn.fail(error)
+        self._turns.clear()
+
+    def stored(self, event: MessageCreated) -> TurnState | None:
+        """Return the turn whose message this is, which keeps it; None for others' messages."""
+        request = event.message.client_event_id
+        for turn in self._turns:
+            if request is not None and request == turn.create.event_id:
+                turn.message, turn.message_seq = event.message, int(event.seq or 0)
+                turn.is_queued = False
+                return turn
+        return None
+
+    def answered(self, event: ResponseCreated, *, is_private: bool) -> TurnState | None:
+        """Return the turn that an answer is to; None for an answer to others."""
+        for turn in self._turns:
+            if turn.message is not None and turn.message.id == event.message_id:
+                return turn
+        # A private session has no other members: its turns are answered in their order.
+        for turn in self._turns if is_private else ():
+            if turn.expected is None and turn.message is None and turn.sent_in:
+                turn.expected = 1
+                return turn
+        return None
+
+    def queued(self, event: QueueUpdated) -> None:
+        """Take the queue of the chat as it is now."""
+        queued = {item.client_event_id: item for item in event.items}
+        for turn in self._turns:
+            item = queued.get(str(turn.create.event_id))
+            turn.is_queued = item is not None
+            if item is not None and item.status == "failed":
+                detail = ErrorDetail(code=item.code or "invalid_event", message=item.reason or "")
+                turn.fail(error_of(detail))
+
+    def refused(self, event_id: str, detail: ErrorDetail) -> None:
+        """Take the refusal of an event: the first one of a turn says why it was not taken."""
+        error = error_of(detail)
+        for turn in self._turns:
+            if event_id not in turn.event_ids or turn.retry_after is not None:
+                continue
+            if detail.code in PASSING and error.retry_after and turn.retries < _MOST_RETRIES:
+                turn.retries += 1
+                turn.retry_after = error.retry_after
+            else:
+                turn.fail(error)
+
+    def doubt(self, until: int) -> None:
+        """Take note that the session of the turns is gone, and the log is read up to a place."""
+        self._doubt_until = until
+
+    def settle_doubt(self, seq: int, session_id: str | None) -> None:
+        """End the turns of a forgotten session that the log up to ``seq`` does not have."""
+        if self._doubt_until is None or seq < self._doubt_until:
+            return
+        self._doubt_until = None
+        for turn in self._turns:
+            if not turn.is_stored and turn.sent_in not in {None, session_id}:
+                said = "The server has forgotten the session in which the message was sent."
+                turn.fail(OutcomeUnknownError(said))

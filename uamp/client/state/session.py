@@ -1,0 +1,417 @@
+"""One session of a client, without a socket: what it sends, and what each event means to it.
+
+The shell calls ``begin`` on every new connection and ``lost`` when one is gone, passes each event
+of the session to ``receive``, sends what ``events_to_send`` returns, and carries out what
+``take_requests`` returns. Durable events are taken once, by their ``seq``; what was sent and not
+acknowledged is sent again under the same ids. All calls come from one thread.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from uamp.client.errors import (
+    ClientError,
+    ConnectionLostError,
+    OutcomeUnknownError,
+    PaymentRefusedError,
+    error_of,
+)
+from uamp.client.state.answers import AnswerState
+from uamp.client.state.requests import AnswerRequests, ClientRequest, payment_of
+from uamp.client.state.sent_turns import PASSING, SentTurns
+from uamp.client.state.turns import TurnState
+from uamp.events import (
+    ErrorDetail,
+    InputEvent,
+    MessageCreated,
+    Payment,
+    PaymentAccepted,
+    PaymentError,
+    PaymentRequired,
+    Ping,
+    Pong,
+    Progress,
+    QueueUpdated,
+    ResponseCancel,
+    ResponseCancelled,
+    ResponseCreate,
+    ResponseCreated,
+    ResponseDelta,
+    ResponseDone,
+    ResponseError,
+    SessionCreate,
+    SessionCreated,
+    SessionEnd,
+    SessionError,
+    Thinking,
+    ToolApprovalRequired,
+    ToolApprove,
+    ToolCall,
+    ToolCallDone,
+    ToolResult,
+    UsageDelta,
+)
+from uamp.events.base import Event
+from uamp.types.session import Resume, SessionConfig
+
+_E = TypeVar("_E", bound=Event)
+
+_OF_ANSWER = (ResponseDelta, Thinking, ToolCallDone, UsageDelta)
+_ASKS = (ToolCall, PaymentRequired, PaymentAccepted, PaymentError, ToolApprovalRequired)
+_ENDS = (ResponseDone, ResponseCancelled, ResponseError)
+_CREATE_AGAIN = PASSING | {"internal_error", "rate_limited", "too_many_sessions"}
+_MOST_ENDED = 1_000
+
+
+class ClientSession:
+    """A session in a ``chat``, or a private one with an ``agent`` where there is no chat.
+
+    ``seq`` is the place in the log of the last durable event that was received. ``error`` is set
+    once the session cannot go on. ``now`` is the time in Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        chat: str | None,
+        agent: str | None,
+        config: SessionConfig,
+        new_id: Callable[[], str],
+        now: Callable[[], int],
+        payment_token: str | None = None,
+    ) -> None:
+        self.chat = chat
+        self.session_id: str | None = None
+        self.epoch: str | None = None
+        self.seq = 0
+        self.is_open = False
+        self.error: ClientError | None = None
+        self.refusal: ClientError | None = None
+        """Why an attempt to open it failed that is to be repeated; the shell takes it."""
+        self.last_refusal: ClientError | None = None
+        self.create_id: str | None = None
+        self._agent = agent
+        self._config = config
+        self._payment_token = payment_token
+        self._new_id = new_id
+        self._now = now
+        self._turns = SentTurns()
+        self._answers: dict[str, AnswerState] = {}
+        self._turn_of: dict[str, TurnState] = {}
+        self._ended: deque[str] = deque(maxlen=_MOST_ENDED)
+        self._outgoing: deque[Event] = deque()
+        self._requests = AnswerRequests()
+        self._pings: dict[str, TurnState] = {}
+        self._cancels: set[str] = set()
+
+    # --- The connection ---
+
+    def begin(self) -> None:
+        """Open the session on a new connection, or go on with it there."""
+        self.is_open = False
+        self._outgoing.clear()
+        self._pings.clear()
+        self.create_id = self._new_id()
+        resume = None
+        if self.epoch is not None:
+            resume = Resume(session_id=self.session_id, epoch=self.epoch, after=self.seq)
+        self._outgoing.append(
+            SessionCreate(
+                event_id=self.create_id,
+                session=self._config,
+                chat=self.chat,
+                agent=self._agent,
+                payment_token=self._payment_token,
+                resume=resume,
+            )
+        )
+
+    def lost(self) -> None:
+        """Take note that the connection is gone; what is sent from now on waits for the next."""
+        self.is_open = False
+        self._outgoing.clear()
+
+    def end(self) -> None:
+        """End the session at the server (UAMP §5.3)."""
+        if self.is_open:
+            self._outgoing.append(SessionEnd(event_id=self._new_id()))
+
+    def fail(self, error: ClientError) -> None:
+        """End all that goes on here with an error."""
+        self.error = self.error or error
+        self._turns.fail(error)
+
+    def events_to_send(self) -> list[Event]:
+        """Return the events that are to be sent now, in order, each with its id."""
+        events = list(self._outgoing)
+        self._outgoing.clear()
+        return events
+
+    def take_requests(self) -> list[ClientRequest]:
+        """Return what the server asks for and the client has not begun."""
+        return self._requests.take()
+
+    def sent(self, event_id: str) -> bool:
+        """Return whether an event of this id was sent here and may still be answered."""
+        return (
+            event_id == self.create_id
+            or event_id in self._pings
+            or self._requests.sent(event_id)
+            or self._turns.sent(event_id)
+        )
+
+    # --- What the client does ---
+
+    def ask(self, inputs: Sequence[InputEvent], create: ResponseCreate) -> TurnState:
+        """Send a turn; its events get ids here."""
+        turn = TurnState([self._named(one) for one in inputs], self._named(create))
+        if self.error is not None:
+            turn.fail(self.error)
+            return turn
+        self._turns.add(turn)
+        if self.is_open:
+            self._send_turn(turn)
+        return turn
+
+    def retry(self, turn: TurnState) -> None:
+        """Send the frames of a turn again that the server could not take before."""
+        turn.retry_after = None
+        if self.is_open and not turn.is_complete and not turn.is_stored:
+            self._send_turn(turn)
+
+    def cancel(self, response_id: str) -> None:
+        """Stop an answer, again after a lost connection until it has ended (UAMP §5.13)."""
+        if response_id in self._answers:
+            self._cancels.add(response_id)
+            if self.is_open:
+                self._send(ResponseCancel(response_id=response_id))
+
+    def finish_tool(self, call_id: str, result: str, *, is_error: bool) -> None:
+        """Send the result of a tool of the client's, JSON text (UAMP §5.14)."""
+        event = self._named(ToolResult(call_id=call_id, result=result, is_error=is_error))
+        if self._requests.finish(event) and self.is_open:
+            self._outgoing.append(event)
+
+    def pay(self, required: PaymentRequired, payment: Payment) -> None:
+        """Pay what an answer waits for; a repeat is the same payment (UAMP §5.15)."""
+        event = self._named(payment_of(required, payment))
+        self._requests.paid(required, event)
+        if self.is_open:
+            self._outgoing.append(event)
+
+    def decline(self, required: PaymentRequired, error: ClientError) -> None:
+        """Do not pay: the answer is cancelled, and its turn ends with ``error``."""
+        if required.response_id is not None:
+            self._requests.declined(required.response_id, error)
+            self.cancel(required.response_id)
+
+    def decide(self, call: ToolApprovalRequired, *, approved: bool, reason: str = "") -> None:
+        """Allow or refuse a tool call of an agent."""
+        event = self._named(
+            ToolApprove(
+                call_id=call.call_id,
+                response_id=call.response_id,
+                approved=approved,
+                reason=reason or None,
+            )
+        )
+        self._requests.decided(event)
+        self._send(event)
+
+    def turn_of_pong(self, pong: Pong) -> TurnState | None:
+        """Return the turn whose message is stored, as the answer to a ping behind it shows."""
+        return self._pings.pop(str(pong.reply_to), None)
+
+    def _settle_by(self, pong: Pong) -> None:
+        """Settle the turn of a pong that came behind all that was sent before it."""
+        if (turn := self.turn_of_pong(pong)) is not None:
+            self.settle(turn, len(turn.answers))
+
+    def settle(self, turn: TurnState, answers: int) -> None:
+        """Take note that a turn has so many answers, also where they have not begun here."""
+        if turn.expected is None:
+            turn.expected = answers
+        self._turns.forget_complete()
+
+    # --- What the server sends ---
+
+    def receive(self, event: Event) -> bool:
+        """Take an event of the session; return False for one that was taken before."""
+        if isinstance(event, SessionCreated):
+            self._created(event)
+            return True
+        if event.seq is not None:
+            if event.seq <= self.seq:
+                return False
+            self.seq = event.seq
+        match event:
+            case MessageCreated():
+                self._message(event)
+            case ResponseCreated():
+                self._response_created(event)
+            case QueueUpdated():
+                self._turns.queued(event)
+            case Pong():
+                self._settle_by(event)
+            case SessionError():
+                self._refused(event.error)
+            case _ if isinstance(event, _ASKS):
+                self._asked(event)
+            case _:
+                self._answer_event(event)
+        self._turns.settle_doubt(self.seq, self.session_id)
+        self._turns.forget_complete()
+        return True
+
+    def _created(self, event: SessionCreated) -> None:
+        known, resumed = self.session_id, event.resumed is not False
+        was_resume = self.epoch is not None
+        self.session_id = event.session_id or event.session.id
+        self.chat = self.chat or event.chat
+        self.is_open, self.refusal = True, None
+        place = int(event.seq or 0)
+        if not was_resume or not resumed:
+            self.seq, self.epoch = place, event.epoch
+        if was_resume and not resumed:
+            said = "The server has another log of the chat now, and cannot send what was missed."
+            self._answers.clear()
+            self._turns.fail(OutcomeUnknownError(said))
+        if known is not None and known != self.session_id:
+            self._turns.doubt(place)
+            self._turns.settle_doubt(self.seq, self.session_id)
+        for turn in self._turns.to_send(self.session_id):
+            self._send_turn(turn)
+        self._outgoing.extend(self._requests.payments)
+        for response_id in self._cancels:
+            self._send(ResponseCancel(response_id=response_id))
+
+    def _message(self, event: MessageCreated) -> None:
+        if (turn := self._turns.stored(event)) is not None:
+            # The answers of the turn begin before the server answers this.
+            ping_id = self._new_id()
+            self._pings[ping_id] = turn
+            self._outgoing.append(Ping(event_id=ping_id))
+
+    def _response_created(self, event: ResponseCreated) -> None:
+        if event.response_id in self._answers or event.response_id in self._ended:
+            return
+        answer = self._answers[event.response_id] = AnswerState(event.response_id, event)
+        turn = self._turns.answered(event, is_private=self._agent is not None)
+        if turn is not None:
+            turn.answers.append(answer)
+            self._turn_of[answer.response_id] = turn
+            turn.add(answer.take(event))
+
+    def _answer_event(self, event: Event) -> None:
+        if isinstance(event, _ENDS):
+            self._answer_ended(event)
+        elif isinstance(event, Progress):
+            self._add(self._answers.get(str(event.response_id or event.target_id)), event)
+        elif isinstance(event, _OF_ANSWER):
+            self._add(self._answers.get(str(event.response_id)), event)
+
+    def _add(self, answer: AnswerState | None, event: Event) -> None:
+        if answer is None:
+            return
+        piece = answer.take(event)
+        turn = self._turn_of.get(answer.response_id)
+        if turn is not None:
+            turn.add(piece)
+
+    def _answer_ended(self, event: ResponseDone | ResponseCancelled | ResponseError) -> None:
+        if event.response_id is None:
+            if isinstance(event, ResponseError):
+                self._refused(event.error)
+            return
+        answer = self._answers.pop(event.response_id, None)
+        if answer is None:
+            if isinstance(event, ResponseError):
+                self._refused(event.error)
+            return
+        self._add(answer, event)
+        self._ended.append(answer.response_id)
+        self._cancels.discard(answer.response_id)
+        declined = self._requests.end(answer.response_id)
+        turn = self._turn_of.pop(answer.response_id, None)
+        if turn is not None:
+            # Answers of one turn begin together: whatever began has begun by now.
+            turn.expected = len(turn.answers)
+            if declined is not None and answer.status != "completed":
+                answer.error = declined
+
+    def _asked(self, event: Event) -> None:
+        match event:
+            case ToolCall():
+                self._tool_call(event)
+            case PaymentRequired() | PaymentAccepted() | PaymentError():
+                self._payment(event)
+            case ToolApprovalRequired() if event.response_id in self._turn_of:
+                self._requests.approval(event)
+
+    def _tool_call(self, event: ToolCall) -> None:
+        is_new, result = self._requests.call(event)
+        if result is not None:
+            self._outgoing.append(result)
+        if is_new:
+            self._add(self._answers.get(str(event.response_id)), event)
+
+    def _payment(self, event: PaymentRequired | PaymentAccepted | PaymentError) -> None:
+        if event.response_id is None or event.response_id not in self._turn_of:
+            return
+        answer = self._answers.get(event.response_id)
+        if isinstance(event, PaymentRequired):
+            self._requests.payment(event)
+        elif isinstance(event, PaymentError):
+            error = PaymentRefusedError(event.message, code=event.code)
+            self._requests.declined(event.response_id, error)
+            self.cancel(event.response_id)
+        self._add(answer, event)
+
+    def _refused(self, detail: ErrorDetail) -> None:
+        cause = (detail.details or {}).get("event_id")
+        error = error_of(detail)
+        if cause is None:
+            if detail.code in {"unauthorized", "token_expired"}:
+                self.fail(error)
+            return
+        if cause == self.create_id:
+            self._not_created(detail, error)
+            return
+        self._turns.refused(str(cause), detail)
+
+    def _not_created(self, detail: ErrorDetail, error: ClientError) -> None:
+        self.refusal = self.last_refusal = error
+        if detail.code == "unknown_session" and self.session_id is not None:
+            if self.chat is None or self._agent is not None:
+                self.fail(ConnectionLostError("The server has forgotten the session."))
+                return
+            # Its chat is still there: go on behind the last event, in a new session.
+            self.session_id, self.refusal = "", None
+            self.create_id = self._new_id()
+            resume = Resume(epoch=self.epoch, after=self.seq)
+            self._outgoing.append(
+                SessionCreate(
+                    event_id=self.create_id, session=self._config, chat=self.chat, resume=resume
+                )
+            )
+        elif detail.code not in _CREATE_AGAIN:
+            self.fail(error)
+
+    def _send_turn(self, turn: TurnState) -> None:
+        turn.sent_in = self.session_id
+        self._outgoing.extend(turn.events)
+
+    def _send(self, event: Event) -> None:
+        self._outgoing.append(event if event.event_id else self._named(event))
+
+    def _named(self, event: _E) -> _E:
+        """Return an event with its id and time: a repeat is the same to the byte."""
+        return msgspec.structs.replace(event, event_id=self._new_id(), timestamp=self._now())
+
+    @property
+    def waiting_turns(self) -> list[TurnState]:
+        """The turns that have not ended, oldest first."""
+        return self._turns.waiting

@@ -1,0 +1,115 @@
+"""A file that is sent in parts, and goes on where a lost connection cut it (tus 1.0.0)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import mimetypes
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from uamp.client.errors import ClientError, ConnectionLostError, InvalidRequestError
+from uamp.client.records import StoredContent, StoredUpload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from uamp.client.rest import Rest
+
+PART_BYTES: Final = 1024 * 1024
+PARTS: Final = 900
+"""An upload has fewer parts than the 1,000 that a server takes."""
+_PATH: Final = "/api/v1/uploads"
+_VERSION: Final = {"Tus-Resumable": "1.0.0"}
+_PART_TYPE: Final = "application/offset+octet-stream"
+_ATTEMPTS: Final = 4
+"""So often in a row an upload is tried without getting on."""
+
+
+async def upload_file(rest: Rest, file: Path) -> StoredContent:
+    """Store a file at the server; one without bytes goes in one request. Raises ClientError."""
+    size = await _size(file)
+    if size == 0:
+        answer = await rest.request("POST", "/api/v1/contents", files={"file": (file.name, b"")})
+        return msgspec.json.decode(answer.content, type=StoredContent)
+    begun = await _begin(rest, file, size)
+    try:
+        return await _send(rest, file, begun)
+    except BaseException:
+        # What was sent counts as stored until it is deleted.
+        with suppress(ClientError):
+            await rest.request("DELETE", f"{_PATH}/{begun.id}", headers=_VERSION)
+        raise
+
+
+async def _begin(rest: Rest, file: Path, size: int) -> StoredUpload:
+    kind = mimetypes.guess_type(file.name)[0]
+    named = {"filename": file.name} | ({"filetype": kind} if kind else {})
+    metadata = ",".join(
+        f"{name} {base64.b64encode(value.encode()).decode()}" for name, value in named.items()
+    )
+    headers = {**_VERSION, "Upload-Length": str(size), "Upload-Metadata": metadata}
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            answer = await rest.request("POST", _PATH, headers=headers)
+        except ConnectionLostError:
+            # One that was begun all the same is deleted by the server after a time.
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            return msgspec.json.decode(answer.content, type=StoredUpload)
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _send(rest: Rest, file: Path, begun: StoredUpload) -> StoredContent:
+    """Send the parts; after a lost answer the server says how far it has them."""
+    path, offset, failed = f"{_PATH}/{begun.id}", begun.offset, 0
+    part_bytes = max(PART_BYTES, -(-begun.length // PARTS))
+    while True:
+        part = await _part(file, offset, part_bytes)
+        headers = {**_VERSION, "Upload-Offset": str(offset), "Content-Type": _PART_TYPE}
+        try:
+            if offset < begun.length:
+                answer = await rest.request("PATCH", path, content=part, headers=headers)
+                offset, failed = int(answer.headers["Upload-Offset"]), 0
+                if offset < begun.length:
+                    continue
+        except ConnectionLostError:
+            failed += 1
+            if failed == _ATTEMPTS:
+                raise
+        except ClientError as error:
+            # A part that arrived though its answer was lost.
+            if error.code != "wrong_offset":
+                raise
+        there = await rest.read(path, StoredUpload)
+        if there.content is not None:
+            return there.content
+        if there.offset > offset:
+            failed = 0
+        offset = there.offset
+
+
+async def _size(file: Path) -> int:
+    try:
+        return (await asyncio.to_thread(file.stat)).st_size
+    except OSError as error:
+        raise _not_read(file, error) from None
+
+
+async def _part(file: Path, offset: int, size: int) -> bytes:
+    def read() -> bytes:
+        with file.open("rb") as opened:
+            opened.seek(offset)
+            return opened.read(size)
+
+    try:
+        return await asyncio.to_thread(read)
+    except OSError as error:
+        raise _not_read(file, error) from None
+
+
+def _not_read(file: Path, error: OSError) -> InvalidRequestError:
+    return InvalidRequestError(f"{file}: {error.strerror}.", code="file_not_read")

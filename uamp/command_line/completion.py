@@ -1,0 +1,74 @@
+"""Completion in the shell: commands by click, names of chats and agents from the server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from uamp.client.errors import ClientError
+from uamp.command_line.options import client_of
+
+if TYPE_CHECKING:
+    from uamp.client.client import Client
+
+# Who waits for a completion waits at the keyboard.
+_SECONDS = 1.5
+_MOST = 100
+
+
+def complete_chats(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the titles of the person's chats that begin so."""
+
+    async def titles(client: Client) -> list[str]:
+        return [chat.title async for chat in client.chats(most=_MOST)]
+
+    return _complete(context, titles, incomplete)
+
+
+def complete_agents(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the names of the agents that begin so."""
+
+    async def names(client: Client) -> list[str]:
+        return [agent.name for agent in await client.agents()]
+
+    return _complete(context, names, incomplete)
+
+
+def _complete(context: click.Context, read: object, incomplete: str) -> list[CompletionItem]:
+    async def found() -> list[str]:
+        options = context.params
+        async with client_of(options.get("url"), options.get("server"), timeout=_SECONDS) as client:
+            async with asyncio.timeout(_SECONDS):
+                return await read(client)  # type: ignore[operator, no-any-return]
+
+    try:
+        names = asyncio.run(found())
+    except (ClientError, TimeoutError):
+        return []  # a shell has no place for an error; the command itself reports it
+    begin = incomplete.casefold()
+    return [CompletionItem(name) for name in names if name.casefold().startswith(begin)]
+
+
+@click.command
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script with which a shell completes the commands.
+
+    \b
+    uamp completion bash >> ~/.bashrc
+    uamp completion zsh >> ~/.zshrc
+    uamp completion fish > ~/.config/fish/completions/uamp.fish
+    """  # noqa: D301 click reads the character
+    made = get_completion_class(shell)
+    root = context.find_root().command
+    if made is None:
+        raise click.UsageError(f"No completion for {shell}.")
+    click.echo(made(root, {}, "uamp", "_UAMP_COMPLETE").source())

@@ -1,0 +1,110 @@
+"""Which server and key the command uses: options, the environment, then what was saved.
+
+Saved keys are in one file that only its owner may read. A saved key is sent to no other server
+than the one that it was saved for.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from uamp.client.client import DEFAULT_URL
+from uamp.client.errors import InvalidRequestError
+
+_ONLY_OWNER = 0o077
+
+
+class SavedServer(msgspec.Struct, kw_only=True):
+    """The address of a server and a key for it."""
+
+    url: str
+    key: str
+
+
+class SavedServers(msgspec.Struct, kw_only=True):
+    """The configuration file: servers by the names that the user gave them, and which is used."""
+
+    current: str = ""
+    servers: dict[str, SavedServer] = {}
+
+
+def file_path() -> Path:
+    """Return where keys are saved: below XDG_CONFIG_HOME, or ~/.config."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "uamp" / "servers.json"
+
+
+def load() -> SavedServers:
+    """Return what is saved; nothing where there is no file.
+
+    Raises InvalidRequestError for a file that others may read, or that cannot be understood.
+    """
+    path = file_path()
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read()
+    except FileNotFoundError:
+        return SavedServers()
+    if os.name == "posix" and mode & _ONLY_OWNER:
+        raise InvalidRequestError(
+            f"{path} has keys, and others may read it.",
+            code="keys_readable",
+            what_to_do=f"Run: chmod 600 {path}",
+        )
+    try:
+        return msgspec.json.decode(content, type=SavedServers)
+    except msgspec.DecodeError as error:
+        raise InvalidRequestError(
+            f"{path} cannot be understood: {error}",
+            code="keys_unreadable",
+            what_to_do="Correct the file, or remove it and save the keys again.",
+        ) from None
+
+
+def save(saved: SavedServers) -> Path:
+    """Write the file anew, with mode 0600, whole or not at all; return its path."""
+    path = file_path()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A new file of `mkstemp` may be read by its owner only.
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(saved), indent=2) + b"\n")
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def choose(*, url: str | None, name: str | None) -> SavedServer:
+    """Return the server to use, for `--url` and `--server`; an empty key is a visitor's.
+
+    Raises InvalidRequestError for a name that is not saved.
+    """
+    address = url or os.environ.get("UAMP_URL")
+    key = os.environ.get("UAMP_KEY")
+    if key is not None and name is None:
+        return SavedServer(url=address or DEFAULT_URL, key=key)
+    saved = load()
+    if name is not None:
+        if name not in saved.servers:
+            raise InvalidRequestError(
+                f"No server {name!r} is saved.",
+                code="unknown_server",
+                what_to_do="See `uamp keys list`, or save one with `uamp keys add`.",
+            )
+        return saved.servers[name]
+    current = saved.servers.get(saved.current)
+    if address is None:
+        return current or SavedServer(url=DEFAULT_URL, key="")
+    known = [current] if current else []
+    for server in [*known, *saved.servers.values()]:
+        if server.url.rstrip("/") == address.rstrip("/"):
+            return server
+    return SavedServer(url=address, key="")

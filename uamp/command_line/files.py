@@ -1,0 +1,169 @@
+"""`uamp export` and `uamp verify`: a chat as a file, and whether such a file is whole."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import click
+import msgspec
+
+from uamp.client.errors import ExportCutError
+from uamp.client.exports import ExportCheck, check_export
+from uamp.command_line.completion import complete_chats
+from uamp.command_line.options import client_of, exit_code, runs, server_options
+from uamp.command_line.output import print_error, print_json, printable
+
+if TYPE_CHECKING:
+    from uamp.client.exports.answers import ExportedAnswers
+    from uamp.client.exports.log import ExportedLog
+
+
+class _KeyFile(msgspec.Struct):
+    """A JSON Web Key Set (RFC 7517 §5)."""
+
+    keys: list[dict[str, Any]]
+
+
+NOT_PROVEN: Final = 8
+"""The exit code of an export that the keys do not prove, as of one that was changed."""
+_NO_LOG: Final = (
+    "The file has no log: what is not signed is not verified, and messages may have been left out."
+)
+_NOT_IN_NAMES = re.compile(r"[^\w. -]+")
+
+
+@click.command
+@click.argument("chat", shell_complete=complete_chats)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="Where to write it, `-` for standard output; by default the title of the chat.",
+)
+@server_options
+@runs
+async def export(
+    chat: str, output: str | None, url: str | None, server: str | None, *, as_json: bool
+) -> None:
+    """Write a chat to an NDJSON file, and check that it is whole.
+
+    A file that was cut off in the transfer is not kept; on standard output it ends without its last
+    line, and the exit code is 8.
+    """
+    async with client_of(url, server) as client:
+        found = await client.find_chat(chat)
+        if output == "-":
+            check = ExportCheck()
+            out = sys.stdout.buffer
+            async for line in client.export_lines(found.id):
+                check.add(line)
+                out.write(line)
+            out.flush()
+            check.finish()
+            return
+        name = _NOT_IN_NAMES.sub("_", found.title).strip(" .") or found.id
+        path = Path(output or f"{name}.ndjson")
+        summary = await client.export(found.id, path)
+    if as_json:
+        print_json({"file": str(path), "count": summary.count, "sha256": summary.sha256})
+    else:
+        click.echo(f"{path}: {summary.count} messages, SHA-256 {summary.sha256}")
+
+
+@click.command
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--keys",
+    type=click.File("rb"),
+    help="The keys of the server, as /.well-known/jwks.json has them.",
+)
+@click.option(
+    "--without-log",
+    is_flag=True,
+    help="Take a file without the log of its chat: only what is signed in it is proven.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON.")
+def verify(file: BinaryIO, keys: BinaryIO | None, *, without_log: bool, as_json: bool) -> None:
+    """Check that an export is whole, and that its answers, receipts and log were not changed.
+
+    FILE is an export as NDJSON or JSON, and may be `-`. Its count and SHA-256 show that nothing was
+    cut off and no message changed by accident. The hash chain of the chat's log shows whether its
+    messages are those that were written; its head is signed by the server, whose keys are needed to
+    verify that. The answers are signed by their agents, the receipts by the server; without --keys
+    they are verified with the keys in the file. With --keys the exit code is 8 also where the file
+    has no log, the log has no head that one of them signed, or that head and the log do not cover
+    all.
+    """
+    try:
+        summary = check_export(file, _keys(keys))
+    except ExportCutError as error:
+        print_error(error, as_json=as_json)
+        click.get_current_context().exit(exit_code(error))
+    if as_json:
+        print_json(summary)
+    else:
+        title = printable(summary.title or summary.chat_id)
+        click.echo(f"{title}: whole, {summary.count} messages, SHA-256 {summary.sha256}")
+        if summary.log is not None:
+            click.echo(_said(summary.log))
+        elif keys is not None:
+            click.echo(_NO_LOG)
+        if summary.answers is not None:
+            click.echo(_signed(summary.answers))
+    is_proven = without_log if summary.log is None else summary.log.is_proven
+    if keys is not None and not is_proven:
+        click.get_current_context().exit(NOT_PROVEN)
+
+
+def _signed(answers: ExportedAnswers) -> str:
+    """Return what a person reads of the signatures of answers and receipts that are all good."""
+    text = f"The answers: {_counted(answers.states)}."
+    if answers.receipts:
+        text += f" The receipts: {_counted(answers.receipts)}."
+    if answers.keys_given:
+        return text
+    return f"{text} The keys are those in the file: verify them with --keys."
+
+
+def _counted(states: dict[str, int]) -> str:
+    words = {"valid": "as signed", "rotated": "as signed, with a retired key"}
+    counts = [f"{count} {words.get(state, state)}" for state, count in states.items()]
+    return ", ".join(counts) or "none"
+
+
+def _keys(file: BinaryIO | None) -> list[dict[str, Any]]:
+    """Return the keys of a JSON Web Key Set."""
+    if file is None:
+        return []
+    try:
+        return msgspec.json.decode(file.read(), type=_KeyFile).keys
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(f"It is no JSON Web Key Set: {error}") from None
+
+
+def _said(log: ExportedLog) -> str:
+    """Return what a person reads of the log of an export in which nothing was found changed."""
+    found = log.summary
+    text = f"The log: {'not changed, ' if log.is_compared else ''}{found.entries} entries"
+    if found.erased:
+        text += f", {found.erased} of them erased or withheld"
+    if found.unchained:
+        text += f", {found.unchained} of them in no chain"
+    if log.unverified:
+        text += f". {log.unverified} messages are not verified: the log does not have their text"
+    if log.absent:
+        text += f". {log.absent} messages of the log are not in the file"
+    if log.unsigned:
+        text += f". {log.unsigned} entries after the signed head are signed by no key"
+    head = log.checkpoint
+    if head is None:
+        return f"{text}. It has no signed head."
+    at = datetime.fromtimestamp(head.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    by = f"{head.server} at {at}, entry {head.seq}"
+    if log.is_signed:
+        return f"{text}. Its head is signed by {by}."
+    return f"{text}. Its head says that it is signed by {by}: --keys has no key that verifies it."

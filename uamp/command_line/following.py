@@ -1,0 +1,89 @@
+"""`uamp tail`: what happens in a chat, as it happens."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from uamp.command_line.completion import complete_chats
+from uamp.command_line.options import client_of, runs, server_options
+from uamp.command_line.output import print_event, print_json, printable
+from uamp.events import (
+    MessageCreated,
+    ParticipantJoined,
+    ParticipantLeft,
+    ResponseCancelled,
+    ResponseCreated,
+    ResponseError,
+)
+
+if TYPE_CHECKING:
+    from uamp.events.base import Event
+
+_MOST_HISTORY = 1_000
+
+
+@click.command
+@click.argument("chat", shell_complete=complete_chats)
+@click.option(
+    "--lines",
+    "-n",
+    type=click.IntRange(0, _MOST_HISTORY),
+    default=10,
+    show_default=True,
+    help="How many earlier messages to print first.",
+)
+@server_options
+@runs
+async def tail(
+    chat: str, lines: int, url: str | None, server: str | None, *, as_json: bool
+) -> None:
+    """Print the messages of a chat, and go on with what happens until Ctrl-C.
+
+    With --json each line is an event of the protocol. A lost connection is made again, and what
+    happened meanwhile is printed then.
+    """
+    async with client_of(url, server) as client:
+        opened = await client.chat(chat)
+        events = opened.events()
+        earlier = [one async for one in opened.history(most=lines, newest_first=True)]
+        for message in reversed(earlier):
+            if as_json:
+                print_json({"type": "message", "message": message})
+            else:
+                print_message(message.name, message.content, message.created_at)
+        known = {message.id for message in earlier}
+        async for event in events:
+            if isinstance(event, MessageCreated) and event.message.id in known:
+                continue
+            if as_json:
+                print_event(event)
+            else:
+                print_happening(event)
+
+
+def print_happening(event: Event) -> None:
+    """Print what members of a chat should know of an event; nothing for the others."""
+    match event:
+        case MessageCreated(message=message):
+            at = datetime.fromtimestamp(message.created_at / 1000, UTC)
+            print_message(message.name or message.role, message.content, at)
+        case ResponseCreated(agent=agent):
+            click.echo(click.style(f"  {printable(agent or 'An agent')} answers …", dim=True))
+        case ResponseError(error=error):
+            click.echo(f"  The answer failed: {printable(error.message or error.code)}", err=True)
+        case ResponseCancelled(username=username):
+            by = f" by {printable(username)}" if username else ""
+            click.echo(f"  The answer was cancelled{by}.", err=True)
+        case ParticipantJoined() | ParticipantLeft():
+            did = "joined" if isinstance(event, ParticipantJoined) else "left"
+            click.echo(click.style(f"  {printable(event.participant.name)} {did}", dim=True))
+
+
+def print_message(name: str, text: str, at: datetime) -> None:
+    """Print a message under its time in the zone of this machine."""
+    when = at.astimezone().strftime("%H:%M")
+    head = click.style(f"{when} {printable(name)}", bold=True)
+    click.echo(f"{head}  {printable(text)}")

@@ -1,0 +1,138 @@
+"""Options of every command, its client, and how a command ends."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+from prompt_toolkit import PromptSession
+from prompt_toolkit.output import create_output
+
+from uamp.client.client import Client
+from uamp.client.errors import (
+    AnswerCancelledError,
+    AnswerFailedError,
+    ClientError,
+    ConnectionLostError,
+    ExportCutError,
+    NoAnswerError,
+    NotFoundError,
+    NotPermittedError,
+    PaymentRefusedError,
+    PaymentRequiredError,
+    RateLimitError,
+    TimedOutError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from uamp.command_line import configuration
+from uamp.command_line.output import print_error, printable
+
+if TYPE_CHECKING:
+    from uamp.events import PaymentRequired, ToolApprovalRequired
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_CODES: Final[list[tuple[int, tuple[type[ClientError], ...]]]] = [
+    (3, (UnauthorizedError, NotPermittedError)),
+    (4, (NotFoundError,)),
+    (5, (PaymentRequiredError, PaymentRefusedError)),
+    (6, (NoAnswerError, AnswerFailedError, AnswerCancelledError)),
+    (7, (ConnectionLostError, TimedOutError, UnavailableError, RateLimitError)),
+    (8, (ExportCutError,)),
+]
+"""The exit codes beside 0, 1 (any other error), 2 (wrong usage) and 130 (Ctrl-C)."""
+INTERRUPTED: Final = 130
+
+
+def exit_code(error: ClientError) -> int:
+    """Return the exit code of an error."""
+    return next((code for code, kinds in EXIT_CODES if isinstance(error, kinds)), 1)
+
+
+def server_options(command: F) -> F:
+    """Give a command the options of the server, and `--json`."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print lines of JSON."),
+        click.option("--server", metavar="NAME", help="A server that `uamp keys add` has saved."),
+        click.option("--url", metavar="URL", help="The address of the server."),
+    ):
+        command = option(command)
+    return command
+
+
+def paying_options(command: F) -> F:
+    """Give a command the option of payments."""
+    return click.option(
+        "--pay-up-to",
+        metavar="AMOUNT",
+        help="Pay answers up to this amount in USD without asking.",
+    )(command)
+
+
+def client_of(url: str | None, server: str | None, **options: Any) -> Client:
+    """Return the client of the server that the options name."""
+    chosen = configuration.choose(url=url, name=server)
+    return Client(chosen.url, key=chosen.key, **options)
+
+
+def asks_person(*, as_json: bool) -> bool:
+    """Return whether a person at a terminal can be asked something."""
+    return not as_json and sys.stdin.isatty()
+
+
+async def agree(required: PaymentRequired) -> bool:
+    """Ask the person at the terminal whether to pay."""
+    return await confirm(payment_question(required))
+
+
+async def approve(call: ToolApprovalRequired) -> bool:
+    """Ask the person at the terminal whether an agent may call a tool."""
+    return await confirm(approval_question(call))
+
+
+def payment_question(required: PaymentRequired) -> str:
+    """Return the question whether to pay."""
+    asked = required.requirements
+    return f"The answer costs {asked.amount} {asked.currency}. Pay it?"
+
+
+def approval_question(call: ToolApprovalRequired) -> str:
+    """Return the question whether an agent may call a tool."""
+    called = printable(f"{call.name} {call.arguments}")
+    return f"{printable(call.agent or 'An agent')} wants to call {called}. Allow it?"
+
+
+async def confirm(question: str) -> bool:
+    """Ask a question at the terminal until it is answered with yes or no; Enter is no."""
+    prompt: PromptSession[str] = PromptSession(output=create_output(sys.stderr))
+    while True:
+        answer = (await prompt.prompt_async(f"{question} [y/N] ")).strip().lower()
+        if answer in {"", "n", "no"}:
+            return False
+        if answer in {"y", "yes"}:
+            return True
+
+
+def runs(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Make a command of a coroutine function; its errors end the command with their exit code."""
+
+    @functools.wraps(work)
+    def command(*, as_json: bool = False, **options: Any) -> None:
+        try:
+            asyncio.run(_awaited(work(as_json=as_json, **options)))
+        except ClientError as error:
+            print_error(error, as_json=as_json)
+            click.get_current_context().exit(exit_code(error))
+        except KeyboardInterrupt:
+            click.get_current_context().exit(INTERRUPTED)
+
+    return command
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work

@@ -1,0 +1,299 @@
+"""The check of a chat's log by its hash chain: its entries, and its messages (docs/log-chain.md).
+
+The server checks its rows with it, and `uamp verify` the lines of an export.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from uamp.log_chain import canonical, chain_hash, chain_start, entry_digest, payload_digest
+
+PROBLEMS_MAX: Final = 100
+"""So many problems are listed; `problem_count` has all."""
+
+
+class LogProblemKind(StrEnum):
+    """A fault of an entry, a message or a signed head."""
+
+    ENTRY_CHANGED = "entry_changed"
+    ENTRY_MISSING = "entry_missing"
+    MESSAGE_CHANGED = "message_changed"
+    MESSAGE_MISSING = "message_missing"
+    MESSAGE_UNVERIFIED = "message_unverified"
+    HEAD_CHANGED = "head_changed"
+    CHECKPOINT_CHANGED = "checkpoint_changed"
+
+
+class LogProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """One problem, at the place of an entry; for missing entries the first of them."""
+
+    kind: LogProblemKind
+    seq: int
+
+
+class LoggedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry to be checked.
+
+    ``digest`` is that of the payload as it was written, where ``payload`` is another one: something
+    was erased, or is withheld from the reader. ``chain_hash`` is None in an entry of no chain.
+    """
+
+    seq: int
+    type: str
+    response_id: str
+    at: datetime
+    payload: Mapping[str, Any]
+    digest: bytes | None = None
+    chain_hash: bytes | None = None
+
+
+class Announced(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts about a message in its entry.
+
+    ``first_id`` is the message whose versions it is one of. ``is_whole`` says whether the chain
+    covers this: an entry that has only the digest of what it was says anything.
+    """
+
+    seq: int
+    role: object
+    name: object
+    sender_kind: object
+    sender_id: object
+    response_id: object
+    status: object
+    first_id: str
+    is_whole: bool
+
+    def agrees(
+        self, *, seq: int, role: object, name: object, response_id: object, status: object
+    ) -> bool:
+        """Return whether a message has the place, sender and response of its entry.
+
+        True also where the chain does not cover these. An entry leaves out what is empty.
+        """
+        return not self.is_whole or (
+            self.seq == seq
+            and self.role == role
+            and (self.name or "") == (name or "")
+            and (self.response_id or "") == (response_id or "")
+            and (self.status or "completed") == (status or "completed")
+        )
+
+
+class LogSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a check.
+
+    ``entries`` were read; of these ``unchained`` are in no chain (they are older than it), and
+    ``erased`` are covered by the digest of what they were. ``chained_from`` is the first place of
+    the chain, ``chain_hash`` the hash of the last entry, None without one.
+    """
+
+    entries: int
+    unchained: int
+    erased: int
+    chained_from: int | None
+    last_seq: int
+    chain_hash: str | None
+    problem_count: int
+    problems: tuple[LogProblem, ...]
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether no problem was found."""
+        return not self.problem_count
+
+
+class LogCheck:
+    """Takes the entries of one log in order. For one task or thread.
+
+    ``after`` and ``previous`` are the place and the chain hash of the entry before the first one,
+    for the check of the end of a log. ``heads`` are the chain hashes that checkpoints name, by
+    their places.
+    """
+
+    def __init__(
+        self,
+        chat_id: str,
+        *,
+        after: int = 0,
+        previous: bytes | None = None,
+        heads: Mapping[int, bytes] | None = None,
+    ) -> None:
+        self._chat_id = chat_id
+        self._heads = {} if heads is None else heads
+        self._seq = after
+        self._previous = previous
+        self._entries = self._unchained = self._erased = 0
+        self._chained_from: int | None = None
+        # The texts of each message by their revisions; None where one was erased or is withheld.
+        self._texts: dict[str, dict[int, bytes | None]] = {}
+        self._places: dict[str, int] = {}
+        self._announced: dict[str, Announced] = {}
+        # The deleted messages; whether the entry has more than a digest.
+        self._deleted: dict[str, bool] = {}
+        # The signatures of answers by their responses, as far as the chain covers them.
+        self._signatures: dict[str, object] = {}
+        self._problems: list[LogProblem] = []
+        self._problem_count = 0
+
+    def add_entry(self, entry: LoggedEntry) -> None:
+        """Check the next entry against the one before it."""
+        is_next = entry.seq == self._seq + 1
+        if not is_next:
+            self._add(LogProblemKind.ENTRY_MISSING, self._seq + 1)
+        self._entries += 1
+        self._erased += entry.digest is not None
+        if entry.chain_hash is None:
+            self._unchained += 1
+        else:
+            if self._chained_from is None:
+                self._chained_from = entry.seq
+            if is_next and self._hash_of(entry) != entry.chain_hash:
+                self._add(LogProblemKind.ENTRY_CHANGED, entry.seq)
+        if self._heads.get(entry.seq, entry.chain_hash) != entry.chain_hash:
+            self._add(LogProblemKind.CHECKPOINT_CHANGED, entry.seq)
+        # What an entry says of itself: where that is wrong, the next one is judged by itself.
+        self._seq, self._previous = entry.seq, entry.chain_hash
+        self._take_text(entry)
+
+    def has_text(self, message_id: str, *, seq: int, revision: int, text: bytes) -> bool:
+        """Return whether the log has this text (`text_digest`) as that revision of a message.
+
+        True where it cannot be known: the text was erased or withheld, or is older than the chain.
+        """
+        if self._chained_from is None:
+            return True
+        if message_id not in self._places and 0 < seq < self._chained_from:
+            return True
+        known = self._texts.get(message_id, {})
+        return revision in known and known[revision] in {None, text}
+
+    def vouches_for(self, message_id: str, *, seq: int, revision: int) -> bool:
+        """Return whether the chain covers what `has_text` compares; False for a mere digest.
+
+        True also for a text that is older than the chain: `unchained` counts these entries.
+        """
+        if self._chained_from is None:
+            return True
+        if message_id not in self._places and 0 < seq < self._chained_from:
+            return True
+        return self._texts.get(message_id, {}).get(revision) is not None
+
+    def vouches_for_deletion(self, message_id: str) -> bool:
+        """Return whether the chain covers which message an entry deleted."""
+        return self._deleted.get(message_id, False)
+
+    def last_revision(self, message_id: str) -> int | None:
+        """Return the last revision that the log has of a message; None where it has no message."""
+        return max(self._texts.get(message_id, {}), default=None)
+
+    def is_deleted(self, message_id: str) -> bool:
+        """Return whether the log has the deletion of a message."""
+        return message_id in self._deleted
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """The messages that entries of the chain announced, with the places of these."""
+        return self._places
+
+    @property
+    def announced(self) -> Mapping[str, Announced]:
+        """The same messages with what their entries say of them."""
+        return self._announced
+
+    @property
+    def signatures(self) -> Mapping[str, object]:
+        """The signatures of answers in the ends of responses, None without one.
+
+        By the ids of the responses; those that the chain does not cover are left out.
+        """
+        return self._signatures
+
+    def add_head(self, seq: int, chain: bytes | None) -> None:
+        """Compare the end of the log with what its chat says of it."""
+        if seq != self._seq:
+            self._add(LogProblemKind.ENTRY_MISSING, min(seq, self._seq) + 1)
+        elif chain is not None and chain != self._previous:
+            self._add(LogProblemKind.HEAD_CHANGED, seq)
+
+    def add_problem(self, kind: LogProblemKind, seq: int) -> None:
+        """Record a problem that the caller found, as of a signature."""
+        self._add(kind, seq)
+
+    @property
+    def last_seq(self) -> int:
+        """The place of the last entry that was added."""
+        return self._seq
+
+    @property
+    def chain_hash(self) -> bytes | None:
+        """The chain hash of the last entry that was added."""
+        return self._previous
+
+    def finish(self) -> LogSummary:
+        """Return what was found."""
+        return LogSummary(
+            entries=self._entries,
+            unchained=self._unchained,
+            erased=self._erased,
+            chained_from=self._chained_from,
+            last_seq=self._seq,
+            chain_hash=self._previous.hex() if self._previous else None,
+            problem_count=self._problem_count,
+            problems=tuple(self._problems),
+        )
+
+    def _hash_of(self, entry: LoggedEntry) -> bytes:
+        previous = self._previous or chain_start(self._chat_id, entry.seq - 1)
+        digest = entry.digest or payload_digest(entry.payload)
+        covered = entry_digest(entry.type, entry.response_id, entry.at, digest)
+        return chain_hash(previous, entry.seq, covered)
+
+    def _take_text(self, entry: LoggedEntry) -> None:
+        """Keep the text of a message that an entry announces or changes."""
+        payload, message_id, revision = entry.payload, None, 0
+        if entry.type == "message.created" and isinstance(payload.get("message"), Mapping):
+            payload = payload["message"]
+            message_id = payload.get("id")
+            if isinstance(message_id, str) and entry.chain_hash is not None:
+                self._places[message_id] = entry.seq
+                self._announced[message_id] = Announced(
+                    seq=entry.seq,
+                    role=payload.get("role"),
+                    name=payload.get("name"),
+                    sender_kind=payload.get("sender_kind"),
+                    sender_id=payload.get("sender_id"),
+                    response_id=payload.get("response_id"),
+                    status=payload.get("status"),
+                    first_id=str(payload.get("version_of") or message_id),
+                    is_whole=entry.digest is None,
+                )
+        elif entry.type == "message.deleted":
+            deleted_id = str(payload.get("message_id"))
+            self._deleted[deleted_id] = self._deleted.get(deleted_id, False) or not entry.digest
+            return
+        elif entry.type == "response.done":
+            if entry.chain_hash is not None and entry.digest is None:
+                self._signatures[entry.response_id] = payload.get("signature")
+            return
+        elif entry.type == "message.edited":
+            message_id, revision = payload.get("message_id"), payload.get("revision", 0)
+        if isinstance(message_id, str) and isinstance(revision, int):
+            text = None if entry.digest else text_digest(payload)
+            self._texts.setdefault(message_id, {})[revision] = text
+
+    def _add(self, kind: LogProblemKind, seq: int) -> None:
+        self._problem_count += 1
+        if len(self._problems) < PROBLEMS_MAX:
+            self._problems.append(LogProblem(kind=kind, seq=seq))
+
+
+def text_digest(message: Mapping[str, Any]) -> bytes:
+    """Return the SHA-256 of what a message says: its text and its items."""
+    said = [message.get("content") or "", message.get("content_items") or []]
+    return hashlib.sha256(canonical(said)).digest()

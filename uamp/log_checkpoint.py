@@ -1,0 +1,138 @@
+"""The signed head of a chat's log: a checkpoint (docs/log-chain.md).
+
+It is a signed note with an Ed25519 signature, as C2SP's signed-note and tlog-checkpoint have it, so
+that tools of transparency logs verify it. Where these have the root of a Merkle tree, it has the
+chain hash of the last entry. It needs `cryptography`, which the extra `client` installs.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+NOTE_CHARS_MAX: Final = 2000
+"""A checkpoint that is longer is none."""
+
+_ED25519: Final = b"\x01"
+_ID_BYTES: Final = 4
+_KEY_BYTES: Final = 32
+_NOTE: Final = re.compile(
+    r"(?P<origin>[^\s+]{1,500}/chats/(?P<chat_id>[A-Za-z0-9_-]{1,40}))\n"
+    r"(?P<seq>0|[1-9][0-9]{0,17})\n"
+    r"(?P<chain_hash>[A-Za-z0-9+/]{43}=)\n"
+    r"time (?P<at>0|[1-9][0-9]{0,17})\n"
+    r"\n"
+    r"\N{EM DASH} (?P<name>[^\s+]+) (?P<signature>[A-Za-z0-9+/]{91}=)\n"
+)
+
+
+class BadCheckpoint(ValueError):
+    """It is no checkpoint, or not signed by the key that it names; the message is for a person."""
+
+
+class UnknownCheckpointKey(BadCheckpoint):
+    """No key that was given made its signature."""
+
+
+class LogHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The head of a log at a time: its last place, and the chain hash there.
+
+    ``server`` is the address of the server without its scheme; ``at`` is in seconds since 1970.
+    """
+
+    server: str
+    chat_id: str
+    seq: int
+    chain_hash: bytes
+    at: int
+
+    @property
+    def origin(self) -> str:
+        """The name of the log, and of its key."""
+        return f"{self.server}/chats/{self.chat_id}"
+
+    @property
+    def text(self) -> str:
+        """The signed text."""
+        root = base64.b64encode(self.chain_hash).decode()
+        return f"{self.origin}\n{self.seq}\n{root}\ntime {self.at}\n"
+
+
+def sign_checkpoint(
+    checkpoint: LogHead, *, public_key: bytes, sign: Callable[[bytes], bytes]
+) -> str:
+    """Return the note of a checkpoint, signed by an Ed25519 key of 32 bytes."""
+    made = key_id(checkpoint.origin, public_key) + sign(checkpoint.text.encode())
+    signature = base64.b64encode(made).decode()
+    return f"{checkpoint.text}\n\N{EM DASH} {checkpoint.origin} {signature}\n"
+
+
+def open_checkpoint(note: str, keys: Iterable[Mapping[str, Any]]) -> LogHead:
+    """Return the checkpoint of a note that one of these JSON Web Keys has signed.
+
+    Raises BadCheckpoint, and UnknownCheckpointKey where no Ed25519 key among them has the id that
+    the note names.
+    """
+    checkpoint, named, signature = _read(note)
+    for jwk in keys:
+        public = _public_key(jwk)
+        if public is None or key_id(checkpoint.origin, public) != named:
+            continue
+        try:
+            Ed25519PublicKey.from_public_bytes(public).verify(signature, checkpoint.text.encode())
+        except InvalidSignature:
+            raise BadCheckpoint("The signature is not of this checkpoint.") from None
+        return checkpoint
+    raise UnknownCheckpointKey("The key of the checkpoint is not among those that were given.")
+
+
+def read_checkpoint(note: str) -> LogHead:
+    """Return the checkpoint of a note, its signature unread. Raises BadCheckpoint."""
+    return _read(note)[0]
+
+
+def key_id(name: str, public_key: bytes) -> bytes:
+    """Return the id of an Ed25519 key under a name (C2SP signed-note)."""
+    return hashlib.sha256(f"{name}\n".encode() + _ED25519 + public_key).digest()[:_ID_BYTES]
+
+
+def _read(note: str) -> tuple[LogHead, bytes, bytes]:
+    """Return a checkpoint, the id of its key, and its signature."""
+    found = _NOTE.fullmatch(note) if len(note) <= NOTE_CHARS_MAX else None
+    if found is None or found["name"] != found["origin"]:
+        raise BadCheckpoint("It is no checkpoint of a chat.")
+    chain_hash, signature = _decoded(found["chain_hash"]), _decoded(found["signature"])
+    checkpoint = LogHead(
+        server=found["origin"].removesuffix(f"/chats/{found['chat_id']}"),
+        chat_id=found["chat_id"],
+        seq=int(found["seq"]),
+        chain_hash=chain_hash,
+        at=int(found["at"]),
+    )
+    return checkpoint, signature[:_ID_BYTES], signature[_ID_BYTES:]
+
+
+def _decoded(text: str) -> bytes:
+    """Return the bytes of base64, which has one way to be written alone."""
+    raw = base64.b64decode(text)
+    if base64.b64encode(raw).decode() != text:
+        raise BadCheckpoint("It is not in base64.")
+    return raw
+
+
+def _public_key(jwk: Mapping[str, Any]) -> bytes | None:
+    """Return the 32 bytes of an Ed25519 key (RFC 8037); None for another key."""
+    if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519" or not isinstance(jwk.get("x"), str):
+        return None
+    text: str = jwk["x"]
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        return None
+    return raw if len(raw) == _KEY_BYTES else None

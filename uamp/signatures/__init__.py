@@ -1,0 +1,46 @@
+"""Signed answers and receipts: what is signed, and whether it is good (docs/signatures.md).
+
+It needs `rfc8785` and `pyjwt[crypto]`, which the extra `client` installs; `uamp` itself does not
+import it. Keys are JSON Web Keys that the caller has read: nothing here reads files or networks.
+"""
+
+from uamp.signatures.canonical import canonical, sha256_of, text_sha256
+from uamp.signatures.claims import (
+    RECEIPT_TYPE,
+    RECEIPTS,
+    TYPE,
+    AnswerClaims,
+    Price,
+    ReceiptClaims,
+    agent_owner,
+    output_of,
+    request_of,
+)
+from uamp.signatures.jws import ALGORITHMS, BadSignature, UnknownKey, open_signature
+from uamp.signatures.receipts import ReceiptCheck, check_receipt
+from uamp.signatures.trust import SignatureState
+from uamp.signatures.verification import SignatureCheck, check_answer
+
+__all__ = [
+    "ALGORITHMS",
+    "RECEIPTS",
+    "RECEIPT_TYPE",
+    "TYPE",
+    "AnswerClaims",
+    "BadSignature",
+    "Price",
+    "ReceiptCheck",
+    "ReceiptClaims",
+    "SignatureCheck",
+    "SignatureState",
+    "UnknownKey",
+    "agent_owner",
+    "canonical",
+    "check_answer",
+    "check_receipt",
+    "open_signature",
+    "output_of",
+    "request_of",
+    "sha256_of",
+    "text_sha256",
+]

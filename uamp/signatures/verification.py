@@ -1,0 +1,145 @@
+"""Whether a message is what its agent signed.
+
+Messages are those of exports, REST and `message.created`: objects with `id`, `content`,
+`content_items`, `response_id`, and `deleted_at` or `body_sha256` where their text was deleted.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from uamp.signatures.canonical import sha256_of, text_sha256
+from uamp.signatures.claims import TYPE, AnswerClaims, agent_owner, output_of, request_of
+from uamp.signatures.jws import BadSignature, UnknownKey, open_signature
+from uamp.signatures.trust import SignatureState, distrust, is_retired
+
+_DETAILS: Final = {
+    SignatureState.VALID: "It is as the agent signed it.",
+    SignatureState.ROTATED: "It is as the agent signed it, with a key that was retired since.",
+    SignatureState.CHANGED: "It is not what the agent signed.",
+    SignatureState.ERASED: "It was signed; its text was deleted.",
+}
+
+
+class RequestState(StrEnum):
+    """The facts about the message that a signed answer answers."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    EDITED = "edited"
+    ERASED = "erased"
+    ABSENT = "absent"
+
+
+class SignatureCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The result of a check; `detail` is for people, `claims` are there once they are verified.
+
+    VALID and ROTATED are answers that are as they were signed; the key of ROTATED was retired
+    since. ERASED is signed, and its text was deleted. `request` compares the message that it
+    answers.
+    """
+
+    state: SignatureState
+    detail: str
+    request: RequestState = RequestState.ABSENT
+    claims: AnswerClaims | None = None
+    kid: str | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing speaks against the answer."""
+        bad = (SignatureState.CHANGED, SignatureState.UNKNOWN_KEY)
+        return self.state not in bad and self.request is not RequestState.CHANGED
+
+
+def check_answer(
+    message: Mapping[str, Any],
+    keys: Iterable[Mapping[str, Any]],
+    *,
+    chat_id: str | None = None,
+    question: Mapping[str, Any] | None = None,
+) -> SignatureCheck:
+    """Return what the `signature` of a message says of it.
+
+    `keys` are the JSON Web Keys of the server. `chat_id` is compared where it is given. `question`
+    is the message of the id that the claims name, where the caller has it.
+    """
+    signature = message.get("signature")
+    if signature is None:
+        return SignatureCheck(state=SignatureState.UNSIGNED, detail="It has no signature.")
+    try:
+        claims, key = open_signature(signature, keys, typ=TYPE, claims=AnswerClaims)
+    except UnknownKey as error:
+        return SignatureCheck(state=SignatureState.UNKNOWN_KEY, detail=str(error))
+    except BadSignature as error:
+        return SignatureCheck(state=SignatureState.CHANGED, detail=str(error))
+    distrusted = distrust(key, owner=agent_owner(claims.sub), at=claims.iat)
+    if distrusted is not None:
+        return SignatureCheck(state=SignatureState.UNKNOWN_KEY, detail=distrusted)
+    state = _state(claims, message, chat_id)
+    if state is SignatureState.VALID and is_retired(key):
+        state = SignatureState.ROTATED
+    return SignatureCheck(
+        state=state,
+        detail=_DETAILS[state],
+        request=_request(claims, question),
+        claims=claims,
+        kid=str(key["kid"]),
+    )
+
+
+def _state(claims: AnswerClaims, message: Mapping[str, Any], chat_id: str | None) -> SignatureState:
+    """Return what a good signature says of a message."""
+    if _is_of_another(claims, message, chat_id):
+        return SignatureState.CHANGED
+    if _is_erased(message):
+        return SignatureState.ERASED
+    if not _is_as_signed(claims, message):
+        return SignatureState.CHANGED
+    return SignatureState.VALID
+
+
+def _is_of_another(claims: AnswerClaims, message: Mapping[str, Any], chat_id: str | None) -> bool:
+    return (
+        message.get("response_id") != claims.jti
+        or message.get("id") != claims.message_id
+        or chat_id not in {None, claims.chat_id}
+        # Shown as one of a person, or of another agent.
+        or message.get("role", "assistant") != "assistant"
+        or message.get("name", claims.agent) != claims.agent
+    )
+
+
+def _is_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
+    content, items = message.get("content"), message.get("content_items") or []
+    if not isinstance(content, str) or not isinstance(items, list):
+        return False
+    try:
+        return (
+            text_sha256(content) == claims.response_hash
+            and sha256_of(output_of(content, items)) == claims.output_hash
+        )
+    except ValueError:
+        return False
+
+
+def _is_erased(message: Mapping[str, Any]) -> bool:
+    """Return whether a message was deleted; what still has a text was not."""
+    is_marked = bool(message.get("deleted_at") or message.get("body_sha256"))
+    return is_marked and not message.get("content") and not message.get("content_items")
+
+
+def _request(claims: AnswerClaims, question: Mapping[str, Any] | None) -> RequestState:
+    if question is None or claims.request_id is None or question.get("id") != claims.request_id:
+        return RequestState.ABSENT
+    if _is_erased(question):
+        return RequestState.ERASED
+    try:
+        is_same = sha256_of(request_of(question)) == claims.request_hash
+    except (TypeError, ValueError):
+        is_same = False
+    if is_same:
+        return RequestState.SAME
+    return RequestState.EDITED if question.get("edited_at") else RequestState.CHANGED

@@ -1,0 +1,216 @@
+"""One answer of a served agent: from `input.text` to the events of a response (UAMP §6)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from uamp.errors import ErrorCode
+from uamp.events import (
+    Delta,
+    ErrorDetail,
+    InputText,
+    ResponseCancelled,
+    ResponseCreated,
+    ResponseDelta,
+    ResponseDone,
+    ResponseError,
+    ResponseOutput,
+    ToolResult,
+)
+from uamp.events.base import Event
+from uamp.output import OutputBuilder
+from uamp.types.content import Message
+from uamp.types.session import UsageStats
+from uap import Agent, AgentState, AgentStreamEvent
+from uap.serving.chat_tools import ChatTools
+from uap.serving.link import RequestedAnswer
+from uap.uamp_adapter.history import Conversation, open_ended, to_conversation
+from uap.uamp_adapter.media import MediaLoader
+from uap.uamp_adapter.stream import Translator, usage_stats
+from upp import ErrorCode as ProviderErrorCode
+from upp import TokenUsage, Tool, TooManyRoundsError, Turn, UPPError
+
+logger = logging.getLogger(__name__)
+
+Send = Callable[[Event], Awaitable[None]]
+
+_FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
+_FAILURES = {
+    ProviderErrorCode.RATE_LIMITED: (
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        "The model of the agent gets too many requests. Try again later.",
+    ),
+    ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
+        ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+        "The conversation is too long for the model of the agent.",
+    ),
+    ProviderErrorCode.CONTENT_FILTERED: (
+        ErrorCode.CONTENT_FILTERED,
+        "The model's provider filtered the answer out.",
+    ),
+    ProviderErrorCode.TIMEOUT: (
+        ErrorCode.TIMEOUT,
+        "The model of the agent did not answer in time.",
+    ),
+}
+"""Error texts for people, by what the provider raised; its own words stay in the daemon's log."""
+
+
+class ServedAnswer:
+    """Runs an agent for one answer and sends what it shows.
+
+    Its task calls `run`, and the daemon's reader `take_result`, on one event loop.
+
+    The agent keeps nothing between answers: the server sends the conversation, and checkpoints of
+    the agent, which would be those of another chat, are not used.
+    """
+
+    def __init__(
+        self, bot: Agent, answer: RequestedAnswer, *, media: MediaLoader, send: Send
+    ) -> None:
+        self.ends_interrupted = False
+        """Whether a cancelled run says that it was interrupted, and not cancelled by a person."""
+        self.has_ended = False
+        """Whether the terminal event was sent, or is being sent."""
+        self._bot = replace(bot, checkpoints=None, session_id=None)
+        self._answer = answer
+        self._media = media
+        self._send = send
+        self._used = TokenUsage()
+        self._output = OutputBuilder()
+        self._chat_tools = ChatTools(
+            answer.input,
+            taken=[tool.name for tool in bot.tools],
+            response_id=answer.response_id,
+            send=send,
+        )
+        self._translator = Translator(answer.response_id, client_tools=self._chat_tools.names)
+
+    def take_result(self, result: ToolResult) -> None:
+        """Take the result of a call of the chat's tool."""
+        self._chat_tools.receive(result)
+
+    async def run(self) -> None:
+        """Send the whole answer, with one terminal event at its end.
+
+        A cancelled run ends with `response.cancelled` or, where it `ends_interrupted`, with
+        `response.error`. `send` raises nothing: without a connection it does nothing.
+        """
+        response_id = self._answer.response_id
+        ended: Event
+        try:
+            await self._send(ResponseCreated(response_id=response_id, agent=self._answer.agent))
+            turn = await self._work()
+        except asyncio.CancelledError:
+            ended = self.cancelled()
+        except UPPError as error:
+            logger.warning("%s: an answer failed: %s", self._answer.agent, error)
+            code, said = _failure(error)
+            ended = self._failed(code, said)
+        except _Failed as failed:
+            logger.exception("%s: an answer failed", self._answer.agent, exc_info=failed.cause)
+            ended = self._failed(ErrorCode.INTERNAL_ERROR, "The agent failed.")
+        else:
+            ended = self._done(turn)
+        self.has_ended = True
+        await self._send(ended)
+
+    async def _work(self) -> Turn:
+        read = await to_conversation(
+            history_of(self._answer.input),
+            agent_name=self._answer.agent,
+            media=self._media,
+            accepts_audio=self._bot.model.capabilities.audio_input,
+        )
+        bot = _instructed(self._bot, read, self._chat_tools.offered())
+        scripted = bot.model.provider == "scripted"
+        messages = open_ended(read.messages, resumes=False, scripted=scripted)
+        state = AgentState.initial().with_context(messages)
+        async with bot.stream(None, state) as stream:
+            try:
+                async for event in stream:
+                    await self._show(event)
+                result = await stream.result()
+            except UPPError:
+                raise
+            except Exception as error:
+                # Strategies, hooks, middleware and tools are the developer's.
+                raise _Failed(error) from error
+        traces = result.state.subagent_traces
+        used = sum((trace.usage for trace in traces if trace.usage is not None), result.turn.usage)
+        self._used = used
+        return result.turn
+
+    async def _show(self, event: AgentStreamEvent) -> None:
+        if event.upp is not None and event.upp.type == "message_stop" and event.upp.delta.usage:
+            self._used += event.upp.delta.usage
+        for shown in self._translator.follow(event):
+            if isinstance(shown, str):
+                delta = Delta(type="text", text=shown)
+                shown = ResponseDelta(  # noqa: PLW2901 text is a delta of the answer
+                    response_id=self._answer.response_id, delta=delta, offset=self._output.offset
+                )
+            self._output.add(shown)
+            await self._send(shown)
+
+    def _usage(self) -> UsageStats | None:
+        return usage_stats(self._used) if self._used.total_tokens else None
+
+    def _done(self, turn: Turn) -> ResponseDone:
+        return ResponseDone(
+            response_id=self._answer.response_id,
+            response=ResponseOutput(
+                id=self._answer.response_id,
+                status="completed",
+                output=tuple(self._output.output),
+                usage=self._usage(),
+                finish_reason=_FINISH_REASONS.get(turn.stop_reason, turn.stop_reason),
+            ),
+        )
+
+    def cancelled(self) -> Event:
+        """Return the end of an answer that was cancelled, also before it ran."""
+        if self.ends_interrupted:
+            return self._failed(ErrorCode.INTERRUPTED, "The daemon of the agent was stopped.")
+        return ResponseCancelled(
+            response_id=self._answer.response_id,
+            partial_output=tuple(self._output.output),
+            usage=self._usage(),
+        )
+
+    def _failed(self, code: ErrorCode, said: str) -> ResponseError:
+        return ResponseError(
+            response_id=self._answer.response_id,
+            error=ErrorDetail(code=code, message=said),
+            usage=self._usage(),
+        )
+
+
+class _Failed(Exception):
+    """Code of the agent raised `cause`."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def history_of(event: InputText) -> tuple[Message, ...]:
+    """Return the conversation of an input: its messages, which are the whole one, or its text."""
+    return event.messages or (Message(role="user", content=event.text),)
+
+
+def _instructed(bot: Agent, read: Conversation, tools: Sequence[Tool]) -> Agent:
+    """Return the agent with the system texts of a conversation, and more tools, behind its own."""
+    if not read.system and not tools:
+        return bot
+    system = "\n\n".join(text for text in (bot.system or "", *read.system) if text)
+    changed = bot.llm.with_options(system=system or None, tools=(*bot.tools, *tools))
+    return replace(bot, llm=changed)
+
+
+def _failure(error: UPPError) -> tuple[ErrorCode, str]:
+    if isinstance(error, TooManyRoundsError):
+        return ErrorCode.TOO_MANY_STEPS, "The agent used its tools too often without an answer."
+    said = (ErrorCode.PROVIDER_ERROR, "The model of the agent failed. Try again.")
+    return _FAILURES.get(error.code, said)

@@ -1,0 +1,283 @@
+"""The exchange of a daemon and a server about agents, without a socket (UAMP §10.2).
+
+The daemon calls `begin` on every new connection and `lost` when one is gone, gives each event of
+the server to `receive`, sends what `take_events` returns, and does what `take_work` returns. All
+calls come from one thread.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from uamp.client.errors import ClientError, error_of
+from uamp.codec.frames import encode, to_dict
+from uamp.errors import ErrorCode
+from uamp.events import (
+    ErrorDetail,
+    InputText,
+    Ping,
+    Pong,
+    ResponseCancel,
+    ResponseError,
+    SessionCreate,
+    SessionCreated,
+    SessionEnd,
+    SessionError,
+    ToolResult,
+)
+from uamp.events.base import Event
+from uamp.types.capabilities import Capabilities
+
+_PASSING = frozenset(
+    {"internal_error", "rate_limited", "too_many_sessions", "unavailable", "busy", "timeout"}
+)
+"""The refusals of a registration that may be other ones a little later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """An agent under the name that people see, and the token that may register it."""
+
+    name: str
+    token: str
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestedAnswer:
+    """An answer that the server wants of an agent; its events have both ids."""
+
+    agent: str
+    session_id: str
+    response_id: str
+    input: InputText
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancel:
+    """An answer that is to end."""
+
+    response_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolAnswered:
+    """The result of a call of the chat's tool, in an answer."""
+
+    response_id: str
+    result: ToolResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """The server knows the agent now."""
+
+    agent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """The server does not take an agent; `again_after` are seconds, None where that is for good."""
+
+    agent: str
+    error: ClientError
+    again_after: float | None
+
+
+Work = RequestedAnswer | Cancel | ToolAnswered | Registered | Refused
+
+
+class AgentLink:
+    """The registrations and the answers of one daemon, over one connection after the other.
+
+    At most `most_answers` are at work and as many wait; what is more is refused (busy). Once it
+    `is_draining` every new answer is refused (agent_offline).
+    """
+
+    def __init__(
+        self,
+        registrations: Mapping[str, Registration],
+        *,
+        most_answers: int,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.is_draining = False
+        self._registrations = registrations
+        self._most = 2 * most_answers
+        self._new_id = new_id
+        self._creating: dict[str, str] = {}
+        self._sessions: dict[str, str] = {}
+        self._answers: dict[str, RequestedAnswer] = {}
+        self._events: deque[Event] = deque()
+        self._work: deque[Work] = deque()
+
+    @property
+    def registered(self) -> frozenset[str]:
+        """The names of the agents that the server knows."""
+        return frozenset(self._sessions.values())
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The ids of the sessions of the agents."""
+        return tuple(self._sessions)
+
+    # --- The connection ---
+
+    def begin(self) -> None:
+        """Register all agents on a new connection."""
+        self.lost()
+        for name in self._registrations:
+            self.register(name)
+
+    def register(self, name: str) -> None:
+        """Register one agent."""
+        of_agent = self._registrations[name]
+        event_id = self._new_id()
+        self._creating[event_id] = name
+        self._events.append(
+            SessionCreate(
+                event_id=event_id,
+                agent=name,
+                token=of_agent.token,
+                client_capabilities=of_agent.capabilities,
+            )
+        )
+
+    def lost(self) -> None:
+        """Take note that the connection is gone: the server ends its answers."""
+        self._creating.clear()
+        self._sessions.clear()
+        self._events.clear()
+        self._work.clear()
+        self._work.extend(Cancel(response_id=one) for one in self._answers)
+
+    def leave(self) -> None:
+        """End the sessions of all agents."""
+        self._events.extend(SessionEnd(session_id=one) for one in self._sessions)
+        self._sessions.clear()
+
+    def ended(self, response_id: str) -> None:
+        """Take note that an answer has ended."""
+        self._answers.pop(response_id, None)
+
+    def take_events(self) -> list[Event]:
+        """Return the events that are to be sent now."""
+        events = list(self._events)
+        self._events.clear()
+        return events
+
+    def take_work(self) -> list[Work]:
+        """Return what is to be done now."""
+        work = list(self._work)
+        self._work.clear()
+        return work
+
+    # --- What the server sends ---
+
+    def receive(self, event: Event) -> None:
+        """Take an event; those that concern no agent change nothing."""
+        match event:
+            case SessionCreated():
+                self._created(event)
+            case SessionError():
+                self._session_error(event)
+            case SessionEnd(session_id=str() as session_id) if session_id in self._sessions:
+                self._ended(session_id)
+            case InputText():
+                self._input(event)
+            case ResponseCancel():
+                self._cancel(event.session_id, event.response_id)
+            case ResponseError():
+                # The server does not take what was sent of an answer: more of it is of no use.
+                self._cancel(event.session_id, event.response_id)
+            case ToolResult(session_id=session_id):
+                self._work.extend(
+                    ToolAnswered(response_id=one.response_id, result=event)
+                    for one in self._answers.values()
+                    if one.session_id == session_id
+                )
+            case Ping():
+                self._events.append(Pong(reply_to=event.event_id))
+
+    def _created(self, event: SessionCreated) -> None:
+        named = event.agent or event.session.agent
+        cause = next(
+            (one for one, name in self._creating.items() if name == named),
+            next(iter(self._creating), None),
+        )
+        if cause is None:
+            return
+        name = self._creating.pop(cause)
+        self._sessions[event.session_id or event.session.id] = name
+        self._work.append(Registered(agent=name))
+
+    def _session_error(self, event: SessionError) -> None:
+        cause = (event.error.details or {}).get("event_id")
+        name = self._creating.pop(cause, None) if isinstance(cause, str) else None
+        if name is None and cause is None and event.session_id is not None:
+            name = self._sessions.pop(event.session_id, None)
+        if name is None:
+            return
+        error = error_of(event.error)
+        passes = event.error.code in _PASSING
+        after = (error.retry_after or 5.0) if passes else None
+        self._work.append(Refused(agent=name, error=error, again_after=after))
+
+    def _ended(self, session_id: str) -> None:
+        name = self._sessions.pop(session_id)
+        error = ClientError("The server ended the session of the agent.", code="session_ended")
+        self._work.append(Refused(agent=name, error=error, again_after=5.0))
+
+    def _input(self, event: InputText) -> None:
+        session_id = event.session_id or ""
+        own = self._sessions.get(session_id)
+        name = event.agent if event.agent in self._registrations else own
+        response_id = f"resp_{self._new_id()}"
+        if name is None:
+            said = "No agent of this daemon has that session or name."
+            self._refuse(event, response_id, ErrorCode.AGENT_NOT_FOUND, said)
+        elif self.is_draining:
+            said = "The daemon of the agent is stopping."
+            self._refuse(event, response_id, ErrorCode.AGENT_OFFLINE, said)
+        elif len(self._answers) >= self._most:
+            said = "The daemon of the agent has as many answers under way as it takes."
+            self._refuse(event, response_id, ErrorCode.BUSY, said)
+        else:
+            if own is None:
+                # A session of one turn: a second input takes the place of the first.
+                self._cancel(session_id, None)
+            self._answers[response_id] = answer = RequestedAnswer(
+                agent=name, session_id=session_id, response_id=response_id, input=event
+            )
+            self._work.append(answer)
+
+    def _refuse(self, event: InputText, response_id: str, code: ErrorCode, said: str) -> None:
+        self._events.append(
+            ResponseError(
+                session_id=event.session_id,
+                response_id=response_id,
+                error=ErrorDetail(code=code, message=said),
+            )
+        )
+
+    def _cancel(self, session_id: str | None, response_id: str | None) -> None:
+        for one in self._answers.values():
+            if response_id == one.response_id or (
+                response_id is None and session_id == one.session_id
+            ):
+                self._work.append(Cancel(response_id=one.response_id))
+
+
+def frame_of(event: Event, *, event_id: str, timestamp: int, session_id: str | None = None) -> str:
+    """Return an event as a daemon writes it; the given values fill only what it lacks.
+
+    The agent and the token of a registration are members of its `session`
+    (docs/transports.md, connected agents).
+    """
+    if not isinstance(event, SessionCreate):
+        return encode(event, event_id=event_id, timestamp=timestamp, session_id=session_id or None)
+    frame = to_dict(msgspec.structs.replace(event, timestamp=timestamp))
+    frame["session"] |= {name: frame.pop(name) for name in ("agent", "token") if name in frame}
+    return msgspec.json.encode(frame).decode()

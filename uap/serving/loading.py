@@ -1,0 +1,57 @@
+"""The agents that a command names: `module:attribute`."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from uap import Agent
+
+
+class AgentNotLoaded(Exception):
+    """The named object cannot be loaded, or is no agent; the message is for its author."""
+
+
+def load(place: str) -> Agent:
+    """Return the agent of a module: an Agent, or a function without arguments that returns one.
+
+    The module is found from the working directory first. Raises AgentNotLoaded; what the module or
+    the function raises itself is the cause.
+    """
+    module_name, _, attribute = place.partition(":")
+    if not module_name or not attribute:
+        raise AgentNotLoaded(f"{place!r} is not of the form module:agent, such as my_agent:agent.")
+    found = _imported(module_name)
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise AgentNotLoaded(f"{module_name} has no {attribute!r}.")
+        found = getattr(found, name)
+    if not isinstance(found, Agent) and callable(found):
+        try:
+            found = found()
+        except Exception as error:
+            raise AgentNotLoaded(f"{place}() did not return an agent: {error!r}") from error
+    if not isinstance(found, Agent):
+        raise AgentNotLoaded(f"{place} is a {type(found).__name__}; uap.agent() makes an agent.")
+    return found
+
+
+def _imported(module_name: str) -> Any:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and f"{module_name}.".startswith(f"{missing.name}."):
+            raise AgentNotLoaded(f"There is no module {missing.name!r} in {here}.") from missing
+        raise AgentNotLoaded(
+            f"{module_name} needs {missing.name}, which is not installed."
+        ) from missing
+    except Exception as error:
+        raise AgentNotLoaded(f"{module_name} cannot be imported: {error!r}") from error
+
+
+def default_name(place: str) -> str:
+    """Return the name of an agent for which none is given: that of its attribute."""
+    return place.rpartition(":")[2].rpartition(".")[2].replace("_", "-").lower()
