@@ -1,0 +1,99 @@
+"""Admin URLs with values that no row can have: a message instead of a server error.
+
+Django hands the values of an address to the database as they are. One that a column cannot hold, a
+year beyond the calendar or a regular expression would end in an error page, or in a search that
+does not end.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
+from django.db import DataError, OperationalError, transaction
+from django.db.models.constants import LOOKUP_SEP
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+    _Admin = ModelAdmin[Any]
+else:
+    _Admin = object
+
+UNOFFERED: Final = {"iregex", "range", "regex"}
+"""A pattern may keep the database busy indefinitely; Django cannot parse a range from a URL."""
+_IMPOSSIBLE: Final = (
+    IncorrectLookupParameters,
+    DataError,
+    OperationalError,
+    OverflowError,
+    ValueError,
+)
+
+
+class CheckedList(ChangeList):
+    """A list that says in words that its filters fit no row."""
+
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
+        """Return the rows; raises IncorrectLookupParameters for values of another kind."""
+        try:
+            self._check_day()
+            return super().get_queryset(request, *args, **kwargs)
+        except _IMPOSSIBLE as error:
+            raise self._refused(request) from error
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Count them, by which the database has looked at every value."""
+        try:
+            with transaction.atomic():
+                super().get_results(request)
+        except _IMPOSSIBLE as error:
+            raise self._refused(request) from error
+
+    def _check_day(self) -> None:
+        """Raise ValueError for a day that the calendar does not have."""
+        if not self.date_hierarchy:
+            return
+        parts = [
+            self._last(f"{self.date_hierarchy}{LOOKUP_SEP}{part}")
+            for part in ("year", "month", "day")
+        ]
+        year, month, day = (int(part) if part else None for part in parts)
+        date(2000 if year is None else year, month or 1, day or 1)
+
+    def _last(self, name: str) -> str:
+        values = self.params.get(name, "")
+        return str(values[-1] if isinstance(values, list) else values)
+
+    def _refused(self, request: HttpRequest) -> IncorrectLookupParameters:
+        messages.error(request, "This list has no rows for such a filter: it shows all of them.")
+        return IncorrectLookupParameters()
+
+
+class CheckedAdmin(_Admin):
+    """Shows a CheckedList, and finds no row under an id that none can have."""
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:  # noqa: ARG002 the interface's
+        """Return the class of the list."""
+        return CheckedList
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Leave out what no address can ask for."""
+        if lookup.rpartition(LOOKUP_SEP)[2] in UNOFFERED:
+            return False
+        return super().lookup_allowed(lookup, value, request)
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return the row of an id, or None."""
+        try:
+            with transaction.atomic():
+                return super().get_object(request, object_id, from_field)
+        except (DataError, OverflowError):
+            return None

@@ -1,0 +1,105 @@
+"""Columns and links of lists and pages: short ids, links to rows of any app, states as words.
+
+An id is shown by its beginning, which the search of the admin finds; its title has it whole.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.urls import NoReverseMatch, reverse
+from django.utils.dateformat import format as date_text
+from django.utils.html import format_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.utils.safestring import SafeString
+
+ID_CHARS: Final = 13
+"""Of an id: its kind and eight digits, as `resp_1a2b3c4d`."""
+TIMED_ID_CHARS: Final = 17
+"""Of an id of the ledger, which begins with its time: the microsecond is in it."""
+NAME_CHARS: Final = 40
+
+
+def short(text: str, chars: int = ID_CHARS) -> str:
+    """Return the beginning of a text that is longer than `chars`, with a sign that it goes on."""
+    return text if len(text) <= chars + 1 else f"{text[:chars]}…"
+
+
+def row_link(kind: str, pk: Any, label: str | None = None) -> SafeString | str:
+    """Return the way to a row: `kind` is a label as `chat_app.chat`; "-" for no row.
+
+    Without a label the id is shown, cut. A kind that has no page is shown as text.
+    """
+    if pk in {None, ""}:
+        return "-"
+    text = short(str(pk)) if label is None else short(label, NAME_CHARS)
+    try:
+        url = reverse(f"admin:{kind.replace('.', '_')}_change", args=[quote(pk)])
+    except NoReverseMatch:
+        return text
+    return format_html('<a href="{}" title="{}">{}</a>', url, label or pk, text)
+
+
+def list_link(kind: str, query: str, label: str) -> SafeString:
+    """Return the way to the rows of a list that have a value: `query` as `q=resp_1`."""
+    url = reverse(f"admin:{kind.replace('.', '_')}_changelist")
+    return format_html('<a href="{}?{}">{}</a>', url, query, label)
+
+
+def short_id(
+    attribute: str = "pk", description: str = "id", *, chars: int = ID_CHARS
+) -> Callable[[Any], SafeString]:
+    """Return a column with the id of a row, cut; the first column of a list is its link."""
+
+    @admin.display(description=description)
+    def column(row: Any) -> SafeString:
+        value = str(getattr(row, attribute))
+        return format_html('<span class="id" title="{}">{}</span>', value, short(value, chars))
+
+    return column
+
+
+def linked(relation: str, description: str | None = None) -> Callable[[Any], SafeString | str]:
+    """Return a column with the way to a related row; list it in `list_select_related`."""
+
+    @admin.display(description=description or relation)
+    def column(row: Any) -> SafeString | str:
+        other = getattr(row, relation)
+        if other is None:
+            return "-"
+        label = None if str(other) == str(other.pk) else str(other)
+        return row_link(other._meta.label_lower, other.pk, label)  # noqa: SLF001 documented API
+
+    return column
+
+
+def id_link(attribute: str, kind: str, description: str) -> Callable[[Any], SafeString | str]:
+    """Return a column or field with the way to a row of which only the id is kept."""
+
+    @admin.display(description=description)
+    def column(row: Any) -> SafeString | str:
+        return row_link(kind, getattr(row, attribute))
+
+    return column
+
+
+def moment(attribute: str, description: str | None = None) -> Callable[[Any], str]:
+    """Return a column with a time in UTC, as lists of the audit are compared with the log."""
+
+    @admin.display(description=description or attribute.replace("_", " "))
+    def column(row: Any) -> str:
+        at = getattr(row, attribute)
+        return "-" if at is None else date_text(at.astimezone(UTC), "Y-m-d H:i:s")
+
+    return column
+
+
+def badge(text: str, tone: str) -> SafeString:
+    """Return a state as a word with a tone: `good`, `bad`, `busy` or `quiet`."""
+    return format_html('<span class="badge {}">{}</span>', tone, text)

@@ -1,0 +1,222 @@
+"""Bases of admin pages: acts that the audit records, read-only rows, bounded counts.
+
+The pages of chats, sessions, agents and the ledger build on them. A list costs the same number of
+queries for any number of rows.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.widgets import AdminSplitDateTime
+from django.core.paginator import Paginator
+from django.forms.models import BaseInlineFormSet
+from django.utils.text import capfirst
+
+from audit_app.record import AuditAction, record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.contrib.admin.models import LogEntry
+    from django.db.models import Model, QuerySet
+    from django.http import HttpRequest, HttpResponse
+
+    # Django's classes take type arguments in its stubs only.
+    _Admin = admin.ModelAdmin[Any]
+    _Inline = admin.TabularInline[Any, Any]
+    _Paginator = Paginator[Any]
+    _FormSet = BaseInlineFormSet[Any, Any, Any]
+else:
+    _Admin = admin.ModelAdmin
+    _Inline = admin.TabularInline
+    _Paginator = Paginator
+    _FormSet = BaseInlineFormSet
+
+NEWEST: Final = 100
+"""Rows that an inline of NewestRows shows."""
+COUNTED_ROWS: Final = 10_000
+VIEW_CONTENT: Final = "chat_app.view_content"
+"""The right to read what people, agents and tools wrote, and to open files."""
+
+
+def sees_content(request: HttpRequest) -> bool:
+    """Return whether a person may read what was written, beside the facts of it."""
+    return request.user.has_perm(VIEW_CONTENT)
+
+
+class CappedPaginator(_Paginator):
+    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of rows, counted up to the cap."""
+        rows: Any = self.object_list
+        counted: int = rows.order_by().values("pk")[:COUNTED_ROWS].count()
+        return counted
+
+
+class ReadOnly:
+    """Refuses to add, change and delete rows, to people of any rights."""
+
+    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
+        """Refuse to add."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Refuse to change."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+        """Refuse to delete; this also removes the action `delete_selected`."""
+        return False
+
+
+def record_request(
+    request: HttpRequest,
+    action: AuditAction,
+    subject: Model | tuple[str, str] | None,
+    *,
+    reason: str = "",
+    detail: str = "",
+) -> None:
+    """Write what the person of a request does to the audit, with the client's address."""
+    address = str(request.META.get("REMOTE_ADDR", ""))
+    record(request.user, action, subject, reason=reason, address=address, detail=detail)
+
+
+class AuditedAdmin(_Admin):
+    """Writes what Django's own forms add, change and delete to the audit, too."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Name both inputs of a time: Django has a label for neither."""
+        found = super().formfield_for_dbfield(db_field, request, **kwargs)
+        widget = getattr(found, "widget", None)
+        if found is not None and isinstance(widget, AdminSplitDateTime):
+            for part, name in zip(widget.widgets, ("date", "time"), strict=True):
+                part.attrs["aria-label"] = f"{capfirst(str(found.label))}: {name}"
+        return found
+
+    def log_act(
+        self,
+        request: HttpRequest,
+        subject: Model,
+        action: AuditAction,
+        detail: str,
+        reason: str = "",
+    ) -> None:
+        """Write an act to the history of its row and to the audit."""
+        message = f"{detail} ({reason})" if reason else detail
+        super().log_change(request, subject, message)
+        record_request(request, action, subject, reason=reason, detail=detail)
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
+        """Record a row that a form added."""
+        entry = super().log_addition(request, obj, message)
+        record_request(request, AuditAction.ROW_ADDED, obj, detail=entry.get_change_message())
+        return entry
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
+        """Record a row that a form changed."""
+        entry = super().log_change(request, obj, message)
+        record_request(request, AuditAction.ROW_CHANGED, obj, detail=entry.get_change_message())
+        return entry
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """Record rows that are about to be deleted."""
+        for row in queryset:
+            record_request(request, AuditAction.ROW_DELETED, row)
+        return super().log_deletions(request, queryset)
+
+
+class RecordAdmin(ReadOnly, AuditedAdmin):
+    """A list of rows that are never changed, the newest first.
+
+    `content_fields` of a page and `content_columns` of a list are what was written: they are shown
+    to those who may view contents, and the audit records that.
+
+    `find_by` are columns by which the search of the admin finds rows: `name` exactly,
+    `name__begins` by the beginning of an id. Each has an index. Columns do not sort: a list that is
+    sorted by a column without an index reads the whole table.
+    """
+
+    content_fields: ClassVar[tuple[str, ...]] = ()
+    content_columns: ClassVar[tuple[str, ...]] = ()
+    find_by: ClassVar[tuple[str, ...]] = ()
+    sortable_by: ClassVar[Any] = ()
+
+    list_per_page = 50
+    # Counts beside each filter would read the whole table.
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    paginator = CappedPaginator
+    ordering: ClassVar[Any] = ("-pk",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out what was written for those who may not view contents."""
+        fields = super().get_fields(request, obj)
+        return fields if sees_content(request) else _without(fields, self.content_fields)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Leave out what was written for those who may not view contents."""
+        columns = super().get_list_display(request)
+        return columns if sees_content(request) else _without(columns, self.content_columns)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list; where it shows what was written, the audit records it."""
+        if self.content_columns and sees_content(request) and self.has_view_permission(request):
+            kind = self.opts.label_lower
+            query = request.META.get("QUERY_STRING", "")
+            record_request(request, AuditAction.CONTENT_READ, (kind, ""), detail=query)
+        return super().changelist_view(request, extra_context)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show a row; where the page shows what was written, the audit records it."""
+        page = super().change_view(request, object_id, form_url, extra_context)
+        shows = self.content_fields or any(
+            getattr(inline, "content_fields", ()) for inline in self.inlines
+        )
+        if shows and page.status_code == HTTPStatus.OK and sees_content(request):
+            subject = (self.opts.label_lower, unquote(object_id))
+            record_request(request, AuditAction.CONTENT_READ, subject)
+        return page
+
+
+class NewestRows(_FormSet):
+    """The first NEWEST rows of an inline whose rows grow without end; a list has the others."""
+
+    _newest: QuerySet[Any] | None = None
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the first rows in the order of the inline, read once."""
+        if self._newest is None:
+            self._newest = super().get_queryset()[:NEWEST]
+        return self._newest
+
+
+class RecordInline(ReadOnly, _Inline):
+    """Rows of another table on the page of a row; they are never changed."""
+
+    extra = 0
+    content_fields: ClassVar[tuple[str, ...]] = ()
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out what was written for those who may not view contents."""
+        fields = super().get_fields(request, obj)
+        return fields if sees_content(request) else _without(fields, self.content_fields)
+
+
+def _without(names: Any, left_out: Sequence[str]) -> list[Any]:
+    return [name for name in names if name not in left_out]

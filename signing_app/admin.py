@@ -1,0 +1,76 @@
+"""The keys of signatures in the admin: shown without private halves, rotated and withdrawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import admin
+
+from audit_app.admin.columns import moment
+from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.admin.records import RecordAdmin
+from audit_app.record import AuditAction
+from signing_app import owner_keys
+from signing_app.models import PublishedKey
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+RIGHT: Final = "signing_app.rotate_publishedkey"
+
+
+def _rotate(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    if key.retired_at is not None:
+        return ""
+    return f"{key.owner} signs with {owner_keys.rotate(key.owner).kid}"
+
+
+def _withdraw(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "it is published no more" if owner_keys.withdraw(key.pk) else ""
+
+
+ROTATE: Final = Operation(
+    name="rotate",
+    label="Rotate key",
+    right=RIGHT,
+    act=AuditAction.KEY_ROTATED,
+    run=_rotate,
+    facts=lambda key: (
+        f"{key.owner} signs with a new key from now on. What {key.pk} signed stays valid."
+    ),
+    offered=lambda key: key.retired_at is None,
+    in_list=True,
+)
+
+WITHDRAW: Final = Operation(
+    name="withdraw",
+    label="Withdraw key",
+    right=RIGHT,
+    act=AuditAction.KEY_REVOKED,
+    run=_withdraw,
+    facts=lambda key: (
+        f"{key.pk} of {key.owner} is published no more: no one can verify what it signed, and pages"
+        " show those answers as signed by an unknown key."
+    ),
+    offered=lambda key: key.withdrawn_at is None,
+)
+
+
+@admin.register(PublishedKey)
+class PublishedKeyAdmin(RecordAdmin, OperationsAdmin):
+    """Who signs with which key, since when and until when."""
+
+    operations = (ROTATE, WITHDRAW)
+    list_display = (
+        "kid", "owner", "algorithm", moment("created_at"), moment("retired_at"),
+        moment("withdrawn_at"),
+    )  # fmt: skip
+    ordering = ("-created_at", "kid")
+    search_fields = ("kid__exact", "owner__exact")
+    search_help_text = "The id of a key, or its owner: agent:<id> or log."
+    fields = (
+        "kid", "owner", "algorithm", "jwk", "created_at", "retired_at", "withdrawn_at",
+    )  # fmt: skip
+    readonly_fields = fields

@@ -1,0 +1,58 @@
+"""The keys with which owners sign: one that signs now, and those that signed before.
+
+An owner is a text, because a key outlives its owner: what a deleted agent signed stays verifiable.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class PublishedKey(models.Model):
+    """A key of one owner. Its private half is there, encrypted, only while it signs."""
+
+    kid = models.CharField(primary_key=True, max_length=16)
+    # `agent:<id>` or `log`: see `owner_keys`.
+    owner = models.CharField(max_length=60)
+    algorithm = models.CharField(max_length=10)
+    # The public half as a JSON Web Key (RFC 7517).
+    jwk = models.JSONField()
+    secret = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    # Of a key that others may have: what it signed is not trusted any more.
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        """An owner signs with one key at a time; a key that signs no more has no private half."""
+
+        verbose_name = "signing key"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["owner"],
+                condition=Q(retired_at__isnull=True),
+                name="an_owner_signs_with_one_key",
+            ),
+            models.CheckConstraint(
+                condition=Q(retired_at__isnull=True) | Q(secret=""),
+                name="a_retired_key_signs_nothing",
+            ),
+            models.CheckConstraint(
+                condition=Q(withdrawn_at__isnull=True) | Q(retired_at__isnull=False),
+                name="a_withdrawn_key_is_retired",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["owner", "-created_at", "kid"], name="keys_of_an_owner"),
+            models.Index(fields=["-created_at", "kid"], name="signing_key_listing"),
+        ]
+        permissions: ClassVar = [
+            ("rotate_publishedkey", "Can rotate and withdraw signing keys"),
+        ]
+
+    def __str__(self) -> str:
+        return self.kid

@@ -1,0 +1,72 @@
+"""The public halves of the keys, as JSON Web Key Sets (RFC 7517 §5) publish them.
+
+A key that was retired stays in its set: it has `iat` and `exp`, the times in seconds between which
+it signed, as OpenID Federation has them for historical keys. One that was withdrawn is not there.
+`uamp_owner` says for what a key signs: a reader takes no answer that the key of another agent, or
+one of the server or of logs, has signed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import jwt
+
+from signing_app.models import PublishedKey
+from signing_app.server_keys import server_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
+SERVER: Final = "server"
+"""The owner of the keys that sign tokens."""
+
+KID_CHARS: Final = 256
+"""A key id that is longer is none of ours."""
+
+
+KEYS_MOST: Final = 1000
+"""Keys of owners in the set of all; older ones are found by their ids, or with their owner."""
+
+
+def all_keys() -> dict[str, list[dict[str, Any]]]:
+    """Return the keys of the server, and the newest KEYS_MOST of owners, the newest first."""
+    return {"keys": [*_server(), *_rows(PublishedKey.objects.all(), KEYS_MOST)]}
+
+
+def keys_of(owner: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the keys of the server and of one owner."""
+    return {"keys": [*_server(), *_rows(PublishedKey.objects.filter(owner=owner))]}
+
+
+def kid_of(signature: str) -> str:
+    """Return the key id in the header of a compact JWS, unverified; "" where it names none."""
+    try:
+        return str(jwt.get_unverified_header(signature).get("kid", ""))
+    except jwt.InvalidTokenError:
+        return ""
+
+
+def keys_named(kids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the keys of some ids; those that are not published are left out."""
+    wanted = {kid for kid in kids if len(kid) <= KID_CHARS}
+    server = [key for key in _server() if key["kid"] in wanted]
+    return {"keys": [*server, *_rows(PublishedKey.objects.filter(pk__in=wanted))]}
+
+
+def _server() -> list[dict[str, Any]]:
+    return [{**key.jwk, "uamp_owner": SERVER} for key in server_keys()]
+
+
+def _rows(keys: QuerySet[PublishedKey], most: int | None = None) -> list[dict[str, Any]]:
+    rows = keys.filter(withdrawn_at__isnull=True).order_by("-created_at", "kid")
+    return [_jwk(row) for row in rows[:most]]
+
+
+def _jwk(row: PublishedKey) -> dict[str, Any]:
+    times = {"iat": int(row.created_at.timestamp())}
+    if row.retired_at is not None:
+        times["exp"] = int(row.retired_at.timestamp())
+    return {**row.jwk, "uamp_owner": row.owner, **times}

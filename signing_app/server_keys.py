@@ -1,0 +1,60 @@
+"""The keys of the server itself, with which it signs payment tokens, access tokens and webhooks.
+
+They are PEM files. The first key signs, all of them verify: rotation is a new key in front, and the
+old one goes when its tokens have expired. UAMP_SIGNING_KEYS names the files; without it a key is
+made in DATA_DIR/signing_keys on first use, where of several the one whose name sorts last signs.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+
+from signing_app.keys import SigningKey, UnusableKey, new_key, read_key
+
+
+def server_keys() -> tuple[SigningKey, ...]:
+    """Return the keys, the one that signs first. Raises OSError and ValueError for a bad file."""
+    paths = [Path(path) for path in settings.UAMP_SIGNING_KEYS]
+    if not paths:
+        folder = Path(settings.DATA_DIR) / "signing_keys"
+        paths = sorted(folder.glob("*.pem"), reverse=True) or [_first_key(folder)]
+    # A file that changed is read anew: a rotation needs no restart.
+    return _load(tuple((str(path), path.stat().st_mtime_ns) for path in paths))
+
+
+def server_key(kid: str) -> SigningKey | None:
+    """Return the key of an id, or None."""
+    return next((key for key in server_keys() if key.kid == kid), None)
+
+
+@lru_cache(maxsize=4)
+def _load(files: tuple[tuple[str, int], ...]) -> tuple[SigningKey, ...]:
+    return tuple(_read(Path(path)) for path, _ in files)
+
+
+def _read(path: Path) -> SigningKey:
+    try:
+        return read_key(path.read_bytes())
+    except UnusableKey as error:
+        raise UnusableKey(f"{path}: {error}") from None
+
+
+def _first_key(folder: Path) -> Path:
+    """Make the first key. Written aside and linked: two processes agree on one."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{datetime.now(UTC):%Y}-first.pem"
+    draft = folder / f"draft.{os.getpid()}"
+    draft.touch(mode=0o600)
+    draft.write_bytes(new_key("RS256").pem)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path
