@@ -120,6 +120,8 @@ class Hold(models.Model):
     agent_id = models.CharField(max_length=40, blank=True)
     # The chat whose budgets count it; None where none does.
     chat_id = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
+    # The credential whose budget counts it, such as `key:7`; None where none does.
+    credential = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     extends = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="+")
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now())
@@ -141,6 +143,11 @@ class Hold(models.Model):
                 fields=["response_id"], condition=~Q(response_id=""), name="hold_response"
             ),
             models.Index(fields=["chat_id"], condition=Q(state="active"), name="holds_of_a_chat"),
+            models.Index(
+                fields=["credential", "state"],
+                condition=Q(credential__isnull=False),
+                name="holds_of_a_credential",
+            ),
         ]
         permissions: ClassVar = [("void_hold", "Can void a hold")]
 
@@ -179,7 +186,7 @@ class Transfer(models.Model):
     created_at = models.DateTimeField(db_default=Now(), db_index=True)
 
     class Meta:
-        """What is charged for a response is found by the response."""
+        """The charges of a response are looked up by the response."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_is_of_something")
@@ -257,7 +264,7 @@ class ReceiptState(models.TextChoices):
 
 
 class Receipt(models.Model):
-    """What an outside provider reported about incoming money, under the provider's own id."""
+    """The report of an outside provider about incoming money, under the provider's own id."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     provider = models.CharField(max_length=40)

@@ -1,4 +1,4 @@
-"""What can be read from the ledger: balances, statements, what was spent on what.
+"""Reads of the ledger: balances, statements, spending.
 
 Every figure comes from the ledger's own rows, so usage, cost and balance agree. Spent is
 what captures took, less what refunds of captures gave back.
@@ -40,7 +40,7 @@ _COLUMNS: Final[dict[Dimension, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """What an account has: `available` is `posted` less what is `held`."""
+    """The balance of an account: `available` is `posted` less what is `held`."""
 
     available: Money
     held: Money
@@ -66,7 +66,7 @@ class StatementRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What was spent on one day, agent, chat, …; `name` is its id, "" where there was none."""
+    """The spending of one day, agent, chat, …; `name` is its id, "" where there was none."""
 
     name: str
     amount: Money
@@ -89,7 +89,7 @@ class HoldRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerHealth:
-    """What the last audits said; `checked_at` and `whole_at` are None when there was none."""
+    """The results of the last audits; `checked_at` and `whole_at` are None before the first."""
 
     checked_at: datetime | None
     whole_at: datetime | None

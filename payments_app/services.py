@@ -14,6 +14,7 @@ from payments_app.audit import audit
 from payments_app.expiry_job import expire_and_audit
 from payments_app.ledger.accounts import account_of_agent, account_of_user, ensure_account
 from payments_app.ledger.captures import Refusal, capture, capture_many, void
+from payments_app.ledger.entries import new_transfer_id
 from payments_app.ledger.freezing import unfreeze
 from payments_app.ledger.holds import renew
 from payments_app.ledger.outcomes import (
@@ -33,6 +34,7 @@ from payments_app.ledger.outcomes import (
     LimitReached,
     NotRefundable,
     OverCapture,
+    OwnMoney,
     ReceiptConflict,
     SameAccount,
     Split,
@@ -64,6 +66,7 @@ __all__ = [
     "LimitReached",
     "NotRefundable",
     "OverCapture",
+    "OwnMoney",
     "ReceiptConflict",
     "Refusal",
     "SameAccount",
@@ -83,6 +86,7 @@ __all__ = [
     "capture_many",
     "ensure_account",
     "expire_and_audit",
+    "new_transfer_id",
     "record_receipt",
     "refund",
     "renew",

@@ -70,9 +70,10 @@ class SpendingPeriod(models.TextChoices):
 
 
 class SpendingLimit(models.Model):
-    """What a person may spend in a period, on one agent or (blank) on all.
+    """The amount that a person may spend in a period, on one agent or (blank) on all.
 
-    One of a `token` counts what that token and those that were made of it spend.
+    One of a `token` counts what that token and those that were made of it spend, one of a
+    `credential` (such as `key:7`) what programs spend with it: that is the credential's budget.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -82,17 +83,23 @@ class SpendingLimit(models.Model):
     token = models.ForeignKey(
         PaymentToken, models.CASCADE, null=True, blank=True, related_name="limits"
     )
+    credential = models.CharField(max_length=40, blank=True, default="", db_default="")
     asset = models.CharField(max_length=10)
     amount = models.BigIntegerField()
 
     class Meta:
-        """One limit for each period and agent, and for each period of a token."""
+        """One limit for each period and agent, for each period of a token, and of a credential."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["user", "period", "agent_id", "asset"],
-                condition=Q(token__isnull=True),
+                condition=Q(token__isnull=True, credential=""),
                 name="limit_is_set_once",
+            ),
+            models.UniqueConstraint(
+                fields=["credential", "asset"],
+                condition=~Q(credential=""),
+                name="credential_has_one_budget",
             ),
             models.UniqueConstraint(
                 fields=["token", "period"],
@@ -110,7 +117,7 @@ class SpendingLimit(models.Model):
 
 
 class Approval(models.Model):
-    """What a person lets an agent take for each answer without being asked."""
+    """The amount that a person lets an agent take for each answer without being asked."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -174,6 +181,7 @@ class TopUpRequest(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["user", "-created_at"], name="top_ups_of_a_person"),
             models.Index(fields=["-created_at", "-id"], name="top_up_listing"),
+            models.Index(fields=["created_at"], condition=Q(state="open"), name="open_top_ups"),
         ]
         permissions: ClassVar = [("grant_topup", "Can credit or refuse a request for a top-up")]
 

@@ -2,17 +2,27 @@
 
 from django.urls import path, re_path
 
-from payments_app.rest import accounts, keys, locks, spending, sponsoring, tokens, top_ups
+from payments_app.rest import (
+    accounts,
+    entries,
+    locks,
+    onward,
+    spending,
+    sponsoring,
+    tokens,
+    top_ups,
+)
 
 app_name = "payments_app"
 
 _ONE = r"^api/payments/tokens/(?P<token_id>[A-Za-z0-9_-]{1,40})"
 
 urlpatterns = [
-    path(".well-known/jwks.json", keys.published_keys, name="jwks"),
     path("api/payments/balance", accounts.BalanceView.as_view(), name="balance"),
     path("api/balance", accounts.ShortBalanceView.as_view(), name="short_balance"),
     path("api/payments/statement", accounts.StatementView.as_view(), name="statement"),
+    path("api/v1/ledger/entries", entries.EntriesView.as_view(), name="ledger_entries"),
+    path("api/v1/usage", entries.UsageView.as_view(), name="usage"),
     path("api/payments/spend", accounts.SpendView.as_view(), name="spend"),
     path("api/payments/limits", spending.LimitsView.as_view(), name="limits"),
     path("api/payments/approvals", spending.ApprovalsView.as_view(), name="approvals"),
@@ -23,6 +33,7 @@ urlpatterns = [
         sponsoring.SponsorshipView.as_view(),
         name="sponsorship",
     ),
+    path("api/payments/onward/<str:agent>", onward.OnwardBudgetView.as_view(), name="onward"),
     path("api/payments/verify", locks.VerifyView.as_view(), name="verify"),
     path("api/payments/lock", locks.LocksView.as_view(), name="locks"),
     re_path(

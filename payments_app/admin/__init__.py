@@ -1,5 +1,5 @@
 """Django admin of the ledger, of tokens and spending limits. Rows of the ledger are read-only."""
 
-from payments_app.admin import accounts, spending
+from payments_app.admin import accounts, movements, spending
 
-__all__ = ["accounts", "spending"]
+__all__ = ["accounts", "movements", "spending"]

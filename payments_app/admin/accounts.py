@@ -1,6 +1,6 @@
-"""The ledger in the admin: read-only rows, and operations for operators with the permission.
+"""The accounts in the admin, with their entries, and the state of the whole ledger.
 
-Refunding, voiding, adjusting and unfreezing go through the services of `payments_app`.
+Rows are read-only. Adjusting and unfreezing go through the services of `payments_app`.
 """
 
 from __future__ import annotations
@@ -8,89 +8,134 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, StreamingHttpResponse
 from django.urls import path, reverse
+from django.utils.html import format_html
 
-from agents_app.admin.records import RecordInline
+from audit_app.admin.columns import (
+    linked,
+    list_link,
+    moment,
+)
+from audit_app.record import AuditAction
 from payments_app import services
 from payments_app.admin.ledger import (
     SCOPE,
     AmountForm,
     LedgerAdmin,
-    RefundForm,
+    agent_link,
+    amount_of,
     newest_by,
 )
 from payments_app.models import (
     Account,
     Entry,
-    Hold,
     Idempotency,
     LedgerState,
-    Receipt,
-    ReceiptState,
-    Transfer,
 )
 from payments_app.money import Money
 from payments_app.reporting.statement_csv import sent_page_by_page, statement_pages
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
+    from django.utils.safestring import SafeString
 
 
-class EntryInline(RecordInline):
-    """The sides of a transfer."""
+class EntryAccountFilter(admin.SimpleListFilter):
+    """The entries of one account, to which the pages of accounts lead."""
 
-    model = Entry
-    fields = ("account", "sum")
-    readonly_fields = fields
+    title = "account"
+    parameter_name = "account"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
-        """Read the accounts with the entries."""
-        rows: QuerySet[Entry] = super().get_queryset(request)
-        return rows.select_related("account", "transfer")
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+        """Return the account that is chosen: accounts are found in their own list."""
+        chosen = request.GET.get("account", "")
+        account = Account.objects.filter(pk=chosen).first() if chosen.isdecimal() else None
+        return [(str(account.pk), account.code)] if account else [("0", "Choose one in Accounts")]
 
-    @admin.display(description="amount")
-    def sum(self, entry: Entry) -> str:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+        """Return its entries."""
+        value = self.value() or ""
+        return queryset.filter(account_id=int(value)) if value.isdecimal() else queryset
+
+
+@admin.register(Entry)
+class EntryAdmin(LedgerAdmin):
+    """The sides of all transfers: what each account got and gave."""
+
+    list_display = ("id", linked("transfer"), linked("account"), "debit", "credit", "at")
+    list_filter = (EntryAccountFilter,)
+    list_select_related = ("account", "transfer")
+    search_fields = ("transfer__id__exact", "account__code__exact")
+    search_help_text = "The id of a transfer, or the code of an account."
+    fields = ("id", "transfer", "account", "debit", "credit", "at")
+    readonly_fields = ("debit", "credit", "at")
+
+    @admin.display(description="debit")
+    def debit(self, entry: Entry) -> str:
+        """Return what the account gave."""
+        return amount_of(-entry.amount, entry.transfer.asset) if entry.amount < 0 else ""
+
+    @admin.display(description="credit")
+    def credit(self, entry: Entry) -> str:
         """Return what the account got."""
-        return str(Money(entry.amount, entry.transfer.asset))
+        return amount_of(entry.amount, entry.transfer.asset) if entry.amount > 0 else ""
+
+    @admin.display(description="at")
+    def at(self, entry: Entry) -> datetime:
+        """Return when it moved."""
+        return entry.transfer.created_at
 
 
 @admin.register(Account)
 class AccountAdmin(LedgerAdmin):
     """Accounts with their balances; the statement is a file."""
 
-    list_display = ("code", "kind", "owner", "available", "reserved", "asset")
+    find_by = ("code",)
+    list_display = ("code", "kind", linked("owner"), "agent", "available", "reserved", "movements")
     list_filter = (newest_by("kind"), newest_by("asset"))
     list_select_related = ("owner",)
     search_fields = ("code__exact", "owner__username__exact", "agent_id__exact")
     search_help_text = "A code, a person's name, or the id of an agent."
     fields = (
-        "code", "kind", "owner", "agent_id", "asset", "available", "reserved", "overdraft",
-        "created_at",
+        "code", "kind", "owner", "agent", "asset", "available", "reserved", "movements",
+        "overdraft", "created_at",
     )  # fmt: skip
-    readonly_fields = ("available", "reserved")
+    readonly_fields = ("available", "reserved", "agent", "movements")
+    agent = staticmethod(agent_link)
     operation = ("adjust_account", "Adjust")
+    audit_action = AuditAction.BALANCE_ADJUSTED
     form_class = AmountForm
 
     @admin.display(description="available")
     def available(self, account: Account) -> str:
         """Return what may be spent."""
-        return str(Money(account.posted - account.held, account.asset))
+        return amount_of(account.posted - account.held, account.asset)
 
     @admin.display(description="held")
     def reserved(self, account: Account) -> str:
         """Return what holds reserve."""
-        return str(Money(account.held, account.asset))
+        return amount_of(account.held, account.asset)
+
+    @admin.display(description="movements")
+    def movements(self, account: Account) -> SafeString:
+        """Return the ways to its entries and its holds."""
+        return format_html(
+            "{}, {}",
+            list_link("payments_app.entry", f"account={account.pk}", "Entries"),
+            list_link("payments_app.hold", f"q={account.code}", "Holds"),
+        )
 
     def facts(self, row: Any) -> str:
         """Return the balance."""
-        return f"{row.code} has {self.available(row)} {row.asset}. A minus takes away."
+        return f"{row.code} has {self.available(row)}. A minus takes away."
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
         """Change the balance."""
@@ -107,6 +152,8 @@ class AccountAdmin(LedgerAdmin):
 
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Add the statement."""
+        if not object_id.isdecimal():
+            return super().links(request, object_id)
         url = reverse("admin:payments_app_account_statement", args=[object_id])
         return [{"url": url, "label": "Statement (CSV)"}, *super().links(request, object_id)]
 
@@ -126,7 +173,8 @@ class AccountAdmin(LedgerAdmin):
         account = Account.objects.filter(pk=account_id).first()
         if account is None:
             raise Http404
-        self.log_change(request, account, "Exported the statement.")
+        text = "Exported the statement."
+        self.log_act(request, account, AuditAction.STATEMENT_EXPORTED, text)
         name = account.code.replace(":", "-")
         pages = statement_pages(account.pk)
         return StreamingHttpResponse(
@@ -136,139 +184,11 @@ class AccountAdmin(LedgerAdmin):
         )
 
 
-@admin.register(Transfer)
-class TransferAdmin(LedgerAdmin):
-    """Movements of money with their sides."""
-
-    list_display = ("id", "kind", "sum", "asset", "memo", "response_id", "agent_id", "created_at")
-    list_filter = (newest_by("kind"), newest_by("asset"), newest_by("protocol"))
-    search_fields = ("id__exact", "response_id__exact", "chat_id__exact", "agent_id__exact")
-    search_help_text = "The id of a transfer, a response, a chat or an agent."
-    ordering = ("-created_at",)
-    fields = (
-        "id", "kind", "sum", "asset", "memo", "hold", "reverses", "by", "response_id", "chat_id",
-        "agent_id", "protocol", "created_at",
-    )  # fmt: skip
-    readonly_fields = ("sum",)
-    inlines = (EntryInline,)
-    operation = ("refund_transfer", "Refund")
-    form_class = RefundForm
-
-    @admin.display(description="amount")
-    def sum(self, transfer: Transfer) -> str:
-        """Return how much moved."""
-        return str(Money(transfer.amount, transfer.asset))
-
-    def facts(self, row: Any) -> str:
-        """Return what was paid."""
-        return f"{row.kind} of {self.sum(row)} {row.asset}: {row.memo}"
-
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Return money to the payer."""
-        text = wanted["amount"]
-        done = services.refund(
-            key=wanted["key"],
-            scope=SCOPE,
-            transfer_id=row.pk,
-            amount=Money.parse(text, row.asset) if text else None,
-            by=by,
-            reason=wanted["reason"],
-        )
-        return f"{done.amount} {row.asset} by {done.transfer_id}"
-
-
-@admin.register(Hold)
-class HoldAdmin(LedgerAdmin):
-    """Reservations."""
-
-    list_display = (
-        "id", "account", "sum", "taken", "state", "response_id", "expires_at", "created_at",
-    )  # fmt: skip
-    list_filter = (newest_by("state"),)
-    list_select_related = ("account",)
-    search_fields = ("id__exact", "response_id__exact", "account__code__exact")
-    search_help_text = "The id of a hold or a response, or the code of an account."
-    ordering = ("-created_at",)
-    fields = (
-        "id", "account", "sum", "taken", "state", "purpose", "response_id", "extends",
-        "expires_at", "created_at",
-    )  # fmt: skip
-    readonly_fields = ("sum", "taken")
-    operation = ("void_hold", "Void")
-
-    @admin.display(description="amount")
-    def sum(self, hold: Hold) -> str:
-        """Return how much is reserved."""
-        return str(Money(hold.amount, hold.account.asset))
-
-    @admin.display(description="captured")
-    def taken(self, hold: Hold) -> str:
-        """Return how much of it was taken."""
-        return str(Money(hold.captured, hold.account.asset))
-
-    def facts(self, row: Any) -> str:
-        """Return what is held."""
-        return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
-
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who
-        """Give back what is left."""
-        done = services.void(key=wanted["key"], scope=SCOPE, hold_id=row.pk)
-        return f"{done.released} {done.released.asset} released"
-
-
-@admin.register(Receipt)
-class ReceiptAdmin(LedgerAdmin):
-    """What providers reported, and the way out where one never reported a payment's end."""
-
-    list_display = ("provider", "external_id", "state", "sum", "account", "created_at")
-    list_filter = (newest_by("state"), newest_by("provider"))
-    list_select_related = ("account",)
-    search_fields = ("external_id__exact", "account__code__exact")
-    fields = (
-        "provider", "external_id", "state", "sum", "account", "transfer", "payload", "created_at",
-        "updated_at",
-    )  # fmt: skip
-    readonly_fields = ("sum",)
-    operation = ("adjust_account", "Credit")
-
-    @admin.display(description="amount")
-    def sum(self, receipt: Receipt) -> str:
-        """Return how much came in."""
-        return str(Money(receipt.amount, receipt.asset))
-
-    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        """Offer it for what is not credited yet."""
-        receipt = self.get_object(request, unquote(object_id))
-        credited = receipt is None or receipt.state == ReceiptState.CONFIRMED
-        return [] if credited else super().links(request, object_id)
-
-    def facts(self, row: Any) -> str:
-        """Return what has to be known to be true before it is credited."""
-        return (
-            f"{self.sum(row)} {row.asset} by {row.provider}, {row.state}. Credit it only where the"
-            f" provider's own statement shows the payment: {row.external_id}"
-        )
-
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Credit it, once: an answer of the provider that comes later finds it done."""
-        done = services.top_up(
-            key=wanted["key"],
-            scope=SCOPE,
-            account=row.account_id,
-            amount=Money(row.amount, row.asset),
-            provider=row.provider,
-            external_id=row.external_id,
-            memo=wanted["reason"],
-            by=by,
-        )
-        return f"{done.amount} {row.asset} by {done.transfer_id}"
-
-
 @admin.register(Idempotency)
 class IdempotencyAdmin(LedgerAdmin):
     """Keys that were used."""
 
-    list_display = ("scope", "key", "created_at")
+    list_display = ("scope", "key", moment("created_at"))
     search_fields = ("key__exact",)
 
 
@@ -278,6 +198,7 @@ class LedgerStateAdmin(LedgerAdmin):
 
     list_display = ("__str__", "checked_at", "whole_at", "frozen_at", "reason")
     operation = ("unfreeze_ledger", "Allow payouts again")
+    audit_action = AuditAction.LEDGER_UNFROZEN
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who
         """End the freeze."""

@@ -14,24 +14,41 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from agents_app.admin.records import RecordAdmin
+from agents_app.selectors import known_names
+from audit_app.admin.columns import row_link
+from audit_app.admin.records import RecordAdmin
+from audit_app.record import AuditAction
 from payments_app import selectors, services
-from payments_app.money import AssetMismatch, InvalidAmount
+from payments_app.models import Idempotency
+from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
+    from django.utils.safestring import SafeString
 
 
 FILTERED_ROWS: Final = 2_000
 SCOPE: Final = "admin"
 """Of the keys that forms carry: a browser sends them, and could send the server's own."""
+
+
+def amount_of(units: int, asset: str) -> str:
+    """Return an amount as people pay it, with its currency."""
+    return f"{Money(units, asset)} {asset}"
+
+
+@admin.display(description="agent")
+def agent_link(row: Any) -> SafeString | str:
+    """Return the way to the agent of a row that keeps its id, under its name."""
+    return row_link("agents_app.agent", row.agent_id, known_names().get(row.agent_id))
 
 
 def newest_by(column: str) -> type[admin.SimpleListFilter]:
@@ -63,7 +80,7 @@ def newest_by(column: str) -> type[admin.SimpleListFilter]:
 
 
 class OrderForm(forms.Form):
-    """What every order needs: why, and the key under which it is done once."""
+    """Fields of every order: the reason, and the key under which it is done once."""
 
     key = forms.CharField(widget=forms.HiddenInput, max_length=64)
     reason = forms.CharField(max_length=500)
@@ -88,12 +105,13 @@ class LedgerAdmin(RecordAdmin):
     """A list of rows, the newest first, under the state of the last audit.
 
     A subclass that sets `operation` (name, label) offers it to those with that permission on a
-    page of its own; `operate` carries it out.
+    page of its own; `operate` carries it out, and the audit records it as `audit_action`.
     """
 
     change_list_template = "admin/payments_app/change_list.html"
     change_form_template = "admin/payments_app/change_form.html"
     operation: tuple[str, str] | None = None
+    audit_action: AuditAction = AuditAction.ROW_CHANGED
     form_class: type[OrderForm] = OrderForm
 
     def changelist_view(
@@ -120,10 +138,21 @@ class LedgerAdmin(RecordAdmin):
 
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Return the buttons of a row: {url, label}."""
+        links = self.ways_back(request, object_id)
         if self.operation is None or not self.may_operate(request):
-            return []
+            return links
         url = reverse(f"admin:payments_app_{self.opts.model_name}_operate", args=[object_id])
-        return [{"url": url, "label": self.operation[1]}]
+        return [*links, {"url": url, "label": self.operation[1]}]
+
+    def ways_back(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Return the way from a row of an answer to the time line of that: {url, label}."""
+        row = self.get_object(request, unquote(object_id))
+        response_id = getattr(row, "response_id", "")
+        if not response_id or not request.user.has_perm("sessions_app.view_response"):
+            return []
+        # The page is of sessions_app, which builds on this app.
+        url = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
+        return [{"url": url, "label": "Time line of its answer"}]
 
     def may_operate(self, request: HttpRequest) -> bool:
         """Return whether a person may do this app's operation."""
@@ -153,11 +182,10 @@ class LedgerAdmin(RecordAdmin):
         form = self.form_class(request.POST or None, initial={"key": f"admin:{uuid.uuid4().hex}"})
         if request.method == "POST" and form.is_valid():
             try:
-                done = self.operate(row, form.cleaned_data, int(request.user.pk or 0))
+                done = self._done_and_recorded(request, row, form.cleaned_data)
             except (services.LedgerError, InvalidAmount, AssetMismatch, ValueError) as error:
                 form.add_error(None, str(error))
             else:
-                self.log_change(request, row, f"{label}: {done} ({form.cleaned_data['reason']})")
                 self.message_user(request, f"{label}: {done}.", messages.SUCCESS)
                 name = f"admin:payments_app_{self.opts.model_name}_change"
                 return HttpResponseRedirect(reverse(name, args=[quote(row.pk)]))
@@ -169,7 +197,21 @@ class LedgerAdmin(RecordAdmin):
             "facts": self.facts(row),
             "form": form,
         }
-        return TemplateResponse(request, "admin/payments_app/operate.html", context)
+        return TemplateResponse(request, "admin/audit_app/operate.html", context)
+
+    @transaction.atomic
+    def _done_and_recorded(self, request: HttpRequest, row: Any, wanted: dict[str, Any]) -> str:
+        """Carry the operation out and record it, both or neither.
+
+        A form that is sent again gets the answer of the first time, and is recorded once.
+        """
+        used = Idempotency.objects.filter(scope=SCOPE, key=wanted["key"]).exists()
+        done = self.operate(row, wanted, int(request.user.pk or 0))
+        if not used:
+            label = self.operation[1] if self.operation else ""
+            text = f"{label}: {done}"
+            self.log_act(request, row, self.audit_action, text, wanted["reason"])
+        return done
 
     def facts(self, row: Any) -> str:
         """Return what is to be known before deciding."""

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 
-from payments_app.admin.ledger import LedgerAdmin, OrderForm, newest_by
+from audit_app.admin.columns import linked, moment, short_id
+from audit_app.record import AuditAction
+from payments_app.admin.ledger import LedgerAdmin, OrderForm, agent_link, amount_of, newest_by
 from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
-from payments_app.money import Money
 from payments_app.top_ups import requests as top_ups
 
 
@@ -28,7 +29,11 @@ class DecisionForm(OrderForm):
 class TopUpRequestAdmin(LedgerAdmin):
     """Requests for a top-up, and the decision about each."""
 
-    list_display = ("id", "provider", "user", "sum", "asset", "state", "created_at", "decided_by")
+    find_by = ("id__begins",)
+    list_display = (
+        short_id(), "provider", linked("user"), "sum", "state", moment("created_at"),
+        linked("decided_by"),
+    )  # fmt: skip
     list_filter = (newest_by("state"), newest_by("provider"))
     list_select_related = ("user", "decided_by")
     search_fields = ("=id", "=reference", "=user__username")
@@ -39,19 +44,17 @@ class TopUpRequestAdmin(LedgerAdmin):
     readonly_fields = ("sum",)
     ordering: ClassVar[Any] = ("-created_at", "-pk")
     operation = ("grant_topup", "Decide")
+    audit_action = AuditAction.TOP_UP_DECIDED
     form_class = DecisionForm
 
     @admin.display(description="amount")
     def sum(self, row: TopUpRequest) -> str:
         """Return how much the person asks for."""
-        return str(Money(row.amount, row.asset))
+        return amount_of(row.amount, row.asset)
 
     def facts(self, row: Any) -> str:
         """Return what is to be known before deciding."""
-        return (
-            f"{row.user} asks for {self.sum(row)} {row.asset} by {row.provider}; the request is"
-            f" {row.state}."
-        )
+        return f"{row.user} asks for {self.sum(row)} by {row.provider}; the request is {row.state}."
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
         """Credit or refuse it."""
@@ -63,7 +66,11 @@ class TopUpRequestAdmin(LedgerAdmin):
 class PaymentTokenAdmin(LedgerAdmin):
     """Tokens, without what opens them."""
 
-    list_display = ("id", "owner", "name", "depth", "form", "expires_at", "revoked_at")
+    find_by = ("id__begins",)
+    list_display = (
+        short_id(), linked("owner"), "name", "depth", "form", moment("expires_at"),
+        moment("revoked_at"),
+    )  # fmt: skip
     list_filter = (newest_by("form"), newest_by("depth"))
     list_select_related = ("owner",)
     search_fields = ("=id", "=owner__username")
@@ -79,31 +86,35 @@ class PaymentTokenAdmin(LedgerAdmin):
     def most(self, token: PaymentToken) -> str | None:
         """Return what one use may take at most."""
         limit, asset = token.per_use_limit, token.account.asset
-        return None if limit is None else f"{Money(limit, asset)} {asset}"
+        return None if limit is None else amount_of(limit, asset)
 
 
 @admin.register(SpendingLimit)
 class SpendingLimitAdmin(LedgerAdmin):
-    """What people may spend."""
+    """The limits on what people spend."""
 
-    list_display = ("user", "period", "agent_id", "token", "sum", "asset")
+    agent = staticmethod(agent_link)
+
+    list_display = ("user", "period", "agent", "token", "sum")
     list_filter = (newest_by("period"), newest_by("asset"))
     list_select_related = ("user",)
-    search_fields = ("=user__username", "=agent_id", "=token_id")
+    search_fields = ("=user__username", "=agent_id", "=token__id")
     fields = ("user", "period", "agent_id", "token", "sum", "asset")
     readonly_fields = ("sum",)
 
     @admin.display(description="amount")
     def sum(self, limit: SpendingLimit) -> str:
         """Return how much may be spent in the period."""
-        return str(Money(limit.amount, limit.asset))
+        return amount_of(limit.amount, limit.asset)
 
 
 @admin.register(Approval)
 class ApprovalAdmin(LedgerAdmin):
-    """What people let agents take."""
+    """The amounts that people let agents take."""
 
-    list_display = ("user", "agent_id", "sum", "asset", "created_at")
+    agent = staticmethod(agent_link)
+
+    list_display = ("user", "agent", "sum", moment("created_at"))
     list_select_related = ("user",)
     search_fields = ("=user__username", "=agent_id")
     fields = ("user", "agent_id", "sum", "asset", "created_at")
@@ -112,4 +123,4 @@ class ApprovalAdmin(LedgerAdmin):
     @admin.display(description="up to")
     def sum(self, approval: Approval) -> str:
         """Return what the agent may take for one answer."""
-        return str(Money(approval.up_to, approval.asset))
+        return amount_of(approval.up_to, approval.asset)

@@ -34,7 +34,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one statement saw; `verified` is worth something where nothing was found."""
+    """The result of one statement; `verified` counts only where nothing is wrong."""
 
     mismatches: Sequence[Mismatch]
     verified: Sequence[Verified]

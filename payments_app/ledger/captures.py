@@ -24,7 +24,9 @@ from payments_app.ledger.outcomes import (
     LedgerError,
     Split,
 )
+from payments_app.ledger.own_money import refuse_own
 from payments_app.ledger.plans import Capture, Held, Plan, planned
+from payments_app.models import Hold
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
@@ -67,11 +69,12 @@ def capture(
     )
 
 
-def void(*, key: str, hold_id: str, scope: str = "") -> CaptureOutcome:
-    """Give back what is left of a hold and of those that extend it.
+def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> CaptureOutcome:
+    """Give back what is left of a hold and of those that extend it; `by` an operator decided it.
 
-    Raises UnknownHold, HoldNotActive, IdempotencyConflict.
+    Raises OwnMoney, UnknownHold, HoldNotActive, IdempotencyConflict.
     """
+    refuse_own(Hold.objects.filter(pk=hold_id).values_list("account_id", flat=True), by)
     return _one(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
 
 

@@ -31,9 +31,17 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{time.time_ns():016x}{secrets.token_hex(8)}"
 
 
+def new_transfer_id() -> str:
+    """Return the id of a transfer that is posted later."""
+    return new_id("tr")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTransfer:
-    """A transfer to be posted; `entries` are amounts by account and add up to zero."""
+    """A transfer to be posted; `entries` are amounts by account and add up to zero.
+
+    One without an `id` gets one.
+    """
 
     kind: str
     asset: str
@@ -41,6 +49,7 @@ class NewTransfer:
     about: About
     hold_id: str | None = None
     reverses_id: str | None = None
+    id: str = ""
 
 
 def check(transfer: NewTransfer, accounts: Mapping[int, LockedAccount]) -> None:
@@ -57,7 +66,7 @@ def check(transfer: NewTransfer, accounts: Mapping[int, LockedAccount]) -> None:
 
 def insert(transfers: Sequence[NewTransfer]) -> list[str]:
     """Insert transfers with their entries and return their ids; balances are changed apart."""
-    ids = [new_id("tr") for _ in transfers]
+    ids = [transfer.id or new_transfer_id() for transfer in transfers]
     entries = [
         value
         for pk, transfer in zip(ids, transfers, strict=True)

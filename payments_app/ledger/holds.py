@@ -34,7 +34,7 @@ RENEWED_BELOW: Final = 0.9
 
 
 class Guard(Protocol):
-    """What has to allow a hold besides the money that is there; `limits` has one."""
+    """A check that has to allow a hold besides the balance; `limits` has one."""
 
     def accounts(self, asked: Collection[Authorization]) -> Collection[int]:
         """Return which accounts it wants to be locked too, made if need be. Asked first."""
@@ -209,18 +209,20 @@ def _reserve_many(
 def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldOutcome]:
     """Insert holds of (what was asked, which hold it extends, what its account has left)."""
     ids = [entries.new_id("hold") for _ in new]
-    marks = f"(%s, %s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
+    marks = f"(%s, %s, %s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
     times: dict[str, Any] = dict(
         sql.rows(
             "INSERT INTO payments_app_hold (id, account_id, amount, purpose, response_id,"  # noqa: S608 constants
-            f" agent_id, chat_id, extends_id, expires_at) VALUES {', '.join([marks] * len(new))}"
+            " agent_id, chat_id, credential, extends_id, expires_at)"
+            f" VALUES {', '.join([marks] * len(new))}"
             " RETURNING id, expires_at",
             [
                 value
                 for pk, (one, extends, _) in zip(ids, new, strict=True)
                 for value in (
                     pk, one.account_id, one.amount.amount, one.purpose, one.response_id,
-                    one.agent_id, one.chat_id or None, extends, one.expires_in,
+                    one.agent_id, one.chat_id or None, one.credential or None, extends,
+                    one.expires_in,
                 )
             ],
         )

@@ -1,4 +1,4 @@
-"""What the ledger answers, and the reasons for which it refuses.
+"""The answers of the ledger, and its reasons to refuse.
 
 An answer is kept with its idempotency key and given again to the same request; a
 refusal is not kept, so the same key may be tried again when things have changed.
@@ -88,6 +88,10 @@ class LimitReached(LedgerError):
         self.resets_at = resets_at
 
 
+class OwnMoney(LedgerError):
+    """An operator decides about money of their own."""
+
+
 class LedgerFrozen(LedgerError):
     """The last audit found a mismatch: nothing is paid out until an operator has looked."""
 
@@ -101,7 +105,7 @@ class Split:
 
 
 class ForFields(TypedDict, total=False):
-    """What a movement was for, as keyword arguments; usage and cost are read back from these."""
+    """The purpose of a movement, as keyword arguments; usage and cost are read back from these."""
 
     memo: str
     chat_id: str
@@ -152,7 +156,7 @@ class HoldOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureOutcome:
-    """What a capture or release did: one transfer for each hold that gave something.
+    """The outcome of a capture or release: one transfer for each hold that paid something.
 
     `captured` went to the splits, `released` back to the account, `left` is still held. `available`
     is what the account of the newest hold had left then.
@@ -181,7 +185,8 @@ class Authorization:
 
     `agent_id` is the agent that will get it: limits on one agent count it.
 
-    `limits_of` is the person whose spending limits have to allow it, whatever account pays.
+    `limits_of` is the person whose spending limits have to allow it, whatever account pays;
+    `credential` is the one with which it was asked for, whose budget has to allow it too.
     """
 
     key: str
@@ -194,6 +199,7 @@ class Authorization:
     expires_in: float = 900.0
     scope: str = ""
     limits_of: int | None = None
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +213,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What an audit found; an empty list is a clean ledger."""
+    """The findings of an audit; an empty list is a clean ledger."""
 
     checked_at: datetime
     mismatches: Sequence[Mismatch]

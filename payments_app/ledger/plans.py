@@ -1,4 +1,4 @@
-"""What a capture will write, worked out before anything is written.
+"""Plan the writes of a capture before anything is written.
 
 What a hold captures never exceeds it, and it ends once: settled, released or expired.
 Nothing here asks the database: holds and accounts are what they are while their locks are held.
@@ -7,7 +7,7 @@ Nothing here asks the database: holds and accounts are what they are while their
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from payments_app.ledger.accounts import fee_code
@@ -49,7 +49,7 @@ class Held:
 
     @property
     def left(self) -> int:
-        """What it may still give."""
+        """The amount that is left of it."""
         return self.amount - self.captured
 
 
@@ -57,7 +57,8 @@ class Held:
 class Capture:
     """One capture of `capture_many`: of a hold, or of all holds of a response.
 
-    Without an amount nothing is captured, with `release` what is left goes back; see capture.
+    Without an amount nothing is captured, with `release` what is left goes back; see capture. The
+    first transfer has `transfer_id`, where its caller has to know it before.
     """
 
     key: str
@@ -68,17 +69,18 @@ class Capture:
     kind: str = "charge"
     release: bool = False
     scope: str = ""
+    transfer_id: str = ""
     about: About = _NOTHING
 
     @property
     def group(self) -> tuple[str, str]:
-        """What it captures from, as the fingerprint of its key has it."""
+        """The source of the capture, as the fingerprint of its key has it."""
         return ("hold", self.hold_id) if self.hold_id else ("response", self.response_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a capture will write: transfers, new (captured, state) of holds, moves of accounts."""
+    """The writes of a capture: transfers, new (captured, state) of holds, moves of accounts."""
 
     transfers: Sequence[NewTransfer]
     holds: Mapping[str, tuple[int, str]]
@@ -109,6 +111,8 @@ def planned(
         raise OverCapture(Money(left, asset))
     gets = _merged(one.splits, by_code.get(fee_code(one.key, asset), 0))
     transfers = _transfers(holds, gets, one.kind, asset, one.about)
+    if transfers and one.transfer_id:
+        transfers[0] = replace(transfers[0], id=one.transfer_id)
     for transfer in transfers:
         check(transfer, accounts)
     ends, legs = _ends(holds, transfers, release=one.release)

@@ -26,6 +26,7 @@ from payments_app.ledger.outcomes import (
     TransferOutcome,
     UnknownTransfer,
 )
+from payments_app.ledger.own_money import refuse_own
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
@@ -71,11 +72,11 @@ def transfer(
 
 
 def adjust(
-    *, key: str, account: int, amount: Money, by: int, reason: str, scope: str = ""
+    *, key: str, account: int, amount: Money, by: int | None, reason: str, scope: str = ""
 ) -> TransferOutcome:
     """Change a balance by a signed amount, against the suspense account, as an operator decided.
 
-    Raises LedgerFrozen, InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch,
+    Raises OwnMoney, LedgerFrozen, InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch,
     InvalidAmount for nothing, ValueError for no reason, IdempotencyConflict.
     """
     if not reason.strip():
@@ -84,6 +85,7 @@ def adjust(
         claimed = idempotency.claim(scope, key, ("adjust", account, amount, by, reason))
         if claimed.kept is not None:
             return idempotency.replay(claimed.kept, TransferOutcome)
+        refuse_own([account], by)
         refuse_when_frozen()
         if not amount:
             raise InvalidAmount("The amount must be more than nothing, or less.")
@@ -151,13 +153,14 @@ def top_up(
     """Credit what came in through a provider, and confirm its receipt.
 
     The provider's id counts beside the key: the same payment under another key is answered with
-    the first credit, `replayed`. Raises ReceiptConflict, UnknownAccount, AssetMismatch,
-    InvalidAmount, IdempotencyConflict.
+    the first credit, `replayed`. Raises OwnMoney where `by` credits an own account,
+    ReceiptConflict, UnknownAccount, AssetMismatch, InvalidAmount, IdempotencyConflict.
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("top_up", account, amount, provider, external_id))
         if claimed.kept is not None:
             return idempotency.replay(claimed.kept, TransferOutcome)
+        refuse_own([account], about.get("by"))
         balances.positive(amount)
         receipt_id, credited = _receipt(provider, external_id, account, amount, payload)
         if credited is not None:
@@ -230,10 +233,10 @@ def refund(
 ) -> TransferOutcome:
     """Return an amount of a transfer, or its rest, by a new transfer.
 
-    Those who got it give it back in proportion to what they still have of it. Raises
-    UnknownTransfer, NotRefundable (more than is left, or a refund), LedgerFrozen,
-    InsufficientFunds when one of them has spent it, InvalidAmount, AssetMismatch, ValueError for
-    no reason, IdempotencyConflict.
+    Those who got it give it back in proportion to what they still have of it. Raises OwnMoney where
+    `by` gets it back, UnknownTransfer, NotRefundable (more than is left, or a refund),
+    LedgerFrozen, InsufficientFunds when one of them has spent it, InvalidAmount, AssetMismatch,
+    ValueError for no reason, IdempotencyConflict.
     """
     if not reason.strip():
         raise ValueError("A refund needs a reason.")
@@ -249,6 +252,7 @@ def refund(
                 [transfer_id],
             )
         )
+        refuse_own((pk for pk, moved in entries.items() if moved < 0), by)
         # Refunds of one transfer wait for each other here: they lock the same accounts.
         accounts, _ = balances.lock_accounts(entries.keys())
         left = _unrefunded(transfer_id, entries)

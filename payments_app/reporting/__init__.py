@@ -1,4 +1,4 @@
-"""What happened to money, for people: statements, costs of answers, sums by day.
+"""Reports about money for people: statements, costs of answers, sums by day.
 
 It reads only. Comparisons that find a damaged ledger are in `payments_app.audit`.
 """

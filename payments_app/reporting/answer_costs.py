@@ -1,4 +1,4 @@
-"""What answers cost, as their chat may know it: charged, given back, the server's share.
+"""Costs of answers as their chat may know them: charged, refunded, the server's share.
 
 Amounts only. The paying account is shown as an id and a kind, never what is left in it.
 """
@@ -8,17 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from payments_app.models import AccountKind, Entry
+from django.db.models import Q
+
+from payments_app.models import AccountKind, Entry, Transfer
 from payments_app.money import Money
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from django.db.models import OuterRef, QuerySet
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCost:
-    """What one response cost: `charged` by captures, `refunded` of that, `fee` in that.
+    """The cost of one response: `charged` by captures, `refunded` of that, `fee` in that.
 
     `payers` are the people whose money it was, their tokens' too; `kinds` are those of the
     accounts: user, token, pool. `at` is when it was charged first.
@@ -32,6 +36,14 @@ class AnswerCost:
     transfer_ids: tuple[str, ...]
     payers: frozenset[int]
     kinds: frozenset[str]
+
+
+def charges(response_id: OuterRef, *, asset: str | None = None) -> QuerySet[Transfer]:
+    """Return what was charged for the response of an outer query, for a condition of that."""
+    rows = Transfer.objects.filter(
+        ~Q(response_id=""), response_id=response_id, hold__isnull=False, reverses__isnull=True
+    )
+    return rows if asset is None else rows.filter(asset=asset)
 
 
 def costs_of(response_ids: Iterable[str]) -> dict[str, AnswerCost]:

@@ -20,11 +20,11 @@ STATEMENT_HEAD: Final = (
     "protocol", "reverses",
 )  # fmt: skip
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What spreadsheets take for the beginning of a formula, full-width signs too."""
+"""Characters with which spreadsheets begin a formula, full-width signs too."""
 
 
 class _Line:
-    """What csv writes into: it gives the line back."""
+    """A file for the csv module that returns the line."""
 
     def write(self, line: str) -> str:
         return line

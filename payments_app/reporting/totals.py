@@ -1,7 +1,8 @@
-"""What the whole ledger shows to operators: totals, revenue, cost by day and agent.
+"""Figures of the whole ledger for operators: totals, revenue, and who was charged most.
 
-These are sums over many rows. Nothing here is asked for with a request: `overview` is kept
-for OVERVIEW_SECONDS, for all callers.
+Nothing here is added up with each request: the totals are kept for OVERVIEW_SECONDS, for all
+callers. Sums over the transfers of DAYS days are made once in MOST_SECONDS; those by agent and
+protocol are counted by the hour elsewhere.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.core.cache import cache
-from django.db.models import F, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import Sum
 
 from payments_app.models import Account, AccountKind, Entry
 from payments_app.money import DEFAULT_ASSET, Money
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from payments_app.selectors import Dimension, Spent
 
 OVERVIEW_SECONDS: Final = 60
+MOST_SECONDS: Final = 3600
 DAYS: Final = 14
 MOST: Final = 8
-MOST_OF: Final[tuple[Dimension, ...]] = ("user", "chat", "protocol")
+MOST_OF: Final[tuple[Dimension, ...]] = ("user", "chat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindTotal:
-    """What all accounts of one kind have, and what of it is held."""
+    """The balance of all accounts of one kind, and how much of it is held."""
 
     kind: str
     posted: Money
@@ -39,19 +40,11 @@ class KindTotal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentDay:
-    """What was charged for one agent on one day, in UTC, less refunds."""
-
-    day: date
-    agent_id: str
-    amount: Money
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The totals of the ledger at `at`, in one asset; `charged` is of the last DAYS days.
+    """The totals of the ledger at `at`, in one asset; `days` are the last DAYS days.
 
-    `most` are those who were charged most in that time: people by their ids, chats, protocols.
+    `most` are those who were charged most in that time: people by their ids, chats. It is at most
+    MOST_SECONDS old.
     """
 
     at: datetime
@@ -59,7 +52,6 @@ class Overview:
     held: Money
     revenue_today: Money
     days: Sequence[date]
-    charged: Sequence[AgentDay]
     most: Mapping[Dimension, Sequence[Spent]]
 
 
@@ -99,27 +91,14 @@ def _read(asset: str) -> Overview:
         held=sum((total.held for total in totals), Money.zero(asset)),
         revenue_today=Money(earned, asset),
         days=[(first + timedelta(days=number)).date() for number in range(DAYS)],
-        charged=_charged(asset, first),
-        most={name: usage_by(name, since=first, asset=asset, limit=MOST) for name in MOST_OF},
+        most=_most(asset, first),
     )
 
 
-def _charged(asset: str, since: datetime) -> list[AgentDay]:
-    rows = (
-        Entry.objects.filter(
-            transfer__hold__isnull=False,
-            account_id=F("transfer__hold__account_id"),
-            transfer__asset=asset,
-            transfer__created_at__gte=since,
-        )
-        .annotate(day=TruncDate("transfer__created_at"))
-        .values("day", "transfer__agent_id")
-        .annotate(total=Sum("amount"))
-        .order_by("day", "transfer__agent_id")
-    )
-    return [
-        AgentDay(
-            day=row["day"], agent_id=row["transfer__agent_id"], amount=Money(-row["total"], asset)
-        )
-        for row in rows
-    ]
+def _most(asset: str, since: datetime) -> Mapping[Dimension, Sequence[Spent]]:
+    key = f"payments:most:{asset}"
+    kept: Mapping[Dimension, Sequence[Spent]] | None = cache.get(key)
+    if kept is None:
+        kept = {name: usage_by(name, since=since, asset=asset, limit=MOST) for name in MOST_OF}
+        cache.set(key, kept, MOST_SECONDS)
+    return kept

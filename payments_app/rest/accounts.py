@@ -86,14 +86,14 @@ class StatementSerializer(serializers.Serializer[Any]):
 
 
 class DaySerializer(serializers.Serializer[Any]):
-    """What was spent on one day, in UTC."""
+    """The spending of one day, in UTC."""
 
     day = serializers.DateField()
     amount = serializers.CharField()
 
 
 class AgentSpendSerializer(serializers.Serializer[Any]):
-    """What was spent on one agent."""
+    """The spending on one agent."""
 
     agent_id = serializers.CharField()
     agent = serializers.CharField(help_text="Its name; empty where it is not there any more.")
@@ -102,7 +102,7 @@ class AgentSpendSerializer(serializers.Serializer[Any]):
 
 
 class SpendSerializer(serializers.Serializer[Any]):
-    """What the caller spent, their tokens too; every day of the time has its place."""
+    """The caller's spending, their tokens' too; every day of the period is listed."""
 
     currency = serializers.CharField()
     total = serializers.CharField()
@@ -111,7 +111,9 @@ class SpendSerializer(serializers.Serializer[Any]):
 
 
 class BalanceView(PaymentView):
-    """What the caller has."""
+    """The caller's balance."""
+
+    read_scope = "payments:read"
 
     @extend_schema(
         operation_id="get_balance",
@@ -142,7 +144,9 @@ class ShortBalanceView(BalanceView):
 
 
 class StatementView(PaymentView):
-    """What moved on the caller's account."""
+    """Movements on the caller's account."""
+
+    read_scope = "payments:read"
 
     @extend_schema(
         operation_id="get_statement",
@@ -183,7 +187,9 @@ class StatementView(PaymentView):
 
 
 class SpendView(PaymentView):
-    """What the caller spent, by day and by agent."""
+    """The caller's spending by day and by agent."""
+
+    read_scope = "payments:read"
 
     @extend_schema(
         operation_id="get_spend",

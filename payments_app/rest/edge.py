@@ -1,4 +1,4 @@
-"""What the REST views of payments share: exact numbers in, problems with `payment` out.
+"""The base of the payment views: exact numbers in, problems with `payment` out.
 
 A number in a body is read as the digits that it was written with, never as a float. Every
 refusal of the ledger, a token or a limit has one problem, whatever route it comes from.

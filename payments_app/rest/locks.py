@@ -44,6 +44,8 @@ USAGE_AMOUNTS: Final = ("amount", "cost", "credits")
 class VerifyView(PaymentView):
     """Whether a token can be spent."""
 
+    write_scope = "payments:read"
+
     @extend_schema(
         operation_id="verify_payment_token",
         request=wire.Verify,
@@ -71,6 +73,8 @@ class VerifyView(PaymentView):
 
 class LocksView(PaymentView):
     """Money that is put aside: of a token by the payee, or into a new token by the payer."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="lock_payment",
@@ -148,6 +152,8 @@ class LocksView(PaymentView):
 class LockView(PaymentView):
     """One lock."""
 
+    write_scope = "payments:write"
+
     @extend_schema(
         operation_id="extend_payment_lock",
         request=wire.MoreLock,
@@ -179,7 +185,9 @@ class LockView(PaymentView):
 
 
 class SettleView(PaymentView):
-    """What is taken of a lock, or of a token at once."""
+    """The amount to take of a lock, or of a token at once."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="settle_payment",
@@ -256,6 +264,8 @@ class SettleView(PaymentView):
 
 class DelegateView(PaymentView):
     """A part of a token for another agent."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="delegate_payment",

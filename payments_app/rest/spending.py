@@ -77,7 +77,7 @@ class NewApprovalSerializer(StrictSerializer):
 
 
 class ApprovalSerializer(serializers.Serializer[Any]):
-    """What an agent may take for each answer."""
+    """The amount that an agent may take for each answer."""
 
     agent = serializers.CharField()
     agent_id = serializers.CharField()
@@ -94,6 +94,9 @@ class ApprovalsSerializer(serializers.Serializer[Any]):
 
 class LimitsView(PaymentView):
     """The caller's spending limits."""
+
+    read_scope = "payments:read"
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="get_spending_limits", responses={200: LimitStatesSerializer, **refusals()}
@@ -138,7 +141,9 @@ def _asked(request: Request, one: dict[str, Any], mine: Mapping[str, str]) -> Li
 
 
 class ApprovalsView(PaymentView):
-    """What agents may take of the caller without asking."""
+    """The amounts that agents may take from the caller without asking."""
+
+    read_scope = "payments:read"
 
     @extend_schema(
         operation_id="list_approvals", responses={200: ApprovalsSerializer, **refusals()}
@@ -150,7 +155,9 @@ class ApprovalsView(PaymentView):
 
 
 class ApprovalView(PaymentView):
-    """What one agent may take for each answer."""
+    """The amount that one agent may take for each answer."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="approve_agent",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
-    """What answers to others may cost the agent's owner in a period, or in all."""
+    """The budget of an agent's owner for answers to others, in a period or in total."""
 
     period = serializers.ChoiceField(choices=BudgetPeriod.values)
     amount = AmountField()
@@ -70,6 +70,8 @@ class SponsorshipListSerializer(serializers.Serializer[Any]):
 class SponsorshipsView(PaymentView):
     """The agents that the caller sponsors."""
 
+    read_scope = "payments:read"
+
     @extend_schema(
         operation_id="list_sponsorships", responses={200: SponsorshipListSerializer, **refusals()}
     )
@@ -82,6 +84,8 @@ class SponsorshipsView(PaymentView):
 
 class SponsorshipView(PaymentView):
     """Whether the caller pays for what an agent of theirs answers to others."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="sponsor_agent",

@@ -117,6 +117,9 @@ Tree = shape("PaymentTokenTree", **_STATE, children=_Children())
 class TokensView(PaymentView):
     """The caller's tokens."""
 
+    read_scope = "payments:read"
+    write_scope = "payments:write"
+
     @extend_schema(operation_id="list_payment_tokens", responses={200: States, **refusals()})
     def get(self, request: Request) -> Response:
         """Return the newest 500, also those that were passed on from them."""
@@ -161,6 +164,9 @@ class TokensView(PaymentView):
 class TokenView(PaymentView):
     """One token."""
 
+    read_scope = "payments:read"
+    write_scope = "payments:write"
+
     @extend_schema(operation_id="get_payment_token", responses={200: State, **refusals(404)})
     def get(self, request: Request, token_id: str) -> Response:
         """Return it, without its secret."""
@@ -175,6 +181,8 @@ class TokenView(PaymentView):
 class TreeView(PaymentView):
     """A token with all that was passed on from it."""
 
+    read_scope = "payments:read"
+
     @extend_schema(operation_id="get_payment_token_tree", responses={200: Tree, **refusals(404)})
     def get(self, request: Request, token_id: str) -> Response:
         """Return it with its `children`."""
@@ -183,6 +191,8 @@ class TreeView(PaymentView):
 
 class TokenTopUpView(PaymentView):
     """More money for a token."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="top_up_payment_token",
@@ -212,6 +222,8 @@ class TokenTopUpView(PaymentView):
 
 class RevokeView(PaymentView):
     """The end of a token, for clients that cannot send DELETE."""
+
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="end_payment_token", request=None, responses={200: Revoked, **refusals(404)}

@@ -79,6 +79,8 @@ TopUps = shape("TopUps", object=serializers.CharField(), items=TopUpSerializer(m
 class ProvidersView(PaymentView):
     """How money can be put in."""
 
+    read_scope = "payments:read"
+
     @extend_schema(operation_id="list_top_up_providers", responses={200: Providers, **refusals()})
     def get(self, request: Request) -> Response:  # noqa: ARG002 the interface's
         """Return the providers."""
@@ -95,6 +97,9 @@ class ProvidersView(PaymentView):
 
 class TopUpsView(PaymentView):
     """The caller's requests."""
+
+    read_scope = "payments:read"
+    write_scope = "payments:write"
 
     @extend_schema(operation_id="list_top_ups", responses={200: TopUps, **refusals()})
     def get(self, request: Request) -> Response:
@@ -127,6 +132,8 @@ class TopUpsView(PaymentView):
 
 class TopUpView(PaymentView):
     """One request."""
+
+    read_scope = "payments:read"
 
     @extend_schema(operation_id="get_top_up", responses={200: TopUpSerializer, **refusals(404)})
     def get(self, request: Request, request_id: str) -> Response:

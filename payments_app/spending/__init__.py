@@ -1,4 +1,4 @@
-"""What a person or a token may spend: limits, budgets, approvals, and holds within them.
+"""Limits, budgets and approvals of people and tokens, and holds within them.
 
 Rows are in `payments_app.spending_rows`. Who pays for an answer is decided in
 `sessions_app.billing`.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
-    """What a person lets an agent take for each answer."""
+    """The amount that a person lets an agent take for each answer."""
 
     agent_id: str
     up_to: Money
@@ -28,7 +28,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What a person said beforehand: what an agent may take unasked, and whether limits are set."""
+    """Consent given beforehand: what an agent may take unasked, and whether limits are set."""
 
     up_to: Money | None
     has_limits: bool

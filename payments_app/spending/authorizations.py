@@ -116,11 +116,18 @@ class LimitGuard:
             and row.asset == asked.amount.asset
             and row.agent_id in {"", asked.agent_id}
             and (row.token_id is None or row.token_id in self._tokens.get(asked.account_id, ()))
+            and row.credential in {"", asked.credential}
         ]
 
 
 def check(
-    user_id: int, agent_id: str, amount: Money, *, account_id: int = 0, purpose: str = ""
+    user_id: int,
+    agent_id: str,
+    amount: Money,
+    *,
+    account_id: int = 0,
+    purpose: str = "",
+    credential: str = "",
 ) -> None:
     """Raise LimitReached when a person's limits do not allow this as things are; takes nothing.
 
@@ -135,6 +142,7 @@ def check(
         purpose=purpose,
         agent_id=agent_id,
         limits_of=user_id,
+        credential=credential,
     )
     balances.lock_accounts(guard.accounts([asked]))
     guard.allow(asked)

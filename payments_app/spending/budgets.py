@@ -27,7 +27,7 @@ SPONSOR: Final = "sponsor"
 
 
 class BudgetGuard:
-    """What sponsors allow their agents' answers, judged while the sponsors' accounts are locked.
+    """The budgets of sponsors, judged while the sponsors' accounts are locked.
 
     A budget counts what was paid and is held as a sponsor, not what the same person asks for.
     """

@@ -1,4 +1,4 @@
-"""What the answers of a chat cost: charged since a time, and reserved now."""
+"""The cost of a chat's answers: charged since a time, and reserved now."""
 
 from __future__ import annotations
 

@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 class Limit:
     """A limit of a person; `agent_id` is empty where it is on everything.
 
-    With a `token_id` it is on what that token spends, and those that were made of it.
+    With a `token_id` it is on what that token spends, and those that were made of it; with a
+    `credential` on what programs spend with that one.
     """
 
     period: str
     agent_id: str
     amount: Money
     token_id: str = ""
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +52,13 @@ class LimitState:
 
 
 def limits_of(user_id: int) -> list[LimitState]:
-    """Return a person's limits and how far each is used; tokens that ended have none."""
+    """Return a person's limits and how far each is used; tokens that ended have none.
+
+    Budgets of credentials are not among them (`credential_budgets`).
+    """
     now = database_now()
     ended = Q(token__revoked_at__isnull=False) | Q(token__closed_at__isnull=False)
-    rows = SpendingLimit.objects.filter(user_id=user_id).exclude(ended)
+    rows = SpendingLimit.objects.filter(user_id=user_id, credential="").exclude(ended)
     ordered = sorted(
         rows,
         key=lambda row: (row.token_id or "", row.agent_id, PERIODS.index(row.period), row.asset),
@@ -62,7 +67,10 @@ def limits_of(user_id: int) -> list[LimitState]:
 
 
 def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
-    """Put these limits in the place of a person's; ValueError for one twice or a bad period."""
+    """Put these limits in the place of a person's; ValueError for one twice or a bad period.
+
+    Budgets of credentials stay.
+    """
     names = [
         (limit.period, limit.token_id)
         if limit.token_id
@@ -85,25 +93,27 @@ def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
     with transaction.atomic():
         # Two who set them at once: the second one's are what stays.
         balances.lock_accounts([account_of_user(user_id).id])
-        SpendingLimit.objects.filter(user_id=user_id).delete()
+        SpendingLimit.objects.filter(user_id=user_id, credential="").delete()
         SpendingLimit.objects.bulk_create(rows)
 
 
 def state_of(row: SpendingLimit, now: datetime) -> LimitState:
     """Return a limit and its use in the period that contains a moment."""
     begins, ends = period_of(row.period, now)
-    by_agent = {"agent_id": row.agent_id} if row.agent_id else {}
+    narrowed = {"agent_id": row.agent_id} if row.agent_id else {}
     mine = Q(account__owner_id=row.user_id, account__asset=row.asset)
     if row.token_id is not None:
         mine &= Q(account_id__in=_accounts_of(row.token_id))
+    by_credential = {"credential": row.credential} if row.credential else {}
     spent = Entry.objects.filter(
         mine,
         transfer__hold__isnull=False,
         account_id=F("transfer__hold__account_id"),
         transfer__created_at__gte=begins,
-        **{f"transfer__{name}": value for name, value in by_agent.items()},
+        **{f"transfer__{name}": value for name, value in narrowed.items()},
+        **{f"transfer__hold__{name}": value for name, value in by_credential.items()},
     ).aggregate(total=Sum("amount", default=0))["total"]
-    held = Hold.objects.filter(mine, state=HoldState.ACTIVE, **by_agent).aggregate(
+    held = Hold.objects.filter(mine, state=HoldState.ACTIVE, **narrowed, **by_credential).aggregate(
         total=Sum(F("amount") - F("captured"), default=0)
     )["total"]
     return LimitState(
@@ -112,6 +122,7 @@ def state_of(row: SpendingLimit, now: datetime) -> LimitState:
             agent_id=row.agent_id,
             amount=Money(row.amount, row.asset),
             token_id=row.token_id or "",
+            credential=row.credential,
         ),
         spent=Money(-spent, row.asset),
         held=Money(held, row.asset),

@@ -47,7 +47,7 @@ class Payee:
 
     @property
     def mark(self) -> str:
-        """What their locks are for."""
+        """The purpose of their locks."""
         return f"lock:{self.user_id}"
 
     def agent(self, named: str) -> str | None:
@@ -57,7 +57,7 @@ class Payee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What is to be taken; without an `agent_id` the platform gets it."""
+    """The amount to take; without an `agent_id` the platform gets it."""
 
     amount: Money
     agent_id: str = ""

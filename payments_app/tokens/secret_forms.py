@@ -8,7 +8,6 @@ amount in it is the balance when it was signed: the account has the balance of n
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import jwt
 from django.conf import settings
 
-from payments_app.tokens.signing_keys import key_of, signing_keys
+from signing_app.server_keys import server_key, server_keys
+from uamp.types.inline_media import decode_base64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ _JWT_DOTS: Final = 2
 
 
 class BadSecret(ValueError):
-    """What was shown is no token of this server; the message is for a person."""
+    """The secret is no token of this server; the message is for a person."""
 
 
 class ExpiredSecret(BadSecret):
@@ -69,7 +69,7 @@ def hash_of(secret: str) -> str:
 
 def sign(claims: Claims) -> str:
     """Return the JWT of a token, signed with the first key."""
-    key = signing_keys()[0]
+    key = server_keys()[0]
     payload: dict[str, Any] = {
         "iss": settings.UAMP_ISSUER,
         "sub": "" if claims.owner_id is None else str(claims.owner_id),
@@ -94,32 +94,37 @@ def sign(claims: Claims) -> str:
 def token_id_of(secret: str) -> tuple[str, str]:
     """Return ("sha256", hash) of an opaque secret or ("id", jti) of a JWT.
 
-    The JWT may be in base64. Raises BadSecret, and ExpiredSecret for a good JWT whose time is over.
+    Either may be in base64. Raises BadSecret, and ExpiredSecret for a good JWT whose time is over.
     """
     secret = secret.strip()
     if not 0 < len(secret) <= SECRET_CHARS or not secret.isascii():
         raise BadSecret("This is not a payment token of this server.")
+    if not _is_bare(secret):
+        secret = _decoded(secret)
     if secret.startswith(OPAQUE):
         return "sha256", hash_of(secret)
-    return "id", _verified(secret if secret.count(".") == _JWT_DOTS else _decoded(secret))
+    return "id", _verified(secret)
+
+
+def _is_bare(secret: str) -> bool:
+    return secret.startswith(OPAQUE) or secret.count(".") == _JWT_DOTS
 
 
 def _decoded(secret: str) -> str:
-    """Return the JWT in a base64 text."""
+    """Return the token in a base64 text."""
     try:
-        padded = secret + "=" * (-len(secret) % 4)
-        text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
-    except (binascii.Error, ValueError):
+        text = decode_base64(secret).decode("ascii").strip()
+    except ValueError:
         raise BadSecret("This is not a payment token of this server.") from None
-    if text.count(".") != _JWT_DOTS:
+    if not _is_bare(text):
         raise BadSecret("This is not a payment token of this server.")
-    return text.strip()
+    return text
 
 
 def _verified(encoded: str) -> str:
     try:
         kid = jwt.get_unverified_header(encoded).get("kid")
-        key = key_of(kid) if isinstance(kid, str) else None
+        key = server_key(kid) if isinstance(kid, str) else None
         if key is None:
             raise BadSecret("The payment token was not signed by this server.")
         claims = jwt.decode(

@@ -33,7 +33,7 @@ class TopUpStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUpReport:
-    """What a provider reported of a request: the money is there (`paid`), or will not come."""
+    """The report of a provider on a request: the money is there (`paid`), or will not come."""
 
     request_id: str
     paid: bool

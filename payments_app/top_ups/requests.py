@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string
 
 from agents_app.workers import connections
 from payments_app import services
-from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError
+from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError, OwnMoney
 from payments_app.models import TopUpRequest, TopUpRequestState
 from payments_app.money import InvalidAmount, Money
 from payments_app.top_ups.provider import ForeignHook, TopUpProvider, TopUpReport
@@ -168,9 +168,12 @@ def _credit(row: TopUpRequest, report: TopUpReport) -> None:
 
 
 def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
-    """Credit a request as an operator decided; raises AlreadyDecided, ValueError for no reason."""
+    """Credit a request as an operator decided.
+
+    Raises OwnMoney, AlreadyDecided, ValueError for no reason.
+    """
     with transaction.atomic():
-        row = _open(request_id, reason)
+        row = _open(request_id, by, reason)
         services.top_up(
             key=f"grant:{row.pk}",
             scope="top_up",
@@ -186,19 +189,21 @@ def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
 
 
 def refuse(request_id: str, *, by: int, reason: str) -> TopUpRequest:
-    """Refuse a request as an operator decided; raises AlreadyDecided, ValueError for no reason."""
+    """Refuse a request as an operator decided; raises what `grant` raises."""
     with transaction.atomic():
-        row = _open(request_id, reason)
+        row = _open(request_id, by, reason)
         _end(row, TopUpRequestState.REFUSED, reason, by)
         return row
 
 
-def _open(request_id: str, reason: str) -> TopUpRequest:
+def _open(request_id: str, by: int, reason: str) -> TopUpRequest:
     if not reason.strip():
         raise ValueError("A decision needs a reason.")
     row = _locked(request_id)
     if row is None:
         raise UnknownRequest("There is no such request.")
+    if row.user_id == by:
+        raise OwnMoney("This is a request of your own: another operator has to decide.")
     if row.state != TopUpRequestState.OPEN:
         raise AlreadyDecided(f"The request is {row.state}.")
     return row

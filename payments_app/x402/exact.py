@@ -78,7 +78,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Payment:
-    """What was signed, what it is checked against, and its sender."""
+    """The signed authorization, what it is checked against, and its sender."""
 
     payload: facilitator.Payload
     wanted: facilitator.Requirements

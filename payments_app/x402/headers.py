@@ -6,8 +6,6 @@ X-Payment-Token is a token. The first of them that is there counts.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +13,7 @@ import msgspec
 
 import uamp
 from uamp.limits import DEFAULT_LIMITS
+from uamp.types.inline_media import decode_base64
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,7 @@ class BadHeader(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What a client offers: a token, or (`document`) a payment of x402."""
+    """The offer of a client: a token, or (`document`) a payment of x402."""
 
     token: str = ""
     version: int = 2
@@ -86,10 +85,10 @@ def _read(value: str, *, only_token: bool) -> Offered:
     if only_token or "." in value or "_" in value[:5]:
         return Offered(token=value)
     try:
-        text = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        text = decode_base64(value)
+    except ValueError:
         raise BadHeader("The payment header is neither a token nor base64.") from None
-    if not text.startswith(b"{"):
+    if not text.lstrip().startswith(b"{"):
         return Offered(token=value)
     try:
         document = uamp.load_json(text, _LIMITS)

@@ -1,4 +1,4 @@
-"""What is demanded: the body and the headers of a 402.
+"""The demand: the body and the headers of a 402.
 
 One answer serves clients of x402 version 2 (the header), and those of the transports' text
 (`error`, `status_code`, `context.accepts`). In `accepts` amounts are integers of the smallest unit,
@@ -33,7 +33,7 @@ OLD_NAMES: Final = {
     "eip155:43114": "avalanche",
     "eip155:84532": "base-sepolia",
 }
-"""What version 1 calls the networks."""
+"""The names of the networks in version 1."""
 EXPOSED: Final = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE"
 
 

@@ -1,0 +1,234 @@
+"""Movements of money in the admin: transfers, holds, and what providers reported.
+
+Rows are read-only. Refunding, voiding and crediting go through the services of `payments_app`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+
+from audit_app.admin.columns import (
+    NAME_CHARS,
+    TIMED_ID_CHARS,
+    id_link,
+    linked,
+    list_link,
+    moment,
+    short,
+    short_id,
+)
+from audit_app.admin.filters import DateRangeFilter
+from audit_app.admin.records import RecordInline
+from audit_app.record import AuditAction
+from payments_app import services
+from payments_app.admin.ledger import (
+    SCOPE,
+    LedgerAdmin,
+    RefundForm,
+    agent_link,
+    amount_of,
+    newest_by,
+)
+from payments_app.models import (
+    Entry,
+    Hold,
+    Receipt,
+    ReceiptState,
+    Transfer,
+)
+from payments_app.money import Money
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+    from django.utils.safestring import SafeString
+
+
+class EntryInline(RecordInline):
+    """The sides of a transfer."""
+
+    model = Entry
+    fields = ("account", "sum")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
+        """Read the accounts with the entries."""
+        rows: QuerySet[Entry] = super().get_queryset(request)
+        return rows.select_related("account", "transfer")
+
+    @admin.display(description="amount")
+    def sum(self, entry: Entry) -> str:
+        """Return what the account got."""
+        return amount_of(entry.amount, entry.transfer.asset)
+
+
+@admin.register(Transfer)
+class TransferAdmin(LedgerAdmin):
+    """Movements of money with their sides."""
+
+    find_by = ("id__begins",)
+    list_display = (
+        short_id(chars=TIMED_ID_CHARS), "kind", "sum", "about", "response", "agent", "protocol",
+        moment("created_at"),
+    )  # fmt: skip
+    list_filter = (
+        newest_by("kind"), newest_by("asset"), newest_by("protocol"),
+        ("created_at", DateRangeFilter),
+    )  # fmt: skip
+    search_fields = (
+        "id__exact", "response_id__exact", "chat_id__exact", "agent_id__exact", "hold__id__exact",
+        "reverses__id__exact",
+    )  # fmt: skip
+    search_help_text = "The id of a transfer, a hold, a response, a chat or an agent."
+    ordering = ("-created_at",)
+    fields = (
+        "id", "kind", "sum", "asset", "memo", "hold", "reverses", "reversed_by", "by", "response",
+        "chat", "agent", "protocol", "created_at",
+    )  # fmt: skip
+    readonly_fields = ("sum", "response", "chat", "agent", "reversed_by")
+    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    chat = staticmethod(id_link("chat_id", "chat_app.chat", "chat"))
+    agent = staticmethod(agent_link)
+
+    @admin.display(description="reversed by")
+    def reversed_by(self, transfer: Transfer) -> SafeString:
+        """Return the way to its refunds."""
+        return list_link("payments_app.transfer", f"q={transfer.pk}", "Refunds of it")
+
+    @admin.display(description="memo")
+    def about(self, transfer: Transfer) -> str:
+        """Return the beginning of what it was for."""
+        return short(transfer.memo, NAME_CHARS) or "-"
+
+    inlines = (EntryInline,)
+    operation = ("refund_transfer", "Refund")
+    audit_action = AuditAction.TRANSFER_REFUNDED
+    form_class = RefundForm
+
+    @admin.display(description="amount")
+    def sum(self, transfer: Transfer) -> str:
+        """Return how much moved."""
+        return amount_of(transfer.amount, transfer.asset)
+
+    def facts(self, row: Any) -> str:
+        """Return what was paid."""
+        return f"{row.kind} of {self.sum(row)}: {row.memo}"
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Return money to the payer."""
+        text = wanted["amount"]
+        done = services.refund(
+            key=wanted["key"],
+            scope=SCOPE,
+            transfer_id=row.pk,
+            amount=Money.parse(text, row.asset) if text else None,
+            by=by,
+            reason=wanted["reason"],
+        )
+        return f"{done.amount} {row.asset} by {done.transfer_id}"
+
+
+@admin.register(Hold)
+class HoldAdmin(LedgerAdmin):
+    """Reservations."""
+
+    find_by = ("id__begins",)
+    list_display = (
+        short_id(chars=TIMED_ID_CHARS), linked("account"), "sum", "taken", "state", "response",
+        moment("expires_at"), moment("created_at"),
+    )  # fmt: skip
+    list_filter = (newest_by("state"), ("created_at", DateRangeFilter))
+    list_select_related = ("account",)
+    search_fields = ("id__exact", "response_id__exact", "account__code__exact")
+    search_help_text = "The id of a hold or a response, or the code of an account."
+    ordering = ("-created_at",)
+    fields = (
+        "id", "account", "sum", "taken", "state", "purpose", "response", "chat", "agent",
+        "extends", "transfers", "expires_at", "created_at",
+    )  # fmt: skip
+    readonly_fields = ("sum", "taken", "response", "chat", "agent", "transfers")
+    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    chat = staticmethod(id_link("chat_id", "chat_app.chat", "chat"))
+    agent = staticmethod(agent_link)
+
+    @admin.display(description="transfers")
+    def transfers(self, hold: Hold) -> SafeString:
+        """Return the way to what was taken of it."""
+        return list_link("payments_app.transfer", f"q={hold.pk}", "Transfers")
+
+    operation = ("void_hold", "Void")
+    audit_action = AuditAction.HOLD_VOIDED
+
+    @admin.display(description="amount")
+    def sum(self, hold: Hold) -> str:
+        """Return how much is reserved."""
+        return amount_of(hold.amount, hold.account.asset)
+
+    @admin.display(description="captured")
+    def taken(self, hold: Hold) -> str:
+        """Return how much of it was taken."""
+        return amount_of(hold.captured, hold.account.asset)
+
+    def facts(self, row: Any) -> str:
+        """Return what is held."""
+        return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Give back what is left."""
+        done = services.void(key=wanted["key"], scope=SCOPE, hold_id=row.pk, by=by)
+        return f"{done.released} {done.released.asset} released"
+
+
+@admin.register(Receipt)
+class ReceiptAdmin(LedgerAdmin):
+    """Reports of providers, and the way out where one never reported the end of a payment."""
+
+    list_display = (
+        short_id("external_id", "its id"), "provider", "state", "sum", linked("account"),
+        moment("created_at"),
+    )  # fmt: skip
+    list_filter = (newest_by("state"), newest_by("provider"))
+    list_select_related = ("account",)
+    search_fields = ("external_id__exact", "account__code__exact")
+    fields = (
+        "provider", "external_id", "state", "sum", "account", "transfer", "payload", "created_at",
+        "updated_at",
+    )  # fmt: skip
+    readonly_fields = ("sum",)
+    operation = ("adjust_account", "Credit")
+    audit_action = AuditAction.BALANCE_ADJUSTED
+
+    @admin.display(description="amount")
+    def sum(self, receipt: Receipt) -> str:
+        """Return how much came in."""
+        return amount_of(receipt.amount, receipt.asset)
+
+    def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Offer it for what is not credited yet."""
+        receipt = self.get_object(request, unquote(object_id))
+        credited = receipt is None or receipt.state == ReceiptState.CONFIRMED
+        return [] if credited else super().links(request, object_id)
+
+    def facts(self, row: Any) -> str:
+        """Return what has to be known to be true before it is credited."""
+        return (
+            f"{self.sum(row)} by {row.provider}, {row.state}. Credit it only where the"
+            f" provider's own statement shows the payment: {row.external_id}"
+        )
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Credit it, once: an answer of the provider that comes later finds it done."""
+        done = services.top_up(
+            key=wanted["key"],
+            scope=SCOPE,
+            account=row.account_id,
+            amount=Money(row.amount, row.asset),
+            provider=row.provider,
+            external_id=row.external_id,
+            memo=wanted["reason"],
+            by=by,
+        )
+        return f"{done.amount} {row.asset} by {done.transfer_id}"

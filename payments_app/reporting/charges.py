@@ -1,0 +1,56 @@
+"""Charges in a span of time, and the number of top-ups that wait for an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import F, Sum
+
+from payments_app.models import Entry, TopUpRequest, TopUpRequestState
+from payments_app.money import Money
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+MANUAL: Final = "manual"
+"""The provider of top-ups that a person grants."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charges:
+    """Charges for one agent over one protocol, less refunds; both may be empty."""
+
+    agent_id: str
+    protocol: str
+    amount: Money
+
+
+def charges_between(start: datetime, end: datetime) -> list[Charges]:
+    """Return what was charged from `start` until before `end`; it reads the transfers between."""
+    rows = (
+        Entry.objects.filter(
+            transfer__created_at__gte=start,
+            transfer__created_at__lt=end,
+            transfer__hold__isnull=False,
+            account_id=F("transfer__hold__account_id"),
+        )
+        .values("transfer__agent_id", "transfer__protocol", "transfer__asset")
+        .annotate(total=Sum("amount"))
+        .order_by()
+    )
+    return [
+        Charges(
+            agent_id=row["transfer__agent_id"],
+            protocol=row["transfer__protocol"],
+            amount=Money(-row["total"], row["transfer__asset"]),
+        )
+        for row in rows
+    ]
+
+
+def undecided_top_ups(limit: int) -> int:
+    """Return how many people's requests for a top-up an operator has to decide, up to `limit`."""
+    rows = TopUpRequest.objects.filter(state=TopUpRequestState.OPEN, provider=MANUAL)
+    return rows.order_by().values("pk")[:limit].count()

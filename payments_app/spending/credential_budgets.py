@@ -1,0 +1,49 @@
+"""Budgets of credentials: what programs may spend with one in a day, week or month.
+
+A budget is a spending limit of its person, which counts what was reserved under the name of the
+credential and what that was charged. It is judged with the person's other limits
+(`authorizations`), so that two answers that begin at once cannot both take the last of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from payments_app.ledger import balances
+from payments_app.ledger.accounts import account_of_user
+from payments_app.models import SpendingLimit, SpendingPeriod
+from payments_app.spending.limits import state_of
+from payments_app.spending.periods import database_now
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from payments_app.money import Money
+    from payments_app.spending.limits import LimitState
+
+
+def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> None:
+    """Give a credential of a person a budget, in the place of one that it had.
+
+    Raises ValueError for a period that is not a SpendingPeriod, and for less than nothing.
+    """
+    if amount.amount < 0:
+        raise ValueError("A budget is not less than nothing.")
+    with transaction.atomic():
+        # What is reserved meanwhile is judged by the old budget or by the new one.
+        balances.lock_accounts([account_of_user(user_id, amount.asset).id])
+        SpendingLimit.objects.update_or_create(
+            user_id=user_id,
+            credential=credential,
+            asset=amount.asset,
+            defaults={"period": SpendingPeriod(period), "amount": amount.amount},
+        )
+
+
+def budgets_of(credentials: Collection[str]) -> dict[str, LimitState]:
+    """Return the budgets of those of these credentials that have one, and how far each is used."""
+    now = database_now()
+    rows = SpendingLimit.objects.filter(credential__in=[one for one in credentials if one])
+    return {row.credential: state_of(row, now) for row in rows}

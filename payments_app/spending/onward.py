@@ -1,0 +1,149 @@
+"""Budgets for what remote agents are paid on other servers, and what was taken of them.
+
+The money over there is that of the agent's owner. Here an account keeps their budget: they fill it,
+and each payment is reserved and captured from it, so that two answers never take the same part. Its
+other side is the mirror `external:onward`. Rows of a payment have an id made of the response's,
+because what an answer costs here is found by that of the response.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.db.models import Sum
+
+from agents_app.models import Agent, AgentKind
+from agents_app.remote.onward import OverBudget
+from agents_app.sponsorships import NotTheOwner
+from payments_app.ledger import captures, holds
+from payments_app.ledger.accounts import ensure_account, external_account
+from payments_app.ledger.outcomes import Authorization, InsufficientFunds, Split
+from payments_app.ledger.transfers import transfer
+from payments_app.models import Account, AccountKind, Entry
+from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from payments_app.ledger.outcomes import AccountRef
+
+ONWARD: Final = "onward"
+"""The purpose of these holds, the kind of their transfers, and the name of the mirror."""
+HELD_SECONDS: Final = 86_400.0
+"""So long a payment is held whose process died before it was counted."""
+
+
+class NotRemote(ValueError):
+    """An agent that runs here, or dials in, is paid on no other server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnwardBudget:
+    """The budget for an agent's own server: what is left, what is reserved of it, what was paid."""
+
+    left: Money
+    held: Money
+    spent: Money
+
+
+def onward_id(response_id: str) -> str:
+    """Return the id under which the ledger has what was paid onward for a response."""
+    return f"onw_{response_id.removeprefix('resp_')}"[:40]
+
+
+@transaction.atomic
+def set_budget(agent_id: str, by: User, left: Money) -> OnwardBudget:
+    """Let a remote agent of a person be paid so much from now on, whatever it was before.
+
+    Raises NotTheOwner and NotRemote.
+    """
+    agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
+    if agent is None:
+        raise NotTheOwner(agent_id)
+    if agent.kind != AgentKind.REMOTE:
+        raise NotRemote(agent_id)
+    account, mirror = _account(agent_id, by.pk, left.asset), external_account(ONWARD, left.asset)
+    more = left - _state(account).left
+    if more.amount > 0:
+        _move(mirror, account, more)
+    elif more.amount < 0:
+        _move(account, mirror, Money(-more.amount, more.asset))
+    return _state(account)
+
+
+def budget_of(agent_id: str, user_id: int) -> OnwardBudget:
+    """Return the budget that a person gave a remote agent of theirs."""
+    return _state(_account(agent_id, user_id, DEFAULT_ASSET))
+
+
+class BudgetLedger:
+    """The payment counter of `agents_app.remote.onward`; synchronous, each in a transaction."""
+
+    def reserve(self, agent_id: str, response_id: str, amount: str, currency: str) -> str:
+        """Return the id of a hold of the agent's budget; raises OverBudget."""
+        owner_id = Agent.objects.filter(pk=agent_id).values_list("owner_id", flat=True).first()
+        if owner_id is None:
+            raise OverBudget("its agent has no owner who could set a budget")
+        try:
+            wanted = Money.parse(amount, currency)
+            account = _account(agent_id, owner_id, wanted.asset)
+        except InvalidAmount as error:
+            raise OverBudget(str(error)) from error
+        asked = Authorization(
+            key=f"{ONWARD}:{uuid.uuid4().hex}",
+            account_id=account.id,
+            amount=wanted,
+            purpose=ONWARD,
+            response_id=onward_id(response_id),
+            expires_in=HELD_SECONDS,
+        )
+        answer = holds.authorize_many([asked])[0]
+        if isinstance(answer, InsufficientFunds):
+            text = f"the budget has {answer.available}, and {wanted} {wanted.asset} is asked for"
+            raise OverBudget(text)
+        if isinstance(answer, Exception):
+            raise OverBudget(str(answer))
+        return answer.hold_id
+
+    def settle(self, hold_id: str, amount: str, currency: str) -> None:
+        """Take an amount of what is held for a response, and release the rest."""
+        taken = Money.parse(amount, currency)
+        if not taken.amount:
+            captures.void(key=f"{ONWARD}:{hold_id}", hold_id=hold_id)
+            return
+        captures.capture(
+            key=f"{ONWARD}:{hold_id}",
+            hold_id=hold_id,
+            amount=taken,
+            splits=[Split(external_account(ONWARD, currency).id, taken)],
+            kind=ONWARD,
+            release=True,
+        )
+
+
+def _account(agent_id: str, owner_id: int, asset: str) -> AccountRef:
+    return ensure_account(
+        code=f"{ONWARD}:{agent_id}:{owner_id}:{asset}",
+        kind=AccountKind.EXTERNAL,
+        asset=asset,
+        agent_id=agent_id,
+    )
+
+
+def _move(debit: AccountRef, credit: AccountRef, amount: Money) -> None:
+    key = f"{ONWARD}:{uuid.uuid4().hex}"
+    transfer(key=key, debit=debit.id, credit=credit.id, amount=amount, kind="onward_budget")
+
+
+def _state(account: AccountRef) -> OnwardBudget:
+    row = Account.objects.get(pk=account.id)
+    taken = Entry.objects.filter(account=row, transfer__kind=ONWARD)
+    spent = taken.aggregate(total=Sum("amount", default=0))["total"]
+    return OnwardBudget(
+        left=Money(row.posted - row.held, account.asset),
+        held=Money(row.held, account.asset),
+        spent=Money(-spent, account.asset),
+    )
