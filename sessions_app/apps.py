@@ -11,17 +11,25 @@ class SessionsAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Do for other apps what they cannot: pay trials, find work and stop it, send balances."""
+        """Do for other apps what they cannot: pay trials, write rows off the loop, find work."""
         from agents_app.admin import trial  # noqa: PLC0415 models are not loaded before
+        from agents_app.remote import health, onward  # noqa: PLC0415 as above
         from chat_app.conversation import deletion  # noqa: PLC0415 as above
         from chat_app.members import participants  # noqa: PLC0415 as above
         from payments_app.ledger import balances  # noqa: PLC0415 as above
+        from payments_app.spending.onward import BudgetLedger  # noqa: PLC0415 as above
+        from sessions_app import database  # noqa: PLC0415 as above
         from sessions_app.billing.balance_notices import notify_owners  # noqa: PLC0415 as above
         from sessions_app.billing.trial_payments import TrialPayment  # noqa: PLC0415 as above
+        from sessions_app.data_rights.old_messages import erase_old  # noqa: PLC0415 as above
+        from sessions_app.process import retention  # noqa: PLC0415 as above
         from sessions_app.store import responses  # noqa: PLC0415 as above
         from sessions_app.tools import delegated_calls  # noqa: PLC0415 as above
 
         trial.paid_by(TrialPayment)
+        health.written_by(database.run)
+        onward.counted_by(BudgetLedger())
         deletion.delegations_by(delegated_calls.work_for_message)
         participants.answers_stopped_by(responses.cancel_answers)
         balances.changes_to(notify_owners)
+        retention.also_delete(erase_old)

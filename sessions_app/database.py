@@ -6,13 +6,18 @@ Channels would run every socket of a process on one shared thread; one slow quer
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
+
+from telemetry import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,6 +29,8 @@ T = TypeVar("T")
 
 RETRY_SECONDS: Final = (0.1, 0.4)
 """The pauses before a call is repeated that lost its connection."""
+CLOSE_SECONDS: Final = 30.0
+"""How long the threads have to end; a statement, and its wait for a lock, have less."""
 
 _lock = threading.Lock()
 _executor: ThreadPoolExecutor | None = None
@@ -39,12 +46,18 @@ def executor() -> ThreadPoolExecutor:
 
 
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a synchronous database function on a database thread and return what it returns."""
+    """Run a synchronous database function on a database thread and return what it returns.
+
+    It runs in a copy of the caller's context: its log lines and spans are those of the caller.
+    """
+    asked = time.monotonic()
 
     def job() -> T:
+        metrics.DATABASE_WAIT_SECONDS.observe(time.monotonic() - asked)
         return scoped(function, *args, **kwargs)
 
-    return await asyncio.get_running_loop().run_in_executor(executor(), job)
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(executor(), context.run, job)
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:
@@ -85,19 +98,33 @@ def kept(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def close_connections() -> None:
-    """End the threads and their connections (at shutdown, and between tests)."""
+    """End the threads and their connections (at shutdown, and between tests).
+
+    Raises TimeoutError with the names of the threads that have not ended within CLOSE_SECONDS.
+    """
     global _executor
     with _lock:
         ended, _executor = _executor, None
-    if ended is not None:
-        workers = len(ended._threads)  # noqa: SLF001 every thread must close its own connections
-        barrier = threading.Barrier(workers) if workers else None
+    if ended is None:
+        return
+    deadline = time.monotonic() + CLOSE_SECONDS
+    threads = list(ended._threads)  # noqa: SLF001 every thread must close its own connections
+    barrier = threading.Barrier(len(threads)) if threads else None
 
-        def close() -> None:
-            connections.close_all()
-            if barrier is not None:
-                barrier.wait(timeout=10)
+    def close() -> None:
+        connections.close_all()
+        if barrier is not None:
+            with suppress(threading.BrokenBarrierError):
+                barrier.wait(CLOSE_SECONDS / 2)
 
-        for future in [ended.submit(close) for _ in range(workers)]:
-            future.result()
-        ended.shutdown(wait=True)
+    closing = [ended.submit(close) for _ in threads]
+    ended.shutdown(wait=False)
+    threads = list(ended._threads)  # noqa: SLF001 a busy one was joined by another
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if running := sorted(thread.name for thread in threads if thread.is_alive()):
+        raise TimeoutError(
+            f"database threads did not end within {CLOSE_SECONDS:g} s: {', '.join(running)}"
+        )
+    for future in closing:
+        future.result()

@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 import uamp
 from chat_app.log.deletions import has_deleted_answer
+from chat_app.log.signatures import signature_of_response
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
 from sessions_app.response.request import ResponseRequest
@@ -66,6 +67,7 @@ class KeptResponse:
     created_at: datetime
     changed_at: datetime
     paid: tuple[PaidDemand, ...]
+    signature: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,7 +185,11 @@ def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
 
 
 def _with_facts(rows: QuerySet[Any]) -> QuerySet[Any]:
-    rows = rows.annotate(changed_at=_CHANGED, is_withheld=has_deleted_answer())
+    rows = rows.annotate(
+        changed_at=_CHANGED,
+        is_withheld=has_deleted_answer(),
+        signature=signature_of_response(),
+    )
     rows = rows.select_related("session", "agent", "message")
     return rows.prefetch_related("payment_requests")
 
@@ -244,6 +250,7 @@ def _kept(row: Any) -> KeptResponse:
         created_at=row.created_at,
         changed_at=row.changed_at,
         paid=tuple(_paid(row)),
+        signature=row.signature,
     )
 
 

@@ -14,9 +14,10 @@ from typing import Final
 from django.conf import settings
 
 from agents_app.providers.clients import close_providers
+from agents_app.remote.addresses import close_remotes
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_RESTART
-from sessions_app.process import periodic, registry
+from sessions_app.process import periodic, recovery, registry
 from sessions_app.process.registry import Process
 from sessions_app.turn import delegation, mentions, queued_turns
 
@@ -45,6 +46,7 @@ def start() -> Process:
             delegate=delegation.delegate,
             ask_mentioned=mentions.ask_mentioned,
             start_queued=queued_turns.start_due,
+            take_given=recovery.take_given,
         )
         registry.remember(process)
         process.spawn(process.signals.listen(), name="listen")
@@ -79,6 +81,7 @@ async def drain() -> None:
         return
     process.draining = True
     try:
+        await _part_with_daemons(process)
         await _finish(process)
     finally:
         try:
@@ -94,10 +97,28 @@ async def shutdown() -> None:
         return
     if not process.draining:
         await drain()
+    await process.connected.close()
     await process.stop()
     await close_providers()
+    await close_remotes()
     registry.forget()
-    await asyncio.to_thread(database.close_connections)
+    try:
+        await asyncio.to_thread(database.close_connections)
+    except TimeoutError:
+        logger.exception("the process stops all the same")
+
+
+async def _part_with_daemons(process: Process) -> None:
+    """Have idle daemons connect elsewhere now, and the others when their answers have ended."""
+    try:
+        await process.connected.begin_closing()
+    except Exception:
+        # Other processes may give this one responses until its lease ends; it claims none.
+        logger.exception("other processes may take the daemons of this one for open")
+    for connection in list(process.connections):
+        link = connection.agent_socket
+        if link is not None and link.daemons and not link.is_busy and not connection.sessions:
+            connection.close(CLOSE_RESTART)
 
 
 async def _finish(process: Process) -> None:

@@ -5,6 +5,7 @@ The writes of responses are in `store`.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ from chat_app.contents import media_types, quota, reading_rights, references
 from chat_app.members import chats, membership
 from chat_app.new_rows import insert
 from sessions_app.access.pending_inputs import too_large, too_many
+from sessions_app.access.standing import agent_disabled
 from sessions_app.models import InboundEvent, PendingInput, Session
 from sessions_app.selectors import open_session_of, sessions_named
 from sessions_app.transitions import HELD
@@ -26,6 +28,7 @@ from uamp import ErrorCode, RemoteProtocolError, SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
 
     from django.db.models import QuerySet
 
@@ -55,8 +58,8 @@ def open_session(
 
     `held_by` is the id of the connection that holds it from now on, if one does. An `ephemeral`
     session is deleted after UAMP_EPHEMERAL_HOURS, where it has a chat of its own.
-    Raises RemoteProtocolError: chat_not_found, agent_not_found, unauthorized, session_exists,
-    invalid_event.
+    Raises RemoteProtocolError: chat_not_found, agent_not_found, agent_disabled, unauthorized,
+    session_exists, invalid_event.
     """
     client_id = repeat_id = ""
     try:
@@ -145,6 +148,8 @@ def _agent_of_session(
     name = agent_name or settings.UAMP_DEFAULT_AGENT
     spec = agents.remembered_agent(name, user_id=principal.user_id)
     spec = agent_by_name(name, principal) if spec is None else spec
+    if not principal.rights.may_ask(spec.id):
+        raise _agent_not_found(name)
     if principal.is_visitor and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
     if chat_id is not None and spec.id not in {
@@ -157,13 +162,26 @@ def _agent_of_session(
 
 
 def agent_by_name(name: str, principal: Principal) -> AgentSpec:
-    """Return an agent that the principal may use; raises RemoteProtocolError agent_not_found."""
+    """Return an agent that the principal may use.
+
+    Raises RemoteProtocolError: agent_disabled, and agent_not_found also for one of others.
+    """
     spec = agents.get_agent(name, viewer=principal.user_id)
+    off = None
     if spec is None:
-        raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} that you may use."
-        )
+        off = agents.get_agent(name, viewer=principal.user_id, is_enabled=False)
+    found = spec or off
+    if found is None or not principal.rights.may_ask(found.id):
+        raise _agent_not_found(name)
+    if spec is None:
+        raise RemoteProtocolError(*agent_disabled(found.name))
     return spec
+
+
+def _agent_not_found(name: str) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} that you may use."
+    )
 
 
 def is_member(session: OpenSession) -> bool:
@@ -172,8 +190,19 @@ def is_member(session: OpenSession) -> bool:
 
 
 def _check_chat(principal: Principal, chat_id: str | None) -> None:
-    """Raise RemoteProtocolError chat_not_found for strangers, whatever else they ask for."""
-    if chat_id is not None and not membership.is_member(chat_id, principal.user_id):
+    """Raise RemoteProtocolError chat_not_found for strangers, whatever else they ask for.
+
+    A credential that is not for the chat is a stranger's; one of certain chats makes no others.
+    """
+    if chat_id is None:
+        if principal.rights.chats is not None:
+            raise RemoteProtocolError(
+                ErrorCode.FORBIDDEN, "This credential is for certain chats. Name one in `chat`."
+            )
+        return
+    if not principal.rights.sees_chat(chat_id) or not membership.is_member(
+        chat_id, principal.user_id
+    ):
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
         )
@@ -232,19 +261,18 @@ def keep_input(
 ) -> bool:
     """Keep an input event of `size` bytes that came over HTTP, at most `most` of a session.
 
-    Returns False when it was kept or used before. Raises RemoteProtocolError: event_id_conflict
-    for another body, too_many_inputs.
+    Returns False when it was kept, or taken by a turn, before: its `timestamp` may be another one
+    then. Raises RemoteProtocolError: event_id_conflict for another body, too_many_inputs.
     """
+    sha256 = _digest(payload)
     with transaction.atomic():
         session = Session.objects.select_for_update(no_key=True).filter(pk=session_id).first()
-        kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
-        if kept is not None:
-            if kept.payload != payload:
+        known = _known_digest(session_id, event_id)
+        if known is not None:
+            if known != sha256:
                 raise RemoteProtocolError(
                     ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
                 )
-            return False
-        if InboundEvent.objects.filter(session_id=session_id, event_id=event_id).exists():
             return False
         waiting = PendingInput.objects.filter(session_id=session_id)
         if waiting.count() >= most:
@@ -257,6 +285,44 @@ def keep_input(
             session_id=session_id, event_id=event_id, payload=payload, size_bytes=size
         )
     return True
+
+
+def _known_digest(session_id: str, event_id: str) -> str | None:
+    """Return the digest of the event of an id, whether it is kept or had its effect."""
+    kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
+    if kept is not None:
+        return _digest(kept.payload)
+    effects = InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
+    return effects.values_list("sha256", flat=True).first()
+
+
+def _digest(payload: dict[str, Any]) -> str:
+    """Return the digest of an input; its session and the time of its sending do not count."""
+    content = {name: payload[name] for name in payload.keys() - {"timestamp", "session_id"}}
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+
+
+def take_inputs(ids: Sequence[int], *, at: datetime, outcome: dict[str, Any]) -> None:
+    """Delete inputs that a turn takes, and keep what they led to: sent again, they have no effect.
+
+    Must run in the transaction that writes the turn.
+    """
+    rows = PendingInput.objects.filter(pk__in=ids)
+    InboundEvent.objects.bulk_create(
+        [
+            InboundEvent(
+                session_id=row.session_id,
+                event_id=row.event_id,
+                sha256=_digest(row.payload),
+                outcome=outcome,
+                created_at=at,
+            )
+            for row in rows.order_by("pk")
+        ],
+        # An id that the turn's own event has too stays that one's.
+        ignore_conflicts=True,
+    )
+    rows.delete()
 
 
 def _check_bytes(waiting: QuerySet[PendingInput], size: int, limit: int) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class ToolCallState(StrEnum):
-    """What an open call waits for, then how it ended.
+    """The states of a call: what it waits for, then how it ended.
 
     `asking`: for a person to allow it; `waiting`: for the client or another agent; `queued` and
     `running`: for a worker.
@@ -26,7 +26,7 @@ class ToolCallState(StrEnum):
 
 
 class ToolCallTrigger(StrEnum):
-    """What moves a call; `requeue` queues it again, `lose` ends one of unknown outcome."""
+    """The triggers of a call; `requeue` queues it again, `lose` ends one of unknown outcome."""
 
     ALLOW = "allow"
     CLAIM = "claim"
@@ -47,7 +47,7 @@ class PaymentState(StrEnum):
 
 
 class PaymentTrigger(StrEnum):
-    """What decides a payment request."""
+    """The triggers of a payment request."""
 
     PAY = "pay"
     EXPIRE = "expire"
@@ -63,7 +63,7 @@ class DeliveryState(StrEnum):
 
 
 class DeliveryTrigger(StrEnum):
-    """What ends a delivery; `fail` also where its webhook is disabled."""
+    """The triggers of a delivery; `fail` also where its webhook is disabled."""
 
     SEND = "send"
     FAIL = "fail"
@@ -78,7 +78,7 @@ class QueuedTurnState(StrEnum):
 
 
 class QueuedTurnTrigger(StrEnum):
-    """What moves a queued message; `release`: it is tried again later, `ask`: its person asks."""
+    """The triggers of a queued message; `release`: tried again later, `ask`: its person asks."""
 
     CLAIM = "claim"
     RELEASE = "release"

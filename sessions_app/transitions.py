@@ -56,7 +56,7 @@ ENDS: Final = {
     ResponseState.CANCELLED: ResponseTrigger.CANCEL,
     ResponseState.FAILED: ResponseTrigger.FAIL,
 }
-"""What moves a response to each of its ends."""
+"""The trigger of each end of a response."""
 
 CALL_ENDS: Final = {
     ToolCallState.DONE: ToolCallTrigger.FINISH,
@@ -64,7 +64,7 @@ CALL_ENDS: Final = {
     ToolCallState.CANCELLED: ToolCallTrigger.CANCEL,
     ToolCallState.UNKNOWN: ToolCallTrigger.LOSE,
 }
-"""What moves a tool call to each of its ends."""
+"""The trigger of each end of a tool call."""
 
 HELD: Final = advance(SESSION_TRANSITIONS, SessionState.IDLE, SessionTrigger.ATTACH)
 """The state of a session that a connection holds from its first row on."""

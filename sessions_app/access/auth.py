@@ -23,18 +23,16 @@ from django.contrib.sessions.models import Session as WebSession
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
-from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
 
-from sessions_app.access import tickets
-from sessions_app.access.principal import Principal, PrincipalKind
+from agents_app.remote import hops
+from sessions_app.access import signed_tokens, tickets
+from sessions_app.access.principal import AuthenticationError, Principal, PrincipalKind
 from sessions_app.access.stored_keys import find_key
-from sessions_app.models import ApiKey
+from sessions_app.bearer_tokens import verification
+from sessions_app.models import KEY_CREDENTIAL, ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-
-    from rest_framework.request import Request
 
     from sessions_app.models import Ticket
 
@@ -47,14 +45,6 @@ _NOT_KNOWN: Final = (
     "The token is not known here, or was revoked. Check that it was copied whole, or make a new one"
     " on /account."
 )
-
-
-class AuthenticationError(Exception):
-    """A credential was shown and is not good; `code` is a UAMP error code."""
-
-    def __init__(self, message: str, *, code: str = "unauthorized") -> None:
-        super().__init__(message)
-        self.code = code
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +61,7 @@ class OriginError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Handshake:
-    """What a connection shows of itself, from an ASGI scope."""
+    """The credentials of a connection, from an ASGI scope."""
 
     headers: Mapping[str, str] = field(repr=False)
     query: Mapping[str, str] = field(repr=False)
@@ -113,6 +103,15 @@ class Handshake:
             "client": (request.META.get("REMOTE_ADDR", ""), 0),
         }
         return cls.of(scope)
+
+    def principal(self, found: Principal) -> Principal:
+        """Return a principal with what the handshake says of its way here."""
+        return replace(found, address=self.address, servers=self.servers)
+
+    @property
+    def servers(self) -> int:
+        """How many servers passed the request on (docs/agents.md#remote-agents)."""
+        return hops.read_hops(self.headers.get(hops.HEADER.lower()))
 
     @property
     def token(self) -> str:
@@ -182,39 +181,44 @@ class Handshake:
         return False
 
 
-def identify(handshake: Handshake) -> Principal:
+def identify(handshake: Handshake, *, protocol: str | None) -> Principal:
     """Return who opens a connection (synchronous, reads the database).
 
     A good token or ticket wins over the cookie; a bad one is an error and never falls back to the
-    cookie.
-    Raises OriginError and AuthenticationError.
+    cookie. `protocol` is one of `rights.PROTOCOLS`, or None for discovery.
+    Raises OriginError, AuthenticationError, and MissingRight for a credential that is not for it.
     """
     if token := handshake.token:
-        return replace(verify_token(token), address=handshake.address)
+        return handshake.principal(verify_token(token, protocol=protocol))
     if ticket := handshake.ticket:
-        return replace(_principal_of_ticket(ticket), address=handshake.address)
+        principal = _principal_of_ticket(ticket)
+        _check_protocol(principal, protocol)
+        return handshake.principal(principal)
     if handshake.origin_is_ours():
-        principal = _principal_of_cookie(handshake.headers.get("cookie", ""))
-        if principal is not None:
-            return replace(principal, address=handshake.address)
-    return anonymous(address=handshake.address)
+        signed_in = _principal_of_cookie(handshake.headers.get("cookie", ""))
+        if signed_in is not None:
+            return handshake.principal(signed_in)
+    return handshake.principal(anonymous())
 
 
-def identify_bound(handshake: Handshake) -> tuple[Principal, BoundSessions | None]:
+def identify_bound(
+    handshake: Handshake, *, protocol: str
+) -> tuple[Principal, BoundSessions | None]:
     """Return who opens a connection like `identify`, also by a client secret, and what that binds.
 
     Raises like `identify`.
     """
     if not handshake.token.startswith(tickets.BOUND_PREFIX):
-        return identify(handshake), None
+        return identify(handshake, protocol=protocol), None
     row = tickets.find_secret(handshake.token)
     principal = None if row is None else _principal_of_row(row)
     if row is None or principal is None:
         raise AuthenticationError(
             "The client secret is not good here, or has expired. Ask for a new one."
         )
+    principal.rights.check_protocol(protocol)
     return (
-        replace(principal, address=handshake.address),
+        handshake.principal(principal),
         BoundSessions(agent=row.agent, config=row.config),
     )
 
@@ -260,27 +264,52 @@ def _principal_of_row(row: Ticket) -> Principal | None:
     """Return who asked for a ticket; None where their key or sign-in is not good any more."""
     principal = of_user(row.user, web_session=row.web_session)
     if row.api_key is not None:
-        expires_at = row.api_key.expires_at
-        principal = replace(principal, api_key_id=row.api_key.pk, expires_at=expires_at)
+        principal = replace(
+            principal,
+            api_key_id=row.api_key.pk,
+            key_version=row.api_key.version,
+            credential=row.api_key.credential,
+            rights=row.api_key.rights,
+            expires_at=row.api_key.expires_at,
+        )
     return None if principal.is_expired or unwelcome([principal]) else principal
 
 
-def verify_token(token: str) -> Principal:
-    """Return whose API key this is; raises AuthenticationError (synchronous)."""
+def verify_token(token: str, *, protocol: str | None) -> Principal:
+    """Return whose token this is (synchronous).
+
+    Raises AuthenticationError, and MissingRight where it is not for a protocol; None is discovery,
+    which belongs to none.
+    """
+    signed = verification.looks_signed(token)
+    principal = signed_tokens.principal_of(token) if signed else _verified_key(token)
+    _check_protocol(principal, protocol)
+    return principal
+
+
+def _check_protocol(principal: Principal, protocol: str | None) -> None:
+    if protocol is not None:
+        principal.rights.check_protocol(protocol)
+
+
+def _verified_key(token: str) -> Principal:
     if not token.isascii() or not token.isprintable():
         # No key has such characters, and not every database takes them in a question.
         raise AuthenticationError(_NOT_KNOWN)
     prefix, sha256 = ApiKey.split_secret(token)
     key = find_key(prefix)
     now = timezone.now()
-    if (
-        key is None
-        or not secrets.compare_digest(key.sha256, sha256)
-        or key.revoked_at is not None
-        or not key.is_active
-    ):
+    if key is None or key.revoked_at is not None or not key.is_active:
         raise AuthenticationError(_NOT_KNOWN)
-    if key.expires_at is not None and key.expires_at <= now:
+    version, expires_at = key.version, key.expires_at
+    if not secrets.compare_digest(key.sha256, sha256):
+        if not secrets.compare_digest(key.previous_sha256, sha256) or key.previous_until is None:
+            raise AuthenticationError(_NOT_KNOWN)
+        # Its secret was replaced, and the one before is good for a time.
+        version -= 1
+        ends = [at for at in (expires_at, key.previous_until) if at is not None]
+        expires_at = min(ends)
+    if expires_at is not None and expires_at <= now:
         raise AuthenticationError("The token has expired. Use a new one.", code="token_expired")
     # A write per request would make every read a write.
     if key.used_at is None or now - key.used_at > KEY_USED_RESOLUTION:
@@ -290,33 +319,42 @@ def verify_token(token: str) -> Principal:
         user_id=key.user_id,
         username=key.username,
         api_key_id=key.pk,
-        expires_at=key.expires_at,
+        key_version=version,
+        credential=f"{KEY_CREDENTIAL}{key.pk}",
+        rights=key.rights,
+        expires_at=expires_at,
     )
 
 
 def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
     """Return who of these would not be let in any more.
 
-    That is: who was deactivated or deleted, whose key was revoked, whose Django session ended (by
-    a logout, by a change of the password, by its deletion or its age). It is read from the
-    database, so that it holds whichever process made the change.
+    That is: who was deactivated or deleted, whose key was revoked or has another secret, whose
+    Django session ended (by a logout, by a change of the password, by its deletion or its age). It
+    is read from the database, so that it holds whichever process made the change.
     """
     people = [principal for principal in principals if principal.kind is PrincipalKind.PERSON]
     users = User.objects.filter(is_active=True).in_bulk({p.user_id for p in people})
-    keys = set(
-        ApiKey.objects.filter(
-            pk__in={p.api_key_id for p in people if p.api_key_id is not None},
-            revoked_at__isnull=True,
-        ).values_list("pk", flat=True)
-    )
+    keys = _secrets_in_force({p.api_key_id for p in people if p.api_key_id is not None})
     signed_in = _signed_in({p.web_session for p in people if p.web_session}, users)
     return [
         p
         for p in people
         if p.user_id not in users
-        or (p.api_key_id is not None and p.api_key_id not in keys)
+        or (p.api_key_id is not None and (p.api_key_id, p.key_version) not in keys)
         or (p.web_session and signed_in.get(p.web_session) != p.user_id)
     ]
+
+
+def _secrets_in_force(key_ids: Collection[int]) -> set[tuple[int, int]]:
+    """Return the versions of the secrets with which these keys are good, as (key, version)."""
+    rows = ApiKey.objects.filter(pk__in=key_ids, revoked_at__isnull=True)
+    now, found = timezone.now(), set()
+    for pk, version, previous_until in rows.values_list("pk", "version", "previous_until"):
+        found.add((pk, version))
+        if previous_until is not None and previous_until > now:
+            found.add((pk, version - 1))
+    return found
 
 
 def _signed_in(web_sessions: Collection[str], users: Mapping[int, User]) -> dict[str, int]:
@@ -340,22 +378,3 @@ def create_api_key(user: User, *, name: str) -> str:
     prefix, sha256 = ApiKey.split_secret(secret)
     ApiKey.objects.create(user=user, name=name, prefix=prefix, sha256=sha256)
     return secret
-
-
-class ApiKeyAuthentication(BaseAuthentication):
-    """A key in a header, for REST; never in an address, which is logged."""
-
-    def authenticate(self, request: Request) -> tuple[User, Principal] | None:
-        """Return the key's owner; None lets the cookie speak; a bad key is an error."""
-        token = Handshake.of_request(request._request).header_token  # noqa: SLF001 the public request has no scope
-        if not token:
-            return None
-        try:
-            principal = verify_token(token)
-        except AuthenticationError as error:
-            raise AuthenticationFailed(str(error), code=error.code) from error
-        return User.objects.get(username=principal.username), principal
-
-    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 the interface's
-        """Return the challenge that makes a refusal a 401."""
-        return "Bearer"

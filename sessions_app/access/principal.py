@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
+from agents_app.rest.rights import ALL, Rights
 from sessions_app.access import rates
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PrincipalKind(StrEnum):
-    """What a principal is; the value and a colon begin its key, also in `Session.principal`."""
+    """The kinds of principals; the value and a colon begin its key, also in `Session.principal`."""
 
     PERSON = "user"
     VISITOR = "anonymous"
@@ -32,6 +33,14 @@ class PrincipalKind(StrEnum):
         return f"{self.prefix}{name}"
 
 
+class AuthenticationError(Exception):
+    """A credential was shown and is not good; `code` is a UAMP error code."""
+
+    def __init__(self, message: str, *, code: str = "unauthorized") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Principal:
     """The actor: a person (by browser or key), visitor, agent or peer server.
@@ -41,20 +50,30 @@ class Principal:
     `web_session` is the key of the Django session in which a person signed in; it is a credential.
     `repeat` begins the ids of the sessions of a visitor's paid batch, so that the same batch finds
     them: it cannot be guessed (`views.batch_repeats`).
+
+    `actors` are the agents and programs that passed its token on, the last one first. `rights` are
+    what its credential may do of what the person may. `credential` names the one whose
+    budget counts what is paid, and `key_version` which secret of the key was shown. `servers` is
+    how many servers passed the request on, by its header.
     """
 
     key: str
     user_id: int | None = None
     username: str = ""
     api_key_id: int | None = None
+    key_version: int = 0
+    credential: str = ""
+    rights: Rights = ALL
+    actors: tuple[str, ...] = ()
     expires_at: datetime | None = None
     address: str = ""
+    servers: int = 0
     web_session: str = field(default="", repr=False)
     repeat: str = field(default="", repr=False)
 
     @property
     def kind(self) -> PrincipalKind:
-        """What the principal is; raises ValueError for a key of no kind."""
+        """The kind of the principal; raises ValueError for a key of no kind."""
         return PrincipalKind(self.key.partition(":")[0])
 
     @property

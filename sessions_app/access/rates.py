@@ -81,6 +81,10 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
     "exports": _same("UAMP_EXPORTS_PER_MINUTE"),
+    # Each reads all that a person wrote and stored.
+    "personal exports": RateKind(
+        "UAMP_PERSONAL_EXPORTS_PER_DAY", "UAMP_PERSONAL_EXPORTS_PER_DAY", "a day"
+    ),
     # Each may have a worker read pages of the web.
     "link cards": _same("UAMP_LINK_CARDS_PER_MINUTE"),
     "transcripts": _same("UAMP_TRANSCRIPTS_PER_MINUTE"),
@@ -99,8 +103,12 @@ KINDS: Final[Mapping[str, RateKind]] = {
     # Each `voice.*` event goes to all members of a chat.
     "call events": RateKind("UAMP_CALL_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_CALL_EVENTS_PER_MINUTE"),
     "calls": _same("UAMP_CALLS_PER_MINUTE"),
+    # Signed envelopes of a peer: each costs a verification and a row.
+    "envelopes": _same("UAMP_ENVELOPES_PER_MINUTE"),
     # Session descriptions and candidates, each to one participant of a call.
     "call signals": _same("UAMP_CALL_SIGNALS_PER_MINUTE"),
+    # What people say to agents of calls: each is an answer.
+    "call speeches": _same("UAMP_CALL_SPEECHES_PER_MINUTE"),
     # States of responses that are sent to addresses which clients name.
     "webhooks": RateKind("UAMP_WEBHOOKS_PER_MINUTE", "UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE"),
     # Text that is stored in rows: each byte counts as a request.

@@ -5,11 +5,13 @@ Its statement is made by Django once: to make it anew costs ten times what it co
 
 from __future__ import annotations
 
-from functools import cache
+import json
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connection
 
+from agents_app.rest.rights import Rights
 from sessions_app.models import ApiKey
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ class StoredKey(NamedTuple):
     user_id: int
     username: str
     is_active: bool
+    rights: Rights
+    version: int
+    previous_sha256: str
+    previous_until: datetime | None
 
 
 def find_key(prefix: str) -> StoredKey | None:
@@ -36,12 +42,41 @@ def find_key(prefix: str) -> StoredKey | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    key = StoredKey(*row)
-    return key._replace(
-        revoked_at=_moment(key.revoked_at),
-        expires_at=_moment(key.expires_at),
-        used_at=_moment(key.used_at),
+    pk, sha256, revoked_at, expires_at, used_at, user_id, *rest = row
+    version, previous_sha256, previous_until, has_budget, *narrowed, username, is_active = rest
+    return StoredKey(
+        pk=pk,
+        sha256=sha256,
+        revoked_at=_moment(revoked_at),
+        expires_at=_moment(expires_at),
+        used_at=_moment(used_at),
+        user_id=user_id,
+        username=username,
+        is_active=is_active,
+        rights=_rights(*narrowed, has_budget=bool(has_budget)),
+        version=version,
+        previous_sha256=previous_sha256,
+        previous_until=_moment(previous_until),
     )
+
+
+@lru_cache(maxsize=1024)
+def _rights(
+    scopes: str, chats: str | None, agents: str | None, protocols: str | None, *, has_budget: bool
+) -> Rights:
+    """Return the rights of a key from its columns, which are JSON texts."""
+    return Rights(
+        scopes=_names(scopes) or frozenset(),
+        chats=_names(chats),
+        agents=_names(agents),
+        protocols=_names(protocols),
+        has_budget=has_budget,
+    )
+
+
+def _names(text: str | None) -> frozenset[str] | None:
+    names = None if text is None else json.loads(text)
+    return None if names is None else frozenset(names)
 
 
 def _moment(value: Any) -> Any:
@@ -55,8 +90,10 @@ def _moment(value: Any) -> Any:
 @cache
 def _statement(vendor: str) -> str:
     del vendor  # the statement is in its dialect
-    fields = ("pk", "sha256", "revoked_at", "expires_at", "used_at", "user_id")
-    keys = ApiKey.objects.filter(prefix="").values_list(
-        *fields, "user__username", "user__is_active"
-    )
+    fields = (
+        "pk", "sha256", "revoked_at", "expires_at", "used_at", "user_id", "version",
+        "previous_sha256", "previous_until", "has_budget", "scopes", "chats", "agents",
+        "protocols", "user__username", "user__is_active",
+    )  # fmt: skip
+    keys = ApiKey.objects.filter(prefix="").values_list(*fields)
     return str(keys.query.sql_with_params()[0])

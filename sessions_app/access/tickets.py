@@ -16,6 +16,7 @@ import secrets
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.utils import timezone
 
 from sessions_app.models import Ticket, TicketKind
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
 
 TICKET_SECONDS: Final = 30
-TICKETS_PER_PERSON: Final = 50
-"""Tickets of one person that may wait to be used."""
-SECRETS_PER_PERSON: Final = 100
-"""Client secrets of one person that have not expired."""
 BOUND_PREFIX: Final = "ek_"
 _PREFIX: Final = "utk_"
 
@@ -45,7 +42,11 @@ def issue(principal: Principal) -> tuple[str, datetime]:
     """
     ticket = _PREFIX + secrets.token_urlsafe(32)
     return ticket, _write(
-        ticket, principal, TicketKind.CONNECTION, seconds=TICKET_SECONDS, most=TICKETS_PER_PERSON
+        ticket,
+        principal,
+        TicketKind.CONNECTION,
+        seconds=TICKET_SECONDS,
+        most=settings.UAMP_TICKETS_PER_USER,
     )
 
 
@@ -62,7 +63,7 @@ def issue_secret(
         principal,
         TicketKind.SESSIONS,
         seconds=seconds,
-        most=SECRETS_PER_PERSON,
+        most=settings.UAMP_CLIENT_SECRETS_PER_USER,
         agent=agent,
         config=config,
     )

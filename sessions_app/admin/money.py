@@ -1,7 +1,8 @@
 """Money in the admin beside the ledger: payments that answers wait for, the dashboard.
 
-Staff who may not see the ledger see no amount of it here. Figures of the dashboard are
-sums that are kept for a minute (`payments_app.reporting.totals`).
+Staff who may not see the ledger see no amount of it here. Figures of the dashboard are kept
+for a minute: totals of the ledger (`payments_app.reporting.totals`), and sums of counted hours
+(`sessions_app.reporting`).
 """
 
 from __future__ import annotations
@@ -14,31 +15,37 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from agents_app import selectors as agents
-from agents_app.admin.records import RecordInline
+from audit_app.admin.columns import badge, id_link, linked, list_link, moment
+from audit_app.admin.operations import OperationsAdmin
+from audit_app.admin.records import RecordInline
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.members import chat_lists
 from payments_app import selectors as ledger_rows
 from payments_app.money import Money
 from payments_app.reporting import answer_costs, totals
+from sessions_app.admin.timeline.links import link_to_response
 from sessions_app.models import PaymentRequest
+from sessions_app.reporting.figures import server_figures
 from sessions_app.states import PaymentState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from datetime import datetime
 
     from django.http import HttpRequest, HttpResponse
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
+    from sessions_app.reporting.figures import Series
+
 
 SEES_MONEY: Final = ("payments_app.view_transfer", "payments_app.view_account")
 SHADES: Final = 6
 """Agents with a colour of their own in the plot; the last colour is for all others."""
-TITLES: Final[dict[str, str]] = {"user": "Person", "chat": "Chat", "protocol": "Protocol"}
+TITLES: Final[dict[str, str]] = {"user": "Person", "chat": "Chat"}
 PLOT_WIDTH: Final = 560
 PLOT_HEIGHT: Final = 160
 GAP: Final = 0.25
@@ -81,6 +88,7 @@ class PaymentRequestInline(RecordInline):
     model = PaymentRequest
     fields = ("number", "payer", "sum", "reason", "action", "status", "deadline", "decided_at")
     readonly_fields = ("sum",)
+    show_change_link = True
 
     @admin.display(description="amount")
     def sum(self, row: PaymentRequest) -> str:
@@ -94,19 +102,48 @@ def amount_text(row: PaymentRequest) -> str:
 
 
 @admin.register(PaymentRequest)
-class PaymentRequestAdmin(HistoryAdmin):
+class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
     """Payments that answers wait for or waited for; and the dashboard of money."""
 
-    list_display = ("response", "number", "payer", "sum", "status", "created_at", "decided_at")
+    list_display = (
+        moment("created_at", "asked at"), linked("response"), linked("payer"), "sum", "state",
+        "reason", moment("deadline"),
+        moment("decided_at"),
+    )  # fmt: skip
     list_filter = ("status",)
     list_select_related = ("response", "payer")
     search_fields = ("response__id__exact", "asked_in__exact", "payer__username__exact")
     search_help_text = "The id of a response or a chat, or the payer's name."
     fields = (
-        "response", "number", "payer", "asked_in", "sum", "reason", "action", "status", "hold_id",
-        "account_id", "token_id", "deadline", "created_at", "decided_at",
+        "response", "number", "payer", "chat", "sum", "reason", "action", "status", "hold",
+        "account", "token", "transfers", "deadline", "created_at", "decided_at",
     )  # fmt: skip
-    readonly_fields = ("sum",)
+    readonly_fields = ("sum", "chat", "hold", "account", "token", "transfers")
+    chat = staticmethod(id_link("asked_in", "chat_app.chat", "asked in"))
+    hold = staticmethod(id_link("hold_id", "payments_app.hold", "hold"))
+    account = staticmethod(id_link("account_id", "payments_app.account", "account"))
+    token = staticmethod(id_link("token_id", "payments_app.paymenttoken", "payment token"))
+
+    @admin.display(description="transfers of the answer")
+    def transfers(self, row: PaymentRequest) -> SafeString:
+        """Return the way to what was charged for the answer."""
+        return list_link("payments_app.transfer", f"q={row.response_id}", "Transfers")
+
+    @admin.display(description="state")
+    def state(self, row: PaymentRequest) -> SafeString:
+        """Return how it ended, also where its deadline passed just now."""
+        if row.decided_at is None and row.deadline < timezone.now():
+            return badge("past its deadline", "bad")
+        tones = {"paid": "good", "waiting": "busy"}
+        return badge(row.status, tones.get(row.status, "quiet"))
+
+    def row_links(self, request: HttpRequest, row: PaymentRequest) -> list[dict[str, str]]:
+        """Return the ways to its time line and, for those who see the ledger, to its hold."""
+        links = [link_to_response(row.response_id)]
+        if row.hold_id and sees_money(request):
+            url = reverse("admin:payments_app_hold_change", args=[quote(row.hold_id)])
+            links.append({"url": url, "label": "Hold"})
+        return links
 
     @admin.display(description="amount")
     def sum(self, row: PaymentRequest) -> str:
@@ -126,7 +163,7 @@ class PaymentRequestAdmin(HistoryAdmin):
         """Show sums of the ledger; raises PermissionDenied without the right to view it."""
         if not sees_money(request):
             raise PermissionDenied
-        found = totals.overview()
+        found, figures = totals.overview(), server_figures()
         waiting = PaymentRequest.objects.filter(
             status=PaymentState.WAITING, decided_at__isnull=True
         )
@@ -141,8 +178,8 @@ class PaymentRequestAdmin(HistoryAdmin):
                 "asset": found.held.asset,
                 "waiting": waiting.count(),
                 "health": ledger_rows.ledger_health(),
-                "plot": plot_of(found),
-                "most": most_of(found),
+                "plot": plot_of(figures.charged_by_agent),
+                "most": [*most_of(found), protocols_of(figures.charged_by_protocol)],
             },
         )
 
@@ -168,17 +205,60 @@ def most_of(found: totals.Overview) -> list[dict[str, Any]]:
     return tables
 
 
-def plot_of(found: totals.Overview) -> dict[str, Any]:
+def protocols_of(charged: Series) -> dict[str, Any]:
+    """Return the table of what was charged by protocol, the most first."""
+    sums = {
+        name: sum(charged.values.get((day, name), 0) for day in charged.places)
+        for name in charged.names
+    }
+    rows = [{"label": name, "url": "", "amount": Money(sums[name])} for name in sums]
+    return {"title": "Protocol", "rows": rows}
+
+
+def plot_of(charged: Series) -> dict[str, Any]:
     """Return the plot of the last days for the template: placed bars and a legend.
 
     `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, amount}, `rows` the same
-    figures as a table: {day, cells}.
+    figures as a table: {day, cells}. The last of SHADES agents is all others together.
     """
-    named, by_day = _by_agent(found)
+    named = list(charged.names[:SHADES])
+    if len(charged.names) > SHADES:
+        named[-1] = "others"
+    by_day = _by_day(charged, len(named))
+    sums = [sum(row[shade] for row in by_day.values()) for shade in range(len(named))]
+    return {
+        "width": PLOT_WIDTH,
+        "height": PLOT_HEIGHT,
+        "bars": _bars(charged, named, by_day),
+        "legend": [
+            {"name": name, "shade": shade, "amount": str(Money(sums[shade]))}
+            for shade, name in enumerate(named)
+        ],
+        "rows": [
+            {"day": day, "cells": [str(Money(units)) for units in by_day[day]]}
+            for day in charged.places
+            if day in by_day
+        ],
+    }
+
+
+def _by_day(charged: Series, shades: int) -> dict[datetime, list[int]]:
+    """Return by day what each shade was charged for."""
+    by_day: dict[datetime, list[int]] = {}
+    for number, name in enumerate(charged.names):
+        for day in charged.places:
+            if units := charged.values.get((day, name), 0):
+                by_day.setdefault(day, [0] * shades)[min(number, shades - 1)] += units
+    return by_day
+
+
+def _bars(
+    charged: Series, named: list[str], by_day: dict[datetime, list[int]]
+) -> list[dict[str, Any]]:
     highest = max((sum(row) for row in by_day.values()), default=0)
-    step = PLOT_WIDTH / len(found.days)
+    step = PLOT_WIDTH / len(charged.places)
     bars = []
-    for number, day in enumerate(found.days):
+    for number, day in enumerate(charged.places):
         floor = float(PLOT_HEIGHT)
         for shade, units in enumerate(by_day.get(day, ())):
             if units <= 0:
@@ -192,45 +272,7 @@ def plot_of(found: totals.Overview) -> dict[str, Any]:
                     "width": f"{step * (1 - GAP):.1f}",
                     "height": f"{height:.1f}",
                     "shade": shade,
-                    "title": f"{day}: {named[shade]} {Money(units)}",
+                    "title": f"{day:%Y-%m-%d}: {named[shade]} {Money(units)}",
                 }
             )
-    sums = [sum(row[shade] for row in by_day.values()) for shade in range(len(named))]
-    return {
-        "width": PLOT_WIDTH,
-        "height": PLOT_HEIGHT,
-        "bars": bars,
-        "legend": [
-            {"name": name, "shade": shade, "amount": str(Money(sums[shade]))}
-            for shade, name in enumerate(named)
-        ],
-        "rows": [
-            {"day": day, "cells": [str(Money(units)) for units in by_day[day]]}
-            for day in found.days
-            if day in by_day
-        ],
-    }
-
-
-def _by_agent(found: totals.Overview) -> tuple[Sequence[str], dict[Any, list[int]]]:
-    """Return the names of the dearest agents, and by day what each was charged for."""
-    sums: dict[str, int] = {}
-    for one in found.charged:
-        sums[one.agent_id] = sums.get(one.agent_id, 0) + one.amount.amount
-    ordered = sorted(sums, key=lambda agent_id: -sums[agent_id])
-    place = {agent_id: min(i, SHADES - 1) for i, agent_id in enumerate(ordered)}
-    named = [_name(agent_id) for agent_id in ordered[:SHADES]]
-    if len(ordered) > SHADES:
-        named[-1] = "others"
-    by_day: dict[Any, list[int]] = {}
-    for one in found.charged:
-        row = by_day.setdefault(one.day, [0] * len(named))
-        row[place[one.agent_id]] += one.amount.amount
-    return named, by_day
-
-
-def _name(agent_id: str) -> str:
-    try:
-        return agents.get_spec(agent_id).name if agent_id else "no agent"
-    except agents.AgentNotFoundError:
-        return "an agent that is gone"
+    return bars

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from audit_app.admin.columns import linked, moment
 from chat_app.admin.history_pages import HistoryAdmin
 from sessions_app.models import QueuedTurn
 
@@ -12,7 +13,10 @@ from sessions_app.models import QueuedTurn
 class QueuedTurnAdmin(HistoryAdmin):
     """Messages that are sent when the answers of their chat have ended, and why one was not."""
 
-    list_display = ("id", "chat", "user", "status", "code", "attempts", "due_at", "created_at")
+    list_display = (
+        "id", linked("chat"), linked("user"), "status", "code", "attempts", moment("due_at"),
+        moment("created_at"),
+    )  # fmt: skip
     list_filter = ("status",)
     list_select_related = ("chat", "user")
     search_fields = ("chat__id__exact", "user__username__exact")

@@ -1,38 +1,45 @@
-"""Sessions, responses, tool calls and keys in the admin.
+"""Sessions, responses and tool calls in the admin.
 
-Rows are shown and not changed. What an operator may do (end a session, cancel a response, make and
-revoke a key) goes through the services that people and programs use.
+Rows are shown and not changed. What an operator may do (end a session, cancel a response, run a
+tool call again) goes through the services that people and programs use.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.template.response import TemplateResponse
+from django.contrib import admin
 from django.utils import timezone
 
-from agents_app.admin.records import RecordInline
+from audit_app.admin.columns import badge, id_link, linked, list_link, moment, short_id
+from audit_app.admin.filters import DateRangeFilter
+from audit_app.admin.operations import OperationsAdmin
+from audit_app.admin.records import RecordInline
 from chat_app.admin.history_pages import HistoryAdmin, pretty
 from sessions_app import session_states
+from sessions_app.admin.filters import StuckAnswerFilter, StuckCallFilter
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
+from sessions_app.admin.operations import (
+    CANCEL_RESPONSE,
+    END_SESSION,
+    REQUEUE_TOOL,
+)
+from sessions_app.admin.timeline.links import link_to_chat, link_to_response
+from sessions_app.admin.timeline.pages import TimelinePages
 from sessions_app.models import (
     ApiKey,
-    HttpConnection,
-    InboundEvent,
-    PendingInput,
     Response,
     Session,
-    Ticket,
     ToolCall,
-    UnansweredRequest,
 )
-from sessions_app.store.responses import request_cancel
+from sessions_app.reporting.figures import LOST_LEASE_SECONDS
+from uamp import SessionState
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
+    from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
     # Django's classes take type arguments in its stubs only.
@@ -40,15 +47,27 @@ if TYPE_CHECKING:
 else:
     _Form = forms.ModelForm
 
-END_REASON = "ended by an operator"
+MINUTE = 60
+_TONES = {
+    "completed": "good",
+    "done": "good",
+    "failed": "bad",
+    "unknown": "bad",
+    "cancelled": "quiet",
+    "queued": "quiet",
+}
 
 
 @admin.register(Session)
-class SessionAdmin(HistoryAdmin):
+class SessionAdmin(OperationsAdmin, HistoryAdmin):
     """UAMP sessions (§8.8); an operator may end them."""
 
-    list_display = ("id", "user", "agent", "chat", "transport", "status", "created_at", "closed_at")
-    list_filter = ("status", "transport", "agent")
+    find_by = ("id__begins",)
+    list_display = (
+        short_id(), linked("user"), linked("agent"), linked("chat"), "transport", "state",
+        moment("created_at"), moment("seen_at"),
+    )  # fmt: skip
+    list_filter = ("status", "transport", "agent", ("created_at", DateRangeFilter))
     list_select_related = ("user", "agent", "chat")
     search_fields = (
         "id__exact",
@@ -65,7 +84,23 @@ class SessionAdmin(HistoryAdmin):
         "close_reason",
     )  # fmt: skip
     readonly_fields = ("configuration", "capabilities", "money")
-    actions = ("end_sessions",)
+    content_fields = ("configuration",)
+    operations = (END_SESSION,)
+
+    def row_links(self, request: HttpRequest, row: Session) -> list[dict[str, str]]:
+        """Return the way to the time line of its chat."""
+        del request
+        return [link_to_chat(row.chat_id)]
+
+    @admin.display(description="state")
+    def state(self, session: Session) -> SafeString:
+        """Return whether a connection holds it; `status` is swept every minute."""
+        lost = timezone.now() - timedelta(seconds=session_states.LET_GO_SECONDS)
+        if session.status == SessionState.CLOSED:
+            return badge("closed", "quiet")
+        if session.status == SessionState.IDLE or session.seen_at < lost:
+            return badge("not connected", "quiet")
+        return badge("connected", "good")
 
     def get_fields(self, request: HttpRequest, obj: Session | None = None) -> Any:
         """Add the link to its chat's money for staff who may see the ledger."""
@@ -87,57 +122,76 @@ class SessionAdmin(HistoryAdmin):
         """Return the capabilities that the client declared."""
         return pretty(session.client_capabilities)
 
-    def has_end_session_permission(self, request: HttpRequest) -> bool:
-        """Return whether a person may end sessions of others."""
-        return request.user.has_perm("sessions_app.end_session")
-
-    @admin.action(description="End the selected sessions", permissions=["end_session"])
-    def end_sessions(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        """End sessions that are open; their responses go on."""
-        ended = [
-            session
-            for session in sessions.filter(status__in=Session.OPEN)
-            if session_states.close_session(session.pk, reason=END_REASON)
-        ]
-        for session in ended:
-            self.log_change(request, session, "Ended the session.")
-        self.message_user(request, f"Ended {len(ended)} sessions.", messages.SUCCESS)
-
 
 class ToolCallInline(RecordInline):
     """The tool calls of a response."""
 
     model = ToolCall
     fields = ("name", "call_id", "kind", "status", "arguments", "result", "finished_at")
+    content_fields = ("arguments", "result")
     show_change_link = True
 
 
 @admin.register(Response)
-class ResponseAdmin(HistoryAdmin):
+class ResponseAdmin(OperationsAdmin, HistoryAdmin):
     """Answers of agents; one that runs may be cancelled."""
 
+    find_by = ("id__begins",)
     list_display = (
-        "id", "agent", "chat", "status", "transport", "tokens", "error_code", "created_at",
-        "finished_at",
+        short_id(), linked("agent"), linked("chat"), "state", "error_code", "transport", "tokens",
+        moment("created_at"), "took",
     )  # fmt: skip
-    list_filter = ("status", "agent")
+    list_filter = ("status", StuckAnswerFilter, "agent", ("created_at", DateRangeFilter))
     list_select_related = ("agent", "chat", "session")
     search_fields = ("id__exact", "chat__id__exact", "session__id__exact")
     search_help_text = "The id of a response, a chat or a session."
     ordering = ("-created_at",)
     fields = (
-        "id", "chat", "session", "agent", "message", "status", "transport", "configuration", "text",
-        "answer", "usage_facts", "failure", "process", "fence", "lease_until",
+        "id", "chat", "session", "agent", "message", "messages_of_it", "status", "transport",
+        "configuration", "text",
+        "answer", "usage_facts", "failure", "error_cause", "process", "fence", "lease_until",
         "cancel_requested_at", "cancel_requested_by", "created_at", "finished_at",
     )  # fmt: skip
-    readonly_fields = ("transport", "configuration", "answer", "usage_facts", "failure", "money")
+    readonly_fields = (
+        "transport", "configuration", "answer", "usage_facts", "failure", "money",
+        "messages_of_it",
+    )  # fmt: skip
+    content_fields = ("configuration", "text", "answer")
     inlines = (ToolCallInline, PaymentRequestInline)
-    actions = ("cancel_responses",)
+    operations = (CANCEL_RESPONSE,)
+
+    def row_links(self, request: HttpRequest, row: Response) -> list[dict[str, str]]:
+        """Return the ways to its time line."""
+        del request
+        return [link_to_response(row.pk)]
 
     def get_fields(self, request: HttpRequest, obj: Response | None = None) -> Any:
         """Add the link to its money for staff who may see the ledger."""
         fields = super().get_fields(request, obj)
         return (*fields, "money") if sees_money(request) else fields
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the time lines of chats and responses."""
+        return [*TimelinePages(self.admin_site).urls(), *super().get_urls()]
+
+    @admin.display(description="state")
+    def state(self, response: Response) -> SafeString:
+        """Return how far it is, also where its process died."""
+        lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
+        if response.finished_at is None and response.lease_until and response.lease_until < lost:
+            return badge("no process runs it", "bad")
+        return badge(response.status.replace("_", " "), _TONES.get(response.status, "busy"))
+
+    @admin.display(description="took")
+    def took(self, response: Response) -> str:
+        """Return how long it took, or has taken."""
+        seconds = ((response.finished_at or timezone.now()) - response.created_at).total_seconds()
+        return f"{seconds:.1f} s" if seconds < MINUTE else str(timedelta(seconds=int(seconds)))
+
+    @admin.display(description="its messages")
+    def messages_of_it(self, response: Response) -> SafeString:
+        """Return the way to what it wrote."""
+        return list_link("chat_app.message", f"q={response.pk}", "Messages")
 
     @admin.display(description="transport")
     def transport(self, response: Response) -> str:
@@ -181,157 +235,41 @@ class ResponseAdmin(HistoryAdmin):
         """Return the error whole."""
         return pretty(response.error)
 
-    def has_cancel_response_permission(self, request: HttpRequest) -> bool:
-        """Return whether a person may stop answers of others."""
-        return request.user.has_perm("sessions_app.change_response")
-
-    @admin.action(description="Cancel the selected responses", permissions=["cancel_response"])
-    def cancel_responses(self, request: HttpRequest, responses: QuerySet[Response]) -> None:
-        """Request the cancel of running responses."""
-        running = list(responses.filter(status__in=Response.LIVE))
-        for response in running:
-            request_cancel(response.pk, request.user.pk)
-            self.log_change(request, response, "Asked to cancel the response.")
-        self.message_user(request, f"Asked to cancel {len(running)} responses.", messages.SUCCESS)
-
 
 @admin.register(ToolCall)
-class ToolCallAdmin(HistoryAdmin):
+class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
     """Tool calls, with how far they are."""
 
-    list_display = ("name", "call_id", "kind", "status", "response", "attempts", "created_at")
-    list_filter = ("status", "kind")
-    list_select_related = ("response",)
-    search_fields = ("response__id__exact",)
-    search_help_text = "The id of a response."
-
-
-@admin.register(PendingInput)
-class PendingInputAdmin(HistoryAdmin):
-    """Inputs that came over HTTP and wait for their response.create."""
-
-    list_display = ("session", "event_id", "created_at")
-    list_select_related = ("session",)
-    search_fields = ("session__id__exact",)
-    search_help_text = "The id of a session."
-
-
-@admin.register(InboundEvent)
-class InboundEventAdmin(HistoryAdmin):
-    """What each event of a client led to."""
-
-    list_display = ("session", "event_id", "created_at")
-    list_select_related = ("session",)
-    search_fields = ("session__id__exact",)
-    search_help_text = "The id of a session."
-
-
-@admin.register(Ticket)
-class TicketAdmin(HistoryAdmin):
-    """One-time tickets that wait to be used, and client secrets."""
-
-    list_display = ("user", "kind", "agent", "api_key", "expires_at")
-    list_select_related = ("user", "api_key")
-    fields = ("user", "kind", "agent", "api_key", "expires_at")
-    search_fields = ("user__username__exact",)
-    search_help_text = "The owner's name."
-    ordering = ("-expires_at",)
-
-
-@admin.register(HttpConnection)
-class HttpConnectionAdmin(HistoryAdmin):
-    """Connections over several HTTP requests; the id is a visitor's credential."""
-
-    list_display = ("principal", "transport", "agent", "created_at", "seen_at")
-    list_filter = ("transport",)
-    fields = ("principal", "transport", "agent", "created_at", "seen_at")
-    search_fields = ("principal__exact",)
-    search_help_text = "A principal, such as user:1."
-    ordering = ("-seen_at",)
-
-
-@admin.register(UnansweredRequest)
-class UnansweredRequestAdmin(HistoryAdmin):
-    """Requests whose answers wait for a stream of their connection."""
-
-    list_display = ("connection", "request_id", "session", "response_id", "created_at")
-    list_select_related = ("connection", "session")
-    fields = ("connection", "request_id", "session", "response_id", "created_at")
-    search_fields = ("session__id__exact",)
-    search_help_text = "The id of a session."
-
-
-class ApiKeyForm(_Form):
-    """A new key: whose it is, what for, and until when."""
-
-    class Meta:
-        """The secret part is made, not written."""
-
-        model = ApiKey
-        fields: ClassVar = ["user", "name", "expires_at"]
-
-
-@admin.register(ApiKey)
-class ApiKeyAdmin(HistoryAdmin):
-    """Keys of programs: the prefix is shown, the secret once, right after it is made."""
-
-    form = ApiKeyForm
+    find_by = ("call_id__begins",)
     list_display = (
-        "prefix", "user", "name", "created_at", "used_at", "expires_at", "revoked_at",
+        "name", short_id("call_id", "call"), linked("response"), "kind", "state", "attempts",
+        moment("created_at"), moment("finished_at"),
     )  # fmt: skip
-    list_filter = ("revoked_at", "expires_at", "used_at")
-    list_select_related = ("user",)
-    search_fields = ("prefix__exact", "user__username__exact")
-    search_help_text = "The prefix, or the owner's name."
+    list_filter = ("status", StuckCallFilter, "kind")
+    list_select_related = ("response",)
+    search_fields = ("call_id__exact", "response__id__exact")
+    search_help_text = "The id of a call or a response."
+    readonly_fields = ("asked_in_chat",)
     fields = (
-        "prefix", "user", "name", "created_at", "used_at", "expires_at", "revoked_at",
+        "name", "call_id", "response", "kind", "status", "arguments", "result", "is_error",
+        "content_items", "progress", "attempts", "lease_until", "deadline", "asked_in_chat",
+        "decided_by", "decided_at", "created_at", "finished_at",
     )  # fmt: skip
-    raw_id_fields = ("user",)
-    actions = ("revoke",)
+    content_fields = ("arguments", "result", "content_items", "progress")
+    operations = (REQUEUE_TOOL,)
 
-    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
-        """Return whether a person may make keys."""
-        return request.user.has_perm("sessions_app.add_apikey")
+    def row_links(self, request: HttpRequest, row: ToolCall) -> list[dict[str, str]]:
+        """Return the way to the time line of its response."""
+        del request
+        return [link_to_response(row.response_id)]
 
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Return whether a person may revoke keys."""
-        return request.user.has_perm("sessions_app.change_apikey")
+    asked_in_chat = staticmethod(id_link("asked_in", "chat_app.chat", "approval asked in"))
 
-    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        """Ask a new key only for what a person decides."""
-        return super().get_fields(request, obj) if obj else ApiKeyForm.Meta.fields
-
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: Any) -> None:
-        """Make the secret and keep its hash."""
-        secret = ApiKey.make_secret()
-        obj.prefix, obj.sha256 = ApiKey.split_secret(secret)
-        super().save_model(request, obj, form, change)
-        obj.secret = secret  # type: ignore[attr-defined]  # for response_add, which shows it
-
-    def response_add(
-        self,
-        request: HttpRequest,
-        obj: Any,
-        post_url_continue: str | None = None,  # noqa: ARG002 the interface's
-    ) -> HttpResponse:
-        """Show the secret in the answer itself: a message would keep it in a cookie."""
-        return TemplateResponse(
-            request,
-            "admin/sessions_app/apikey/created.html",
-            {
-                **self.admin_site.each_context(request),
-                "opts": self.opts,
-                "original": obj,
-                "secret": obj.secret,
-                "title": "The new key",
-            },
-        )
-
-    @admin.action(description="Revoke the selected keys", permissions=["revoke"])
-    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
-        """Revoke keys; a key that was revoked before keeps its time."""
-        good = list(keys.filter(revoked_at__isnull=True))
-        ApiKey.objects.filter(pk__in=[key.pk for key in good]).update(revoked_at=timezone.now())
-        for key in good:
-            self.log_change(request, key, "Revoked the key.")
-        self.message_user(request, f"Revoked {len(good)} keys.", messages.SUCCESS)
+    @admin.display(description="state")
+    def state(self, call: ToolCall) -> SafeString:
+        """Return how far it is, also where its worker died or its time is over."""
+        lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
+        over = call.deadline < lost or (call.lease_until is not None and call.lease_until < lost)
+        if call.finished_at is None and over:
+            return badge("past its time", "bad")
+        return badge(call.status, _TONES.get(call.status, "busy"))

@@ -2,48 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
 
-from agents_app.admin.records import RecordInline
+from audit_app.admin.columns import NAME_CHARS, linked, list_link, moment, short
+from audit_app.admin.records import NEWEST, NewestRows, RecordInline
 from chat_app.admin.history_pages import HistoryAdmin
+from sessions_app.admin.filters import DisabledFilter
 from sessions_app.models import Webhook, WebhookDelivery
 
-_ATTEMPT = ("number", "state", "status", "attempts", "http_status", "error", "due_at")
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+    from django.utils.safestring import SafeString
+
+_OF_ONE: Final = "webhook__id__exact"
+_ATTEMPT = ("number", "state", "seq", "status", "attempts", "http_status", "error", "due_at")
 
 
 class WebhookDeliveryInline(RecordInline):
-    """What was sent to a webhook, the newest first; bodies are not shown."""
+    """Deliveries to a webhook, the newest first; bodies are not shown."""
 
     model = WebhookDelivery
+    formset = NewestRows
+    verbose_name_plural = f"the newest {NEWEST} deliveries"
     fields = (*_ATTEMPT, "finished_at")
     ordering: ClassVar[Any] = ("-number",)
 
 
 @admin.register(Webhook)
 class WebhookAdmin(HistoryAdmin):
-    """Receivers of the states of a response; their secrets are not shown."""
+    """Receivers of the states of a response, or of a chat; their secrets are not shown."""
 
-    list_display = ("response", "name", "format", "url", "sent", "disabled_at", "created_at")
-    list_filter = ("disabled_at",)
-    list_select_related = ("response",)
-    search_fields = ("response__id__exact",)
-    search_help_text = "The id of a response."
-    fields = (
-        "response", "name", "user", "principal", "format", "origin", "url", "seen", "sent",
-        "look_at", "disabled_at", "disabled_reason", "created_at",
+    list_display = (
+        "name", linked("response"), linked("chat"), linked("user"), "format", "receiver", "sent",
+        moment("disabled_at"), moment("created_at"),
     )  # fmt: skip
+    list_filter = (DisabledFilter,)
+    list_select_related = ("response", "chat", "user")
+    search_fields = ("response__id__exact", "chat__id__exact", "user__username__exact")
+    search_help_text = "The id of a response or a chat, or the name of a person."
+    fields = (
+        "response", "chat", "types", "queued_seq", "name", "user", "principal", "format",
+        "origin", "url", "seen", "sent",
+        "look_at", "disabled_at", "disabled_reason", "created_at", "all_deliveries",
+    )  # fmt: skip
+    readonly_fields = ("all_deliveries",)
     inlines = (WebhookDeliveryInline,)
+
+    @admin.display(description="url")
+    def receiver(self, webhook: Webhook) -> str:
+        """Return the beginning of its address."""
+        return short(webhook.url, NAME_CHARS)
+
+    @admin.display(description="deliveries")
+    def all_deliveries(self, webhook: Webhook) -> SafeString:
+        """Return the way to the list of what was sent to it."""
+        query = f"{_OF_ONE}={webhook.pk}"
+        return list_link("sessions_app.webhookdelivery", query, "All of them")
 
 
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(HistoryAdmin):
-    """Each state on its way to a receiver, with its attempts and their answers."""
+    """Each state or event on its way to a receiver, with its attempts and their answers."""
 
-    list_display = ("webhook", *_ATTEMPT, "created_at", "finished_at")
+    list_display = ("webhook", *_ATTEMPT, moment("created_at"), moment("finished_at"))
     list_filter = ("status",)
     list_select_related = ("webhook",)
-    search_fields = ("webhook__response__id__exact",)
-    search_help_text = "The id of a response."
+    search_fields = ("webhook__response__id__exact", "webhook__chat__id__exact")
+    search_help_text = "The id of a response or a chat."
     fields = ("webhook", *_ATTEMPT, "created_at", "finished_at")
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        """Order those of one webhook by their number, of which there is an index."""
+        if _OF_ONE in request.GET:
+            return ("-webhook_id", "-number")
+        return super().get_ordering(request)

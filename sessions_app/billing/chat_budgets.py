@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chat_app.log.entries import lock_chats
-from chat_app.members.budgets import ChatBudget, budgets_of
+from chat_app.members.agents.budgets import ChatBudget, budgets_of
 from payments_app.money import Money
 from payments_app.spending import chat_totals
 from uamp.amounts import shown_amount
@@ -46,7 +46,7 @@ class ChatBudgetState:
 
     @property
     def left(self) -> Money:
-        """What is left of it; never less than nothing."""
+        """The rest of the budget; never below zero."""
         return max(self.amount - self.spent - self.held, Money.zero(self.amount.asset))
 
 

@@ -42,6 +42,7 @@ class Source:
 
     `user_id` is whose spending limits count, unless it is known that there are none; `expires_at`
     is when a token ends; `purpose` is limits.SPONSOR where a sponsor's budget has to allow it.
+    `credential` is the one with which the answer was asked for, whose budget counts it.
     """
 
     account_id: int
@@ -51,6 +52,7 @@ class Source:
     has_limits: bool = True
     expires_at: datetime | None = None
     purpose: str = "answer"
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +65,12 @@ class Purchase:
     asset: str
     asker_id: int | None
     token_id: str = ""
+    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPayment:
-    """What is known of a response's payment when it begins.
+    """The payment of a response when it begins.
 
     `first` is the reservation that was made together with the turn, `source` what may be taken from
     without asking, `payer_id` who is asked otherwise; without one it is the visitor whose session
@@ -90,6 +93,7 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
         asset=spec.pricing.currency,
         asker_id=session.principal.user_id,
         token_id=session.payment_token_id,
+        credential=session.principal.credential,
     )
 
 
@@ -120,6 +124,8 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
                 known = said[user, one.agent_id]
                 up_to = known.up_to if rule == "asker" else None
                 source = replace(source, up_to=up_to, has_limits=known.has_limits)
+        if source is not None and one.credential:
+            source = replace(source, credential=one.credential)
         if rule == "sponsor" and source is not None:
             source = replace(source, purpose=budgets.SPONSOR)
             payment = AnswerPayment(source=source, payer_id=one.asker_id, is_sponsored=True)

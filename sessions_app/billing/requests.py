@@ -6,6 +6,7 @@ Everything here is synchronous.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,13 @@ from payments_app.money import InvalidAmount, Money
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import Source, of_token
-from sessions_app.billing.reservations import REFUSALS, held_for, lock_running, reserve
+from sessions_app.billing.reservations import (
+    NETWORK,
+    REFUSALS,
+    held_for,
+    lock_running,
+    reserve,
+)
 from sessions_app.models import PaymentRequest, Response
 from sessions_app.states import PaymentState, PaymentTrigger
 from sessions_app.tools.delegated_calls import root_chat
@@ -46,6 +53,10 @@ class OfferTooLow(Exception):
             " Submit at least that."
         )
         self.available = available
+
+
+class OtherMoney(Exception):
+    """A payment names another network or currency than the one that is asked for."""
 
 
 class PaymentRefused(Exception):
@@ -108,7 +119,9 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
         spec = agents.get_spec(row.response.agent_id)
         amount = Money(row.amount, row.asset)
         try:
-            source = _offered(session, payment, spec)
+            source = replace(
+                _offered(session, payment, spec), credential=session.principal.credential
+            )
             _check_offer(payment, amount, source)
             hold = reserve(
                 source,
@@ -119,7 +132,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
                 chat_id=row.asked_in,
                 held=None,
             )
-        except (*REFUSALS, OfferTooLow) as error:
+        except (*REFUSALS, OfferTooLow, OtherMoney) as error:
             raise PaymentRefused(error_event(error, amount, row.response_id)) from error
         move_row(row, PaymentTrigger.PAY)
         row.decided_at = timezone.now()
@@ -145,6 +158,10 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
 
 
 def _check_offer(payment: ev.Payment, amount: Money, source: Source) -> None:
+    if payment.network is not None and payment.network != NETWORK:
+        raise OtherMoney(f"Pay on the network {NETWORK}, not {payment.network[:40]!r}.")
+    if payment.currency is not None and payment.currency.upper() != amount.asset:
+        raise OtherMoney(f"Pay in {amount.asset}, not {payment.currency[:40]!r}.")
     if payment.amount is None:
         return
     offered = Money.parse(payment.amount, amount.asset)
@@ -202,7 +219,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
                 can_retry=False,
                 response_id=response_id,
             )
-    is_for_people = isinstance(error, InvalidAmount | chat_budgets.BudgetReached)
+    is_for_people = isinstance(error, InvalidAmount | OtherMoney | chat_budgets.BudgetReached)
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
         message=str(error) if is_for_people else "The payment failed.",

@@ -37,7 +37,7 @@ NETWORK: Final = "uamp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """What a response needs before its model is called.
+    """The reservation that a response needs before its model is called.
 
     `source` is what its transport had it paid with; else what pays is found when it is reserved.
     The amount is nothing where only the agent's tools have a price. Raises InvalidAmount for less.
@@ -55,13 +55,18 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCharge:
-    """What a response that ends has to pay; nothing gives all of its reservation back."""
+    """The amount that an ended response has to pay; zero releases its whole reservation.
+
+    `transfer_id` is the id of the transfer that takes it, which its signature names: of the first
+    one, where several holds pay it.
+    """
 
     response_id: str
     chat_id: str
     agent_id: str
     amount: Money
     protocol: str
+    transfer_id: str = ""
 
     def __post_init__(self) -> None:
         if self.amount.amount < 0:
@@ -201,6 +206,7 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
                     wanted.amount,
                     account_id=source.account_id,
                     purpose=source.purpose,
+                    credential=source.credential,
                 )
         except ledger.LimitReached:
             return False
@@ -217,7 +223,11 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
     payments = {
         one.response_id: found[one.purchase]
         if one.source is None
-        else AnswerPayment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
+        else AnswerPayment(
+            source=replace(one.source, credential=one.purchase.credential),
+            payer_id=one.purchase.asker_id,
+            purchase=one.purchase,
+        )
         for one in wanted
     }
     guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
@@ -265,6 +275,7 @@ def _authorization(
         chat_id=chat_id,
         expires_in=settings.UAMP_HOLD_SECONDS,
         limits_of=source.user_id if source.has_limits else None,
+        credential=source.credential,
     )
 
 
@@ -335,6 +346,7 @@ def _capture(
         splits=splits,
         kind="answer",
         release=True,
+        transfer_id=charge.transfer_id,
         about=ledger.About(
             chat_id=charge.chat_id, agent_id=charge.agent_id, protocol=charge.protocol
         ),

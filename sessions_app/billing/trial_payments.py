@@ -18,7 +18,8 @@ from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import reservations
 from sessions_app.billing.payers import Source
-from sessions_app.billing.usage import CAUSES, Cause, Meter, of_failed, of_stopped, reservation
+from sessions_app.billing.unfinished import of_failed, of_stopped
+from sessions_app.billing.usage import CAUSES, Cause, Meter, reservation
 from sessions_app.billing.weights import step_usage
 from uamp import ErrorCode
 from uamp import events as ev
@@ -109,10 +110,11 @@ class TrialPayment:
         else:
             self._meter.unsent()
         bill = self._bill(tools=Counter())
+        pricing, tokens = self._spec.pricing, self._meter.tokens_written()
         if is_stopped:
-            tokens = self._meter.tokens_written()
-            return of_stopped(bill, self._spec.pricing, has_begun=bool(tokens), tokens=tokens)
-        return of_failed(bill, settings.UAMP_CHARGE_UNFINISHED)
+            return of_stopped(bill, pricing, has_begun=bool(tokens), tokens=tokens)
+        policy = settings.UAMP_CHARGE_UNFINISHED
+        return of_failed(bill, pricing, policy, is_delivered=bool(tokens), tokens=tokens)
 
     def _bill(self, *, more: bool = False, tools: Counter[str] | None = None) -> Bill:
         open_tools = self._begun - self._meter.tools if tools is None else tools

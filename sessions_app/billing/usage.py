@@ -1,4 +1,4 @@
-"""What an answer costs: usage times prices, in whole smallest units (UAMP §8.7).
+"""The cost of an answer: usage times prices, in whole smallest units (UAMP §8.7).
 
 Tokens are multiplied first and divided last, so that money is rounded once. Nothing here
 knows an account.
@@ -7,7 +7,7 @@ knows an account.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 import uamp
-from agents_app.runtime.stream import added_audio
+from agents_app.runtime.usage import added_audio
 from payments_app.money import Money
 from sessions_app.billing.weights import result_weight, sound_tokens, tokens_of, weight
 from uamp import ErrorCode
@@ -126,36 +126,8 @@ def reservation(spec: AgentSpec, step: uamp.UsageStats) -> Money:
     return max(whole.total, whole.answer + whole.input, whole.answer)
 
 
-def of_failed(whole: Bill, policy: str) -> Bill:
-    """Return what is due for an answer that failed by no fault of its payer.
-
-    `usage`: tokens and tools, but not the price of an answer; `none` and `full` say it themselves.
-    """
-    if policy == "full":
-        return replace(whole, unfinished="whole")
-    if policy == "none":
-        nothing = Money.zero(whole.answer.asset)
-        return Bill(input=nothing, output=nothing, tools=nothing, answer=nothing, unfinished="none")
-    return _without_answer(whole)
-
-
-def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -> Bill:
-    """Return what is due for an answer that was stopped, or was not paid further.
-
-    Tokens and tools, and of the price of an answer what the agent's owner chose: the whole once the
-    output has begun, or the share of the expected tokens that were written.
-    """
-    if not has_begun:
-        return _without_answer(whole)
-    if pricing.unfinished == "share" and pricing.expected_tokens is not None:
-        most = pricing.expected_tokens
-        share = whole.answer.share(min(_count(tokens), most), most)
-        return replace(whole, answer=share, unfinished="share")
-    return replace(whole, unfinished="whole")
-
-
 class Cause(Enum):
-    """What caused an answer to end with an error: a stopped answer is due, or a failed one."""
+    """The cause of an error: it decides whether a stopped answer is due, or a failed one."""
 
     ASKER = auto()
     SERVER = auto()
@@ -173,10 +145,12 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
         ErrorCode.INVALID_TOOL_RESULT: Cause.ASKER,
         ErrorCode.REQUEST_REFUSED: Cause.ASKER,
         ErrorCode.STEP_REFUSED: Cause.ASKER,
+        ErrorCode.UNAUTHORIZED: Cause.ASKER,
         ErrorCode.CONTEXT_LENGTH_EXCEEDED: Cause.ASKER,
         ErrorCode.CONTENT_FILTERED: Cause.ASKER,
         # The server, the agent or the provider.
         ErrorCode.AGENT_OFFLINE: Cause.SERVER,
+        ErrorCode.AGENT_DISABLED: Cause.SERVER,
         ErrorCode.PROVIDER_ERROR: Cause.SERVER,
         ErrorCode.RATE_LIMIT_EXCEEDED: Cause.SERVER,
         ErrorCode.INTERRUPTED: Cause.SERVER,
@@ -186,10 +160,6 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
     }
 )
 """The cause of every code that a `response.error` may have."""
-
-
-def _without_answer(whole: Bill) -> Bill:
-    return replace(whole, answer=Money.zero(whole.answer.asset), unfinished="none")
 
 
 @lru_cache(maxsize=1000)
@@ -225,6 +195,8 @@ class Meter:
     usage: uamp.UsageStats | None = None
     tools: Counter[str] = field(default_factory=Counter)
     first_input: int = 0
+    # How much of that is sound.
+    first_sound: int = 0
     # What the step that is under way has written: text, thoughts and calls, by weight.
     written: int = 0
     # The milliseconds of sound that the step under way spoke.
@@ -248,9 +220,11 @@ class Meter:
                 case uamp.ToolResultContent(tool_result=result):
                     self._ended(result.call_id, is_error=result.is_error)
 
-    def expect_input(self, tokens: int) -> None:
+    def expect_input(self, read: uamp.UsageStats) -> None:
         """Count the input of the first step as this, until its provider has counted it."""
-        self.first_input = self.first_input or tokens
+        if not self.first_input:
+            self.first_input = _count(read.input_tokens)
+            self.first_sound = _count(read.audio.input_tokens) if read.audio else 0
 
     def add(self, event: ev.Event) -> None:
         """Count what an event of the answer says; `wrote` counts its text."""
@@ -261,6 +235,7 @@ class Meter:
                 self.spoken_ms = 0
                 self._is_sent = False
                 self.first_input = _count(usage.input_tokens) + _count(usage.output_tokens)
+                self.first_sound = _count(usage.audio.input_tokens) if usage.audio else 0
                 if self.spec.provider == "anthropic":
                     self.first_input += _count(usage.cached_tokens)
             case ev.Thinking(content=content):
@@ -347,18 +322,36 @@ class Meter:
 
         `ahead` is the weight of what is written next.
         """
-        begun = self.written + ahead
-        if not begun and not self.spoken_ms and not (self._is_sent and self.first_input):
+        if not self._has_output(ahead) and not (self._is_sent and self.first_input):
             return self.usage
+        return added(self.usage, self._under_way(ahead))
+
+    def under_way(self) -> uamp.UsageStats | None:
+        """Return about what a step has used that wrote or spoke and is not counted yet."""
+        return self._under_way() if self._has_output() else None
+
+    @property
+    def has_spoken(self) -> bool:
+        """Whether the answer spoke."""
+        audio = self.usage.audio if self.usage else None
+        return bool(self.spoken_ms or (audio and audio.output_tokens))
+
+    def _has_output(self, ahead: int = 0) -> bool:
+        return bool(self.written + ahead or self.spoken_ms)
+
+    def _under_way(self, ahead: int = 0) -> uamp.UsageStats:
         spoken = sound_tokens(self.spoken_ms)
-        output = tokens_of(begun) + spoken
-        step = uamp.UsageStats(
+        output = tokens_of(self.written + ahead) + spoken
+        return uamp.UsageStats(
             input_tokens=self.first_input,
             output_tokens=output,
             total_tokens=self.first_input + output,
-            audio=uamp.AudioUsage(output_tokens=spoken) if spoken else None,
+            audio=uamp.AudioUsage(
+                input_tokens=self.first_sound or None, output_tokens=spoken or None
+            )
+            if spoken or self.first_sound
+            else None,
         )
-        return added(self.usage, step)
 
     def tokens_written(self) -> int:
         """Return the tokens that the answer wrote; by estimate where its provider counted none."""

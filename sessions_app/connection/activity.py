@@ -1,4 +1,4 @@
-"""What those receive of a chat's log who watch the chat without a session in it.
+"""The part of a chat's log for those who watch the chat without a session in it.
 
 It is made of the layer message of the entry, once for all connections of a process. Pure.
 """
@@ -48,7 +48,7 @@ class Activity(NamedTuple):
 
 
 class _WrittenMessage(msgspec.Struct):
-    """What the activity needs of a ChatMessage."""
+    """The fields of a ChatMessage that the activity needs."""
 
     id: str
     role: str
@@ -69,7 +69,7 @@ class _MovedMember(msgspec.Struct):
 
 
 class _LoggedFact(msgspec.Struct):
-    """What the activity needs of an entry of the log."""
+    """The fields of a log entry that the activity needs."""
 
     message: _WrittenMessage | None = None
     mentions: tuple[str, ...] | None = None

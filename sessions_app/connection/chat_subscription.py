@@ -1,4 +1,4 @@
-"""What one session is sent of its chat: each durable event once, in order, text without gaps.
+"""The events of a chat for one session: each durable one once, in order, text without gaps.
 
 The subscription keeps its `cursor` and, for each running response, how many code points were sent.
 It sends a live message that follows directly on these, and otherwise reads the log and the response
@@ -7,23 +7,25 @@ rows, so that a lost layer message, a new socket and a slow one are all the same
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 import uamp
 from chat_app.log import fanout
+from sessions_app.connection.log_reader import PAGE
 from sessions_app.connection.outgoing_queue import Outgoing
+from sessions_app.connection.queued_parts import QueuedParts
 from sessions_app.frames import TERMINAL, frame
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine
 
     from chat_app.log.history import LoggedEvent
+    from sessions_app.connection.log_reader import LogReader, RunningText
     from sessions_app.connection.outgoing_queue import OutgoingQueue
     from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
@@ -31,32 +33,10 @@ if TYPE_CHECKING:
 # What must be awaited before the subscription goes on.
 Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
-PAGE: Final = 256
 RESPONSES_REMEMBERED: Final = 256
 # What a session that did not name a chat is sent of the chat that is its own: the turns, as UAMP
 # §3.1 draws them, whichever connection or HTTP request asked for them, and the state they share.
 TURN_EVENTS: Final = frozenset({"response.created", "state.updated", *TERMINAL})
-
-
-@dataclass(frozen=True, slots=True)
-class RunningText:
-    """A running response as it is stored, or as its process holds it."""
-
-    response_id: str
-    agent: str
-    text: str
-    thinking: str
-    transport: str = ""
-
-
-class LogReader(Protocol):
-    """Where a subscription reads what it missed."""
-
-    async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
-        """Return the next entries of the log, at most PAGE."""
-
-    async def running(self, chat_id: str) -> Sequence[RunningText]:
-        """Return the responses that run in the chat."""
 
 
 class ChatSubscription:
@@ -70,7 +50,8 @@ class ChatSubscription:
     them, one after another.
 
     `origin` is the connection's, `on_left` is called when the person of the session has left the
-    chat, after which nothing more is sent.
+    chat, after which nothing more is sent, and `on_elsewhere` with a response that this process
+    runs no longer and that had no end here.
     """
 
     def __init__(
@@ -82,6 +63,7 @@ class ChatSubscription:
         outgoing: OutgoingQueue,
         origin: str,
         on_left: Callable[[], None],
+        on_elsewhere: Callable[[str], None],
     ) -> None:
         self.cursor = cursor
         self.runs: dict[str, Run] = {}
@@ -92,7 +74,7 @@ class ChatSubscription:
         self._reader = reader
         self._outgoing = outgoing
         self._origin = origin
-        self._on_left = on_left
+        self._on_left, self._on_elsewhere = on_left, on_elsewhere
         self._is_closed = False
         self._has_left = False
         # Running responses, and how many code points of each were sent.
@@ -103,9 +85,7 @@ class ChatSubscription:
         self._direct: OrderedDict[str, None] = OrderedDict()
         # Those of them whose run has sent its end.
         self._over: set[str] = set()
-        # The durable events that are queued: the place of each, and the response that it begins.
-        self._waiting: deque[tuple[int, str]] = deque()
-        self._drops = 0
+        self._queued = QueuedParts(outgoing)
 
     # --- From a run of this process ---
 
@@ -126,7 +106,9 @@ class ChatSubscription:
             was_sent = sent is not None and offset + len(text) <= sent
             if was_sent or response_id in self._ended:
                 return
-        outgoing.put(partial(self._text, response_id, offset, text, *frame))
+        self._queued.put_piece(
+            partial(self._queued_text, response_id, offset, text, *frame), response_id
+        )
 
     def frame(self, response_id: str, frame: str) -> None:
         """Take another event that is not kept; what belongs before the end comes before it."""
@@ -147,6 +129,7 @@ class ChatSubscription:
         if response_id not in self._over:
             # Its end, if there is one, is in the log.
             self._outgoing.put(self.catch_up)
+            self._on_elsewhere(response_id)
         self._over.discard(response_id)
         self._outgoing.wake()
 
@@ -199,21 +182,15 @@ class ChatSubscription:
         if self._outgoing.is_idle and seq <= self.cursor + 1:
             self._deliver_next(seq, event_type, response_id, text)
             self._outgoing.wake()
-        elif self._outgoing.put(partial(self._deliver_queued, seq, event_type, response_id, text)):
+        else:
+            work = partial(self._deliver_queued, seq, event_type, response_id, text)
             begins = response_id if event_type == "response.created" else ""
-            self._queued_events().append((seq, begins))
-
-    def _queued_events(self) -> deque[tuple[int, str]]:
-        """Return the durable events that are queued, in the order of the queue."""
-        if self._drops != self._outgoing.drops:
-            self._drops = self._outgoing.drops
-            self._waiting.clear()
-        return self._waiting
+            self._queued.put_event(work, seq, begins)
 
     def _deliver_queued(
         self, seq: int, event_type: str, response_id: str, text: str
     ) -> Reading | None:
-        self._queued_events().popleft()
+        self._queued.take_event()
         return self._deliver_next(seq, event_type, response_id, text)
 
     def _deliver_next(
@@ -225,9 +202,10 @@ class ChatSubscription:
             self._deliver(seq, event_type, response_id, text)
         return None
 
-    def _text(
+    def _queued_text(
         self, response_id: str, offset: int, text: str, head: str, tail: str
     ) -> Reading | None:
+        self._queued.take_piece(response_id)
         if self._sent.get(response_id) == offset:
             self._emit_joined(response_id, offset, text, (head, tail))
             return None
@@ -249,7 +227,7 @@ class ChatSubscription:
         if sent is None:
             return
         if offset > sent:
-            await self.repair()
+            await self._fill(response_id, offset)
             sent = self._sent.get(response_id, 0)
         if offset <= sent < offset + len(text):
             self._emit_text(response_id, sent, text[sent - offset :])
@@ -268,7 +246,12 @@ class ChatSubscription:
             self._signal(response_id, frame)
             self._outgoing.wake()
         else:
-            self._outgoing.put(partial(self._signal, response_id, frame))
+            work = partial(self._queued_signal, response_id, frame)
+            self._queued.put_piece(work, response_id)
+
+    def _queued_signal(self, response_id: str, frame: str) -> None:
+        self._queued.take_piece(response_id)
+        self._signal(response_id, frame)
 
     def _signal(self, response_id: str, frame: str) -> None:
         if response_id not in self._ended:
@@ -284,7 +267,7 @@ class ChatSubscription:
         """
         page = await self._reader.events_after(self._chat_id, self.cursor)
         has_more = len(page) == PAGE
-        queued = {seq for seq, _ in self._queued_events()}
+        queued = self._queued.seqs()
         for entry in page:
             if entry.seq in queued or self._is_about_to_end(entry):
                 return
@@ -305,7 +288,7 @@ class ChatSubscription:
     async def catch_up_running(self) -> None:
         """Send the state of each running response: its thought, then its text at offset 0."""
         for running in await self._reader.running(self._chat_id):
-            if any(begun == running.response_id for _, begun in self._queued_events()):
+            if self._queued.begins(running.response_id):
                 # All of it is queued behind its beginning.
                 continue
             if running.response_id not in self._sent:
@@ -325,11 +308,24 @@ class ChatSubscription:
             self._emit_text(running.response_id, 0, running.text)
 
     async def repair(self) -> None:
-        """Send the rest of the texts that run, from where this session is."""
+        """Send the rest of the texts that run, from where this session is.
+
+        Where pieces of a response are queued, they bring its text in its place between them.
+        """
         for running in await self._reader.running(self._chat_id):
-            sent = self._sent.get(running.response_id)
-            if sent is not None and sent < len(running.text):
-                self._emit_text(running.response_id, sent, running.text[sent:])
+            if not self._queued.has_pieces(running.response_id):
+                self._send_rest(running)
+
+    async def _fill(self, response_id: str, until: int) -> None:
+        """Send the text of a response that is missing before the piece at `until`."""
+        for running in await self._reader.running(self._chat_id):
+            if running.response_id == response_id:
+                self._send_rest(running, until)
+
+    def _send_rest(self, running: RunningText, until: int | None = None) -> None:
+        sent = self._sent.get(running.response_id)
+        if sent is not None and (rest := running.text[sent:until]):
+            self._emit_text(running.response_id, sent, rest)
 
     # --- What goes out ---
 
@@ -340,7 +336,7 @@ class ChatSubscription:
         if event_type == "response.created":
             self._sent.setdefault(response_id, 0)
         if event_type in TERMINAL:
-            self._complete(event_type, response_id, text, replay=replay)
+            self._complete(response_id, text, replay=replay)
         if self._session.chat_scoped or event_type in TURN_EVENTS:
             self._emit(text, seq)
         if event_type == "participant.left" and self._is_own(text):
@@ -352,20 +348,22 @@ class ChatSubscription:
         user_id = str(self._session.principal.user_id)
         return left["kind"] == "user" and left["id"] == user_id
 
-    def _complete(self, event_type: str, response_id: str, text: str, *, replay: bool) -> None:
+    def _complete(self, response_id: str, text: str, *, replay: bool) -> None:
         """Send the text that is missing before the end, so that deltas add up to the output.
 
         What began and ended while the session was not attached has its output only; of what began
-        before that, the client may have a part.
+        before that, the client may have a part. Text beyond the output is replaced by it: a process
+        that died had sent it, and had not stored it.
         """
         sent = self._sent.pop(response_id, None)
         _remember(self._ended, response_id)
-        if event_type == "response.error" or (replay and sent == 0):
+        whole = _final_text(text)
+        if whole is None or (replay and sent == 0):
             return
         at = sent or 0
-        whole = _final_text(text)
-        if len(whole) > at:
-            self._emit(frame(ev.text_delta(response_id, whole[at:], at)), None)
+        if len(whole) != at:
+            start = at if len(whole) > at else 0
+            self._emit(frame(ev.text_delta(response_id, whole[start:], start)), None)
 
     def _emit_text(self, response_id: str, offset: int, text: str) -> None:
         if text or offset == 0:
@@ -385,7 +383,12 @@ def _remember(ids: OrderedDict[str, None], response_id: str) -> None:
         ids.popitem(last=False)
 
 
-def _final_text(text: str) -> str:
+def _final_text(text: str) -> str | None:
+    """Return the text of the output in a terminal event; None where it has no output."""
     event: dict[str, Any] = msgspec.json.decode(text)
-    output = event.get("partial_output") or event.get("response", {}).get("output", [])
+    output = event.get("partial_output")
+    if output is None:
+        output = (event.get("response") or {}).get("output")
+    if output is None:
+        return None
     return "".join(item["text"] for item in output if item["type"] == "text")

@@ -29,7 +29,7 @@ JOINED_AT_ONCE: Final = 100
 
 
 class ChatWatch:
-    """What one connection takes of the chats that its person is in.
+    """One connection's watch over the chats that its person is in.
 
     The task that takes the client's events calls `begin`, a periodic task `compare`, and the reader
     of the layer's groups `take`; all run on the process's loop. `may_act` says whether the person

@@ -29,13 +29,14 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from sessions_app.access import rates
     from sessions_app.access.auth import BoundSessions
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.chat_subscription import LogReader
+    from sessions_app.connected.agent_socket import AgentSocket, RegisteredAgent
     from sessions_app.connection.layer_groups import LayerGroups
+    from sessions_app.connection.log_reader import LogReader
     from sessions_app.connection.outgoing_queue import Work
     from sessions_app.connection.remote_responses import RemoteResponses
     from sessions_app.records import OpenSession
@@ -46,13 +47,14 @@ logger = logging.getLogger(__name__)
 CLOSE_RESTART: Final = 1012
 CLOSE_UNAUTHORIZED: Final = 4401
 CLOSE_TRY_AGAIN_LATER: Final = 1013
+CLOSE_SILENT: Final = 4408
 # So long a client whose session.create was refused may try again before its socket is closed.
 REFUSED_SECONDS: Final = 1.0
 
 
 @dataclass(kw_only=True, slots=True)
 class Defaults:
-    """What the URL and the headers of a connection name for its sessions."""
+    """Names for its sessions in the URL and the headers of a connection."""
 
     agent: str | None = None
     chat: str | None = None
@@ -61,6 +63,8 @@ class Defaults:
     ephemeral: bool = False
     # Whether a session that was closed is followed by another one of its id and chat.
     follows_closed: bool = False
+    # This server's address as the client wrote it, `https://host`.
+    base_url: str = ""
     # What the client secret of the connection binds its sessions to.
     bound: BoundSessions | None = None
 
@@ -103,10 +107,16 @@ class ClientConnection:
         self._layer_groups = groups
         # What other processes run for its sessions, where an exchange waits for that.
         self.remote: RemoteResponses | None = None
+        # The agents that its client registered, once it did (UAMP §10.2).
+        self.agent_socket: AgentSocket | None = None
         self.presence_id: str | None = None
         self.on_error: Callable[[RemoteProtocolError], None] | None = None
+        # Takes note that another process goes on with a response; a socket has joined its chat.
+        self.on_elsewhere: Callable[[AttachedSession, str], None] | None = None
         # The last limit that a request of this connection was counted against.
         self.quota: rates.Quota | None = None
+        # The digest of the whole request whose turn this is, where its transport repeats requests.
+        self.request_sha256 = ""
         # How a transport without a conversation has a turn paid (turn.request.TurnRequest.pay).
         self.pay: Any = None
         # Whether a response.create of this connection led to a response.
@@ -114,6 +124,8 @@ class ClientConnection:
         # The responses that its last response.create led to, and whether an earlier one had begun
         # them: then this connection did not follow them from their start.
         self.started: tuple[str, ...] = ()
+        # Why agents do not answer that last one; None where all do.
+        self.unanswered: RemoteProtocolError | None = None
         self.has_repeated = False
         # Whether the client sends response.create itself: then nothing begins without it.
         self.asks_itself = False
@@ -138,6 +150,7 @@ class ClientConnection:
                 ErrorCode.CHAT_NOT_FOUND,
                 "You are not in this chat any more.",
             ),
+            on_elsewhere=partial(self._goes_elsewhere, session.wire_id),
         )
         attached = self.sessions[session.wire_id] = AttachedSession(
             session=session,
@@ -145,6 +158,11 @@ class ClientConnection:
             inputs=PendingInputs(self._pending, most=self.limits.pending_inputs),
         )
         return attached
+
+    def _goes_elsewhere(self, session_id: str, response_id: str) -> None:
+        attached = self.sessions.get(session_id)
+        if attached is not None and self.on_elsewhere is not None:
+            self.on_elsewhere(attached, response_id)
 
     def attached_to(self, event: Event) -> AttachedSession:
         """Return the session that an event belongs to; raises RemoteProtocolError for none."""
@@ -254,7 +272,8 @@ class ClientConnection:
 
     def principals(self) -> set[Principal]:
         """Return who acts on this connection."""
-        return {self.principal, *(a.session.principal for a in self.sessions.values())}
+        registered = () if self.agent_socket is None else self.agent_socket.principals()
+        return {self.principal, *registered, *(a.session.principal for a in self.sessions.values())}
 
     def dismiss(self, principal: Principal) -> None:
         """End the sessions of a principal here, and the connection if it is the principal's."""
@@ -265,8 +284,20 @@ class ClientConnection:
                     ErrorCode.UNAUTHORIZED,
                     "You are signed out, or the token was revoked. Sign in again.",
                 )
+        if (link := self.agent_socket) is not None:
+            registered = link.registered_by(principal)
+            self.end_registrations(registered, ErrorCode.UNAUTHORIZED, "The token was revoked.")
         if self.principal == principal:
             self.close(CLOSE_UNAUTHORIZED)
+
+    def end_registrations(
+        self, daemons: Iterable[RegisteredAgent], code: ErrorCode, message: str
+    ) -> None:
+        """End agents that the client registered here, and their answers."""
+        for daemon in daemons:
+            self._send_error(daemon.session_id, code, message)
+            daemon.link.drop(daemon)
+            self.protocol.detach(daemon.session_id)
 
     def end_session(self, row_id: str) -> None:
         """Send the client that a session was ended elsewhere (UAMP §5.3)."""
@@ -280,6 +311,8 @@ class ClientConnection:
 
         `now` is Unix seconds.
         """
+        if (link := self.agent_socket) is not None:
+            self.end_registrations(link.expired(), ErrorCode.TOKEN_EXPIRED, "The token expired.")
         sessions = [attached.session for attached in self.sessions.values()]
         for session_id, code in self._tokens.due(sessions, now):
             if code == ErrorCode.TOKEN_EXPIRED:
@@ -353,7 +386,8 @@ class ClientConnection:
         A client that waits for `session.created` would otherwise wait for its own timeout. A client
         that opens several sessions goes on with the next one (UAMP §10).
         """
-        if self.transport != "websocket" or self.sessions:
+        answers = self.agent_socket is not None and self.agent_socket.daemons
+        if self.transport != "websocket" or self.sessions or answers:
             return
         loop = asyncio.get_running_loop()
         self._refusal = loop.call_later(REFUSED_SECONDS, self.close, code)

@@ -64,7 +64,8 @@ class OutgoingQueue:
         # So many bytes a client may be owed.
         self._most = settings.UAMP_OWED_BYTES
         self._is_over: Callable[[], bool] = _never
-        self._items: deque[Outgoing | Work] = deque()
+        # Each with its size.
+        self._items: deque[tuple[int, Outgoing | Work]] = deque()
         self._ready: list[Outgoing] = []
         self._queued_bytes = 0
         self._ready_bytes = 0
@@ -99,8 +100,9 @@ class OutgoingQueue:
 
     def put_first(self, work: Work) -> None:
         """Queue the rest of the work that runs, before all that was queued."""
-        self._items.appendleft(work)
-        self._queued_bytes += _size_of(work)
+        size = _size_of(work)
+        self._items.appendleft((size, work))
+        self._queued_bytes += size
 
     def emit(self, outgoing: Outgoing) -> None:
         """Add a frame to the batch that is sent next."""
@@ -112,13 +114,14 @@ class OutgoingQueue:
         self._woken.set()
 
     def _queue(self, item: Outgoing | Work) -> None:
-        self._items.append(item)
-        self._queued_bytes += _size_of(item)
+        size = _size_of(item)
+        self._items.append((size, item))
+        self._queued_bytes += size
 
     def _fall_behind(self) -> None:
         """Keep the replies; what subscriptions would send they read again."""
-        self._items = deque(i for i in self._items if isinstance(i, Outgoing))
-        self._queued_bytes = sum(map(_size_of, self._items))
+        self._items = deque(sized for sized in self._items if isinstance(sized[1], Outgoing))
+        self._queued_bytes = sum(size for size, _ in self._items)
         self._is_behind = True
         self.drops += 1
 
@@ -188,7 +191,7 @@ class OutgoingQueue:
 
     def take_replies(self) -> list[Outgoing]:
         """Return the queued replies, for an HTTP exchange that ends with them."""
-        replies = [item for item in self._items if isinstance(item, Outgoing)]
+        replies = [item for _, item in self._items if isinstance(item, Outgoing)]
         self._items.clear()
         self._queued_bytes = 0
         return replies
@@ -214,7 +217,9 @@ class OutgoingQueue:
             while self._items and not self._is_batch_full:
                 if until is not None and self._is_past(until):
                     return []
-                await self._do(self._items.popleft())
+                size, item = self._items.popleft()
+                self._queued_bytes -= size
+                await self._do(item)
             if self._ready:
                 ready, self._ready = self._ready, []
                 self._sending_bytes, self._ready_bytes = self._ready_bytes, 0
@@ -242,7 +247,6 @@ class OutgoingQueue:
         return not self._ready and asyncio.get_running_loop().time() >= until
 
     async def _do(self, item: Outgoing | Work) -> None:
-        self._queued_bytes -= _size_of(item)
         if isinstance(item, Outgoing):
             self.emit(item)
         elif (reading := item()) is not None:

@@ -28,7 +28,7 @@ class TokenWatch:
         """Return ids on the wire, with `token_expiring` or `token_expired`; `now` is Unix seconds.
 
         A token is expired for a session a minute after its end: until then the session may be
-        given a new one.
+        given a new one, and is warned, also when the task came late.
         """
         found = []
         present = {session.id for session in sessions}
@@ -40,7 +40,7 @@ class TokenWatch:
             left = expires_at.timestamp() - now
             if left < -TOKEN_GRACE_SECONDS:
                 found.append((session.wire_id, ErrorCode.TOKEN_EXPIRED))
-            elif 0 < left < TOKEN_GRACE_SECONDS and self._warned.get(session.id) != expires_at:
+            elif left < TOKEN_GRACE_SECONDS and self._warned.get(session.id) != expires_at:
                 self._warned[session.id] = expires_at
                 found.append((session.wire_id, ErrorCode.TOKEN_EXPIRING))
         return found

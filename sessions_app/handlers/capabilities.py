@@ -1,4 +1,4 @@
-"""What a server, an agent and a client can do: asked for, announced and kept."""
+"""Capabilities of servers, agents and clients: queried, announced and kept."""
 
 from __future__ import annotations
 

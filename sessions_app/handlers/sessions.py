@@ -16,7 +16,7 @@ import uamp
 from agents_app.providers.vendor_extensions import problem_of_extensions
 from chat_app.calls.reading import current_call
 from sessions_app import database, selectors, services, session_states
-from sessions_app.access import auth
+from sessions_app.access.protocol_rights import check_scope
 from sessions_app.billing import requests
 from sessions_app.billing.events import required as payment_required
 from sessions_app.billing.events import waiting_for
@@ -24,7 +24,10 @@ from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from sessions_app.handlers.announcements import session_created
 from sessions_app.handlers.capabilities import capabilities_of
-from sessions_app.handlers.payments import pay_requests, take_payment_token
+from sessions_app.handlers.registrations import register_agent, registers
+from sessions_app.handlers.scopes import SCOPES
+from sessions_app.handlers.tokens import verified
+from sessions_app.handlers.turns.payments import pay_requests, take_payment_token
 from sessions_app.process import registry
 from sessions_app.queue.reading import current_queue
 from sessions_app.tools import approvals, calls, delegated_calls
@@ -46,6 +49,10 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
     """Open a session, or go on with one that lost its connection (UAMP §5.1)."""
     _check_extensions(event.session.extensions)
     principal = await _principal_of(connection, event.token)
+    if registers(event, principal):
+        await register_agent(connection, event, principal)
+        return
+    check_scope(principal, SCOPES[ev.SessionCreate])
     if event.resume is not None and event.resume.session_id is not None:
         session = await _resumed_session(principal, event)
         if session is not None:
@@ -99,18 +106,9 @@ async def _principal_of(connection: ClientConnection, token: str | None) -> Prin
                 ErrorCode.TOKEN_EXPIRED, "The token of this connection has expired. Send a new one."
             )
         return connection.principal
-    principal = await verified(token, address=connection.principal.address)
+    principal = await verified(token, connection)
     connection.protocol.authenticated = True
     return principal
-
-
-async def verified(token: str, *, address: str) -> Principal:
-    """Return whose token this is; raises RemoteProtocolError (unauthorized, token_expired)."""
-    try:
-        principal = await database.run(auth.verify_token, token)
-    except auth.AuthenticationError as error:
-        raise RemoteProtocolError(ErrorCode(error.code), str(error)) from None
-    return replace(principal, address=address)
 
 
 async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> OpenSession | None:
@@ -148,11 +146,17 @@ async def find_session(session_id: str, principal: Principal) -> OpenSession | N
         if not await database.run(session_states.keep_session, session.id):
             return None
         session.ephemeral = False
-    if session is None or not session.chat_scoped:
-        return session
+    if session is None or not await _may_enter(session):
+        return None
+    return session
+
+
+async def _may_enter(session: OpenSession) -> bool:
+    """Return whether the person and their credential may still be in the chat of a session."""
+    if not session.principal.rights.sees_chat(session.chat_id):
+        return False
     # Membership may have ended since the session was opened.
-    member = await database.run(services.is_member, session)
-    return session if member else None
+    return not session.chat_scoped or await database.run(services.is_member, session)
 
 
 async def hold_session(connection: ClientConnection, session_id: str) -> None:
@@ -305,7 +309,11 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
 async def _refresh_token(
     connection: ClientConnection, token: str, targets: Sequence[AttachedSession]
 ) -> None:
-    principal = await verified(token, address=connection.principal.address)
+    principal = await verified(token, connection)
+    if any(not principal.rights.sees_chat(attached.session.chat_id) for attached in targets):
+        raise RemoteProtocolError(
+            ErrorCode.UNAUTHORIZED, "The new token is not for the chat of a session."
+        )
     if any(principal.key != attached.session.principal.key for attached in targets):
         raise RemoteProtocolError(
             ErrorCode.UNAUTHORIZED, "The new token belongs to another person."

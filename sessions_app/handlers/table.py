@@ -1,4 +1,4 @@
-"""What each client event does: decode, one service, answer. `HANDLERS` is the table.
+"""One handler for each client event: decode, one service, answer. `HANDLERS` is the table.
 
 A handler never waits for an agent: responses run by themselves and send through the connection.
 """
@@ -14,33 +14,37 @@ from django.db import DatabaseError, InterfaceError
 
 import uamp
 from agents_app.rest.problems import is_out_of_space
-from sessions_app.handlers.calls import take_call_event, take_signal
+from sessions_app.handlers.calls.call_agents import take_agent_event, take_agent_state
+from sessions_app.handlers.calls.calls import take_call_event, take_signal
 from sessions_app.handlers.capabilities import query_capabilities, take_client_capabilities
-from sessions_app.handlers.chat import mark_read, take_typing, update_state
-from sessions_app.handlers.forks import take_fork
-from sessions_app.handlers.input import (
-    cancel_response,
-    create_response,
-    take_input,
-)
-from sessions_app.handlers.members import (
+from sessions_app.handlers.chats.chat import mark_read, take_typing, update_state
+from sessions_app.handlers.chats.forks import take_fork
+from sessions_app.handlers.chats.members import (
     take_addition,
     take_chat_update,
     take_participant_update,
     take_removal,
 )
-from sessions_app.handlers.messages import (
+from sessions_app.handlers.chats.messages import (
     take_deletion,
     take_edit,
     take_pin,
     take_reaction,
 )
-from sessions_app.handlers.payments import take_payment
-from sessions_app.handlers.queue import take_queue_event
-from sessions_app.handlers.repeats import repeat_response
+from sessions_app.handlers.chats.queue import take_queue_event
+from sessions_app.handlers.chats.watching import watch_chats
+from sessions_app.handlers.registrations import take_answer, take_registration_event
+from sessions_app.handlers.scopes import check_event
 from sessions_app.handlers.sessions import create_session, end_session, update_session
-from sessions_app.handlers.tools import take_approval, take_tool_result
-from sessions_app.handlers.watching import watch_chats
+from sessions_app.handlers.turns.input import (
+    cancel_response,
+    create_response,
+    take_input,
+)
+from sessions_app.handlers.turns.payments import take_payment
+from sessions_app.handlers.turns.repeats import repeat_response
+from sessions_app.handlers.turns.tools import take_approval, take_tool_result
+from telemetry import log_fields
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.errors.http_status import close_code
@@ -76,9 +80,21 @@ async def receive(connection: ClientConnection, raw: str | bytes) -> None:
         refuse(connection, error)
         return
     for event in events:
+        if _is_of_turn(connection, event, len(raw)):
+            continue
         asked = event.event if isinstance(event, uamp.Repeated) else event
         connection.asks_itself = connection.asks_itself or isinstance(asked, ev.ResponseCreate)
         await handle(connection, event)
+
+
+def _is_of_turn(connection: ClientConnection, event: uamp.Event, size: int) -> bool:
+    """Give an event of a connected agent to its run; return whether it was one."""
+    try:
+        return take_answer(connection, event, size)
+    except RemoteProtocolError as error:
+        _name(error, event)
+        refuse(connection, error)
+        return True
 
 
 async def handle(connection: ClientConnection, event: uamp.Event) -> None:
@@ -90,13 +106,17 @@ async def handle(connection: ClientConnection, event: uamp.Event) -> None:
                 connection.send_frame(reply, event.event.session_id or "")
             return
         event = event.event
+    log_fields.begin(session_id=event.session_id or next(iter(connection.sessions), ""))
     if isinstance(event, uamp.UnknownEvent):
         # UAMP §14.3: logged, never an error.
         logger.info("ignored an event of the unknown type %.100r", event.type_name)
         return
     try:
+        if await take_registration_event(connection, event):
+            return
         _check_token(connection, event)
-        handler: Handler = repeat_response if is_repeated else HANDLERS[type(event)]
+        check_event(connection, event)
+        handler: Handler = repeat_response if is_repeated else _handler_of(event)
         await handler(connection, event)
     except RemoteProtocolError as error:
         _name(error, event)
@@ -117,6 +137,19 @@ async def handle(connection: ClientConnection, event: uamp.Event) -> None:
         # The socket stays open, and its client receives the error.
         logger.exception("%s failed", uamp.type_of(event))
         refuse(connection, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
+
+
+def _handler_of(event: uamp.Event) -> Handler:
+    """Return the handler of an event; raises RemoteProtocolError for one of an agent.
+
+    A socket on which an agent is registered may send those, but not in a session of a chat.
+    """
+    handler = HANDLERS.get(type(event))
+    if handler is None:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "A session of a chat does not take this event."
+        )
+    return handler
 
 
 def _internal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocolError:
@@ -185,6 +218,9 @@ HANDLERS: Final[dict[type[uamp.Event], Handler]] = {
     ev.VoiceDecline: take_call_event,
     ev.VoiceEnd: take_call_event,
     ev.CallSignal: take_signal,
+    ev.CallAgentAdd: take_agent_event,
+    ev.CallAgentRemove: take_agent_event,
+    ev.CallAgentState: take_agent_state,
     ev.MessageRead: mark_read,
     ev.MessageEdit: take_edit,
     ev.MessageDelete: take_deletion,

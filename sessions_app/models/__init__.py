@@ -3,7 +3,16 @@
 Other apps use selectors and services, not these classes.
 """
 
-from sessions_app.models.access import ApiKey, Ticket, TicketKind
+from sessions_app.models.access import (
+    KEY_CREDENTIAL,
+    ApiKey,
+    ExternalIdentity,
+    Ticket,
+    TicketKind,
+    all_scopes,
+)
+from sessions_app.models.follow_ups import FollowUp
+from sessions_app.models.hours import AnswerHour, ChargeHour, CountedHour
 from sessions_app.models.http_connections import (
     HttpConnection,
     UnansweredRequest,
@@ -27,7 +36,13 @@ from sessions_app.models.sessions import (
 from sessions_app.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
+    "KEY_CREDENTIAL",
+    "AnswerHour",
     "ApiKey",
+    "ChargeHour",
+    "CountedHour",
+    "ExternalIdentity",
+    "FollowUp",
     "HttpConnection",
     "InboundEvent",
     "PaymentRequest",
@@ -43,6 +58,7 @@ __all__ = [
     "UnansweredRequest",
     "Webhook",
     "WebhookDelivery",
+    "all_scopes",
     "new_connection_id",
     "new_response_id",
     "new_session_id",

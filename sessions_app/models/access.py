@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from agents_app.rest.rights import EVERYTHING, Rights
+
+KEY_CREDENTIAL: Final = "key:"
+"""How the name of a key begins where the ledger counts what is paid with it."""
+
+
+def all_scopes() -> list[str]:
+    """Return the scopes of a key that may do all that its owner may."""
+    return [EVERYTHING]
+
 
 class ApiKey(models.Model):
-    """A key of a program. The prefix is shown, the secret part is kept as a hash only."""
+    """A key of a program. The prefix is shown, the secret part is kept as a hash only.
+
+    What it may do are `agents_app.rest.rights`: its scopes, and where they are not None, the ids
+    of the only chats and agents, and the names of the only protocols, that it is for.
+    """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=16, unique=True)
     sha256 = models.CharField(max_length=64)
-    # Of older versions, whose admin kept it as a note: a key may do all that its owner may.
-    scopes = models.JSONField(default=list, blank=True)
+    scopes = models.JSONField(default=all_scopes, blank=True)
+    chats = models.JSONField(null=True, blank=True)
+    agents = models.JSONField(null=True, blank=True)
+    protocols = models.JSONField(null=True, blank=True)
+    # Whether a spending limit of its `credential` stands: its amount is kept with the limits.
+    has_budget = models.BooleanField(default=False, db_default=False)
+    # How often its secret was replaced; the one before is good until `previous_until`.
+    version = models.PositiveIntegerField(default=0, db_default=0)
+    previous_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
+    previous_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -29,14 +52,37 @@ class ApiKey(models.Model):
         """The admin shows this name."""
 
         verbose_name = "API key"
+        permissions: ClassVar = [
+            ("revoke_key", "Can revoke keys of others"),
+            ("rotate_key", "Can rotate keys of others"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.prefix}…"
 
+    @property
+    def credential(self) -> str:
+        """The name under which the ledger counts what is paid with it."""
+        return f"{KEY_CREDENTIAL}{self.pk}"
+
+    @property
+    def rights(self) -> Rights:
+        """The rights of its owner that it has."""
+        return Rights(
+            scopes=frozenset(self.scopes),
+            chats=None if self.chats is None else frozenset(self.chats),
+            agents=None if self.agents is None else frozenset(self.agents),
+            protocols=None if self.protocols is None else frozenset(self.protocols),
+            has_budget=self.has_budget,
+        )
+
     @staticmethod
-    def make_secret() -> str:
-        """Return a new key: `uak_`, 8 hex, `_`, 256 random bits; those need no slow hash."""
-        return f"uak_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+    def make_secret(prefix: str = "") -> str:
+        """Return a new key: `uak_`, 8 hex, `_`, 256 random bits; those need no slow hash.
+
+        With the `prefix` of a key it is a new secret of that one.
+        """
+        return f"{prefix or f'uak_{secrets.token_hex(4)}'}_{secrets.token_urlsafe(32)}"
 
     @staticmethod
     def split_secret(secret: str) -> tuple[str, str]:
@@ -44,8 +90,31 @@ class ApiKey(models.Model):
         return secret[:12], hashlib.sha256(secret.encode()).hexdigest()
 
 
+class ExternalIdentity(models.Model):
+    """A person as another issuer names them: by its tokens (`bearer_tokens`), or at signing in."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="external_identities"
+    )
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A subject is one person; a person may be known to several issuers."""
+
+        verbose_name_plural = "external identities"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="subject_is_one_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
+
+
 class TicketKind(models.TextChoices):
-    """What a ticket opens."""
+    """The purposes of tickets."""
 
     CONNECTION = "connection", "one socket or stream"
     SESSIONS = "sessions", "sessions of one agent (client secret)"

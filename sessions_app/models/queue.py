@@ -37,6 +37,12 @@ class QueuedTurn(models.Model):
     # The client's events: its inputs, and the response.create.
     inputs = models.JSONField(default=list)
     create = models.JSONField(default=dict)
+    # What of the credential that sent it counts when it starts: whose budget it is, and the agents
+    # that it may ask.
+    credential = models.CharField(max_length=40, blank=True, default="", db_default="")
+    agents = models.JSONField(null=True, blank=True)
+    # How many servers had passed the request on: an answer that starts later counts them too.
+    servers = models.PositiveSmallIntegerField(default=0, db_default=0)
     text = models.TextField(blank=True)
     files = models.PositiveSmallIntegerField(default=0)
     status = models.CharField(max_length=8, choices=_STATUSES, default=QueuedTurnState.QUEUED.value)
@@ -54,6 +60,7 @@ class QueuedTurn(models.Model):
 
         indexes: ClassVar = [
             models.Index(fields=["due_at"], condition=~Q(status="failed"), name="queued_turns_due"),
+            models.Index(fields=["-id"], condition=Q(status="failed"), name="queued_turns_refused"),
         ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["session", "event_id"], name="event_is_queued_once"),

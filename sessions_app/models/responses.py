@@ -40,7 +40,9 @@ class Response(models.Model):
     LIVE: ClassVar = tuple(state.value for state in unfinished(RESPONSE_TRANSITIONS))
 
     id = models.CharField(primary_key=True, max_length=40, default=new_response_id)
-    chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="responses")
+    chat = models.ForeignKey(
+        "chat_app.Chat", models.CASCADE, related_name="responses", db_index=False
+    )
     session = models.ForeignKey(
         Session,
         models.SET_NULL,
@@ -65,7 +67,12 @@ class Response(models.Model):
     text = models.TextField(blank=True)
     output = models.JSONField(default=list)
     usage = models.JSONField(null=True, blank=True)
+    # The estimate of a step that is not counted yet: it is due if its process dies.
+    usage_under_way = models.JSONField(null=True, blank=True)
     error = models.JSONField(null=True, blank=True)
+    # Why it failed in the words of what raised it, without credentials. For operators: users read
+    # `error`.
+    error_cause = models.TextField(null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     process = models.CharField(max_length=40, blank=True)
     fence = models.PositiveIntegerField(default=1)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -106,6 +113,7 @@ class Response(models.Model):
                 fields=["session", "agent", "status", "finished_at", "created_at", "id"],
                 name="responses_of_a_session",
             ),
+            models.Index(fields=["chat", "-created_at", "-id"], name="responses_of_a_chat"),
             models.Index(fields=["-created_at", "-id"], name="response_listing"),
             models.Index(fields=["status", "-created_at", "-id"], name="response_states"),
             models.Index(fields=["agent", "-created_at", "-id"], name="responses_of_an_agent"),
@@ -125,6 +133,7 @@ class Response(models.Model):
                 name="an_ended_response_says_when",
             )
         ]
+        permissions: ClassVar = [("cancel_response", "Can cancel responses of others")]
 
     def __str__(self) -> str:
         return self.id
@@ -208,6 +217,7 @@ class ToolCall(models.Model):
             models.Index(fields=["status", "-id"], name="tool_call_states"),
             models.Index(fields=["kind", "-id"], name="tool_call_kinds"),
         ]
+        permissions: ClassVar = [("requeue_tool", "Can run tool calls again")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.call_id})"

@@ -24,6 +24,7 @@ class SessionTransport(models.TextChoices):
     WEBSOCKET = "websocket"
     SSE = "sse", "HTTP + SSE"
     BATCH = "batch"
+    REST = "rest", "REST"
     DELEGATE = "delegate", "another agent"
     COMPLETIONS = "completions", "Chat Completions"
     RESPONSES = "responses", "Responses"
@@ -31,6 +32,7 @@ class SessionTransport(models.TextChoices):
     AG_UI = "ag-ui", "AG-UI"
     A2A = "a2a", "A2A"
     ACP = "acp", "ACP"
+    ENVELOPE = "envelope", "Signed envelope"
 
 
 _STATUSES = [

@@ -1,4 +1,4 @@
-"""Webhooks: where the states of a response are sent to, and each sending as a row."""
+"""Webhooks: where states of a response, or events of a chat, are sent to; each sending is a row."""
 
 from __future__ import annotations
 
@@ -14,15 +14,26 @@ from sessions_app.states import DeliveryState
 
 
 class Webhook(models.Model):
-    """A receiver of the states of one response, under a name that its client chose.
+    """A receiver of the states of one response, or of the log of one chat, under a name.
 
-    `secrets` is encrypted (`webhooks.encryption`). `seen` is the state that was sent last, or that
-    the response had when its client set the webhook. `look_at` is when the state is compared with
-    it again, and null when nothing more is sent.
+    `secrets` is encrypted (`webhooks.encryption`). `look_at` is when the server looks for what is
+    to be sent, and null while nothing is known to be. Of a response `seen` is the state that was
+    sent last, or that it had when its client set the webhook. Of a chat `types` are the events that
+    are sent, all if empty, and `queued_seq` is the place of the log up to which they were queued.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    response = models.ForeignKey(Response, models.CASCADE, related_name="webhooks", db_index=False)
+    response = models.ForeignKey(
+        Response, models.CASCADE, null=True, blank=True, related_name="webhooks", db_index=False
+    )
+    chat = models.ForeignKey(
+        "chat_app.Chat",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="webhooks",
+        db_index=False,
+    )
     name = models.CharField(max_length=256)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
@@ -36,6 +47,8 @@ class Webhook(models.Model):
     url = models.CharField(max_length=2048)
     secrets = models.TextField(blank=True)
     seen = models.CharField(max_length=64, blank=True)
+    types = models.JSONField(default=list, db_default=[], blank=True)
+    queued_seq = models.BigIntegerField(default=0, db_default=0)
     sent = models.PositiveIntegerField(default=0)
     look_at = models.DateTimeField(null=True, blank=True)
     disabled_at = models.DateTimeField(null=True, blank=True)
@@ -43,38 +56,53 @@ class Webhook(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A response has one webhook of a name; those with `look_at` are looked at."""
+        """A webhook is of a response or of a chat; a response has one of a name."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["response", "name"], name="webhook_name_is_unique_to_its_response"
             ),
+            models.CheckConstraint(
+                condition=Q(response__isnull=True, chat__isnull=False)
+                | Q(response__isnull=False, chat__isnull=True),
+                name="webhook_of_a_response_or_a_chat",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
+                fields=["chat"], condition=Q(chat__isnull=False), name="webhooks_of_a_chat"
+            ),
+            models.Index(
                 fields=["look_at"], condition=Q(look_at__isnull=False), name="live_webhooks"
+            ),
+            models.Index(
+                fields=["-disabled_at"],
+                condition=Q(disabled_at__isnull=False),
+                name="disabled_webhooks",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.response_id} {self.name}"
+        return f"{self.response_id or self.chat_id} {self.name}"
 
 
 _DELIVERY_STATUSES = [(state.value, state.value.capitalize()) for state in DeliveryState]
 
 
 class WebhookDelivery(models.Model):
-    """One state of a response on its way to a webhook, sent until its receiver takes it.
+    """One state or event on its way to a webhook, sent until its receiver takes it.
 
     The row is the queue: `due_at` is the next attempt, while one is under way the time after which
-    it counts as lost. `notify_at` is when workers may be notified again. `body` is deleted at the
-    end.
+    it counts as lost. `notify_at` is when workers may be notified again. `body` is that of a
+    state, deleted at the end. An event of a chat has its `seq` instead, and is read from the log
+    for each attempt; its `state` is the type.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_index=False)
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=64)
+    seq = models.BigIntegerField(null=True, blank=True)
     body = models.TextField(blank=True)
     status = models.CharField(
         max_length=10, choices=_DELIVERY_STATUSES, default=DeliveryState.QUEUED.value
@@ -117,6 +145,12 @@ class WebhookDelivery(models.Model):
                 name="webhook_deliveries_under_way",
             ),
             models.Index(fields=["status", "-id"], name="webhook_delivery_states"),
+            # Whether one before it is unsent is asked of each delivery, beside a long history.
+            models.Index(
+                fields=["webhook", "number"],
+                condition=Q(finished_at__isnull=True),
+                name="unsent_of_a_webhook",
+            ),
         ]
 
     def __str__(self) -> str:

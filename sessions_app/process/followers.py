@@ -18,7 +18,7 @@ from sessions_app.access import auth
 from sessions_app.access.principal import PrincipalKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Awaitable, Callable, Collection, Iterator
 
     from sessions_app.access.principal import Principal
     from sessions_app.connection.chat_watch import ChatWatch
@@ -91,15 +91,23 @@ class Followers:
             for watch in watches:
                 await watch.compare(latest)
 
-    async def check_principals(self) -> None:
-        """End the connections of principals that may not act any more, and ended sessions."""
-        followers = list(self)
-        for follower in followers:
-            follower.watch_tokens(time.time())
+    async def check_principals(self, stop_answers: Callable[[], Awaitable[None]]) -> None:
+        """End the connections of principals that may not act any more, and ended sessions.
+
+        `stop_answers` ends their answers. It is called between the reading and the ending, so that
+        connections receive the end of their answers first, whenever the right was lost.
+        """
+        followers, now = list(self), time.time()
         principals = {p for follower in followers for p in follower.principals()}
+        unwelcome: list[Principal] = []
         if any(principal.kind is PrincipalKind.PERSON for principal in principals):
-            for principal in await database.run(auth.unwelcome, principals):
-                for follower in followers:
+            unwelcome = await database.run(auth.unwelcome, principals)
+        try:
+            await stop_answers()
+        finally:
+            for follower in followers:
+                follower.watch_tokens(now)
+                for principal in unwelcome:
                     follower.dismiss(principal)
         held = [session_id for follower in followers for session_id in follower.session_ids]
         if held:

@@ -12,34 +12,50 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.conf import settings
 from django.utils import timezone
 
+from agents_app.remote.probes import probe_due
 from chat_app.calls.changes import renew_participants, sweep_calls
+from chat_app.log.checkpoints import BATCH, sign_heads
 from payments_app import services as ledger_services
 from sessions_app import database
+from sessions_app.connection.client_connection import CLOSE_SILENT
 from sessions_app.process import recovery, retention
+from sessions_app.reporting.hours import count_hours
 from sessions_app.store import leases, responses
 from sessions_app.tools.tasks import requeue_lost_calls
-from sessions_app.webhooks.tasks import send_changes
+from sessions_app.webhooks.tasks import look_at_chats, send_changes
+from uamp import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from sessions_app.connected.agent_socket import AgentSocket, RegisteredAgent
     from sessions_app.process.registry import Process
 
 logger = logging.getLogger(__name__)
 
 READ_ROWS_SECONDS: Final = 1.0
 POLL_LOGS_SECONDS: Final = 2.0
+COUNT_ANSWERS_SECONDS: Final = 0.5
+NOT_YOURS: Final = "The agent is not yours any more, or is switched off."
 PRESENCE_SECONDS: Final = 25.0
 LEDGER_SECONDS: Final = 5.0
 REJOIN_SECONDS: Final = 30.0
 # The connections of a person who signed out, or whose key was revoked, end within five seconds,
-# the time of the job included.
+# the time of the job included; so do the answers of those who may not ask any more.
 PRINCIPALS_SECONDS: Final = 2.0
 TOUCH_SECONDS: Final = 60.0
 CALLS_SECONDS: Final = 3.0
 QUEUE_SECONDS: Final = 1.0
 WEBHOOKS_SECONDS: Final = 1.0
+MISSED_WEBHOOKS_SECONDS: Final = 60.0
 RETENTION_SECONDS: Final = 60.0
+COUNT_SECONDS: Final = 60.0
+PROBE_SECONDS: Final = 15.0
+CHECKPOINT_SECONDS: Final = 300.0
+# So many batches of heads in one round; the next round goes on.
+CHECKPOINT_BATCHES: Final = 20
+# A server that has old answers and no figures yet counts them at its start.
+COUNT_BATCHES: Final = 60
 # One kind of row is deleted in batches, each a transaction of its own, until none is left.
 RETENTION_BATCHES: Final = 20
 
@@ -63,7 +79,9 @@ def jobs(process: Process) -> list[PeriodicJob]:
 
     async def renew_leases() -> None:
         if process.runs:
-            await database.run(leases.renew_leases, process.id, list(process.runs))
+            fences = {pk: run.context.fence for pk, run in process.runs.items()}
+            lost = await database.run(leases.renew_leases, process.id, fences)
+            process.runs.lose({pk: fences[pk] for pk in lost})
 
     async def sweep() -> None:
         await recovery.sweep(process)
@@ -74,6 +92,9 @@ def jobs(process: Process) -> list[PeriodicJob]:
         paid = [response_id for response_id, run in process.runs.items() if run.has_price]
         await database.run(ledger_services.renew, paid, seconds=settings.UAMP_HOLD_SECONDS)
         await database.run(ledger_services.expire_and_audit)
+
+    async def principals() -> None:
+        await followers.check_principals(stop_answers=runs.check_standing)
 
     async def touch() -> None:
         await process.followers.touch_sessions()
@@ -95,13 +116,48 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("sweep responses", settings.UAMP_SWEEP_SECONDS, sweep),
         PeriodicJob("sweep the ledger", LEDGER_SECONDS, ledger),
         PeriodicJob("renew presence", PRESENCE_SECONDS, followers.renew_presence),
-        PeriodicJob("check principals", PRINCIPALS_SECONDS, followers.check_principals),
+        PeriodicJob("check principals", PRINCIPALS_SECONDS, principals),
         PeriodicJob("touch sessions", TOUCH_SECONDS, touch),
         PeriodicJob("join the group of processes", REJOIN_SECONDS, process.signals.join),
         PeriodicJob("renew and sweep calls", CALLS_SECONDS, calls),
         PeriodicJob("start queued turns", QUEUE_SECONDS, process.start_queued),
         PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
+        PeriodicJob("find missed webhooks", MISSED_WEBHOOKS_SECONDS, look_at_chats),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
+        PeriodicJob("count the last hours", COUNT_SECONDS, count_last_hours),
+        PeriodicJob("probe remote agents", PROBE_SECONDS, probe_due),
+        PeriodicJob("sign the heads of logs", CHECKPOINT_SECONDS, sign_grown_logs),
+        *_jobs_of_agents(process),
+    ]
+
+
+def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
+    """Return the jobs for the daemons of connected agents."""
+    connected = process.connected
+
+    async def renew_agents() -> None:
+        await connected.renew()
+        lost, silent = await connected.lost_their_owner(), connected.silent()
+        silent_links = {daemon.link for daemon in silent}
+        lost_of: dict[AgentSocket, list[RegisteredAgent]] = {}
+        for daemon in lost:
+            lost_of.setdefault(daemon.link, []).append(daemon)
+        for connection in process.followers if lost or silent else ():
+            link = connection.agent_socket
+            if link is None:
+                continue
+            if link in silent_links:
+                connection.close(CLOSE_SILENT)
+            connection.end_registrations(lost_of.get(link, ()), ErrorCode.FORBIDDEN, NOT_YOURS)
+
+    async def take_given() -> None:
+        if len(connected):
+            await recovery.take_given(process)
+
+    return [
+        PeriodicJob("renew agents", settings.UAMP_LEASE_SECONDS / 3, renew_agents),
+        PeriodicJob("count answers of agents", COUNT_ANSWERS_SECONDS, connected.count_answers),
+        PeriodicJob("take given responses", READ_ROWS_SECONDS, take_given),
     ]
 
 
@@ -109,6 +165,20 @@ async def delete_old_rows() -> None:
     """Delete rows that have no use any more (process.retention)."""
     for _ in range(RETENTION_BATCHES):
         if not await database.run(retention.sweep):
+            return
+
+
+async def count_last_hours() -> None:
+    """Count the hours that have ended, for the figures of operators (reporting.hours)."""
+    for _ in range(COUNT_BATCHES):
+        if not await database.run(count_hours, timezone.now()):
+            return
+
+
+async def sign_grown_logs() -> None:
+    """Sign the heads of the logs that grew (chat_app.log.checkpoints)."""
+    for _ in range(CHECKPOINT_BATCHES):
+        if await database.run(sign_heads, timezone.now()) < BATCH:
             return
 
 

@@ -18,19 +18,20 @@ import uamp
 from agents_app import checkpoints
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
-from agents_app.conversation.content_labels import pure
+from agents_app.models import AgentKind
 from agents_app.runtime.agent_run import RunRequest
 from chat_app.log import history as chat_history
+from chat_app.members.agents.triggers import shown_to
 from chat_app.members.membership import agent_members
-from chat_app.members.triggers import shown_to
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.billing import payers, requests
+from sessions_app.billing.usage import added
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process.signals import send_decision
 from sessions_app.response.checkpoints import Checkpoints
-from sessions_app.response.context import RunContext
+from sessions_app.response.context import AnsweredMessage, RunContext
 from sessions_app.response.finish import Ending, ResponseEnd
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
@@ -41,8 +42,11 @@ from sessions_app.store import leases, responses
 from sessions_app.tools import approvals, calls
 from uamp import ErrorCode, ResponseState
 from uamp import events as ev
+from uamp.content_labels import pure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agents_app.checkpoints import ResponseCheckpoint
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
@@ -52,6 +56,9 @@ logger = logging.getLogger(__name__)
 
 TAKEOVERS: Final = 3
 """How often a response is continued from the same checkpoint."""
+
+HANDOVERS: Final = 16
+"""How often a response of a connected agent goes from process to process before it has begun."""
 
 _ITEMS = tuple[uamp.ContentItem, ...]
 _INTERRUPTED: Final = ev.ErrorDetail(
@@ -70,7 +77,21 @@ async def sweep(process: Process) -> None:
         await process.signals.payment_decided(request.response_id, request.pk)
     if process.draining:
         return
-    for row in await database.run(leases.claim_orphans, process.id, running=process.runs):
+    rows = await database.run(leases.claim_orphans, process.id, running=process.runs)
+    await _take_all(process, rows)
+
+
+async def take_given(process: Process, response_ids: Sequence[str] | None = None) -> None:
+    """Go on with responses that other processes gave to this one, which holds their agents.
+
+    Without ids with all of them: a signal may have been lost.
+    """
+    if not process.draining:
+        await _take_all(process, await database.run(leases.claim_given, process.id, response_ids))
+
+
+async def _take_all(process: Process, rows: Sequence[Response]) -> None:
+    for row in rows:
         try:
             await _take_over(process, row)
         except Exception:
@@ -111,6 +132,9 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None) -> bool:
     """
     if row.session_id is None:
         return False
+    if agents.get_spec(row.agent_id).kind == AgentKind.CONNECTED:
+        # A daemon that had begun is gone; another one begins anew where nothing was said.
+        return row.fence - 1 <= HANDOVERS and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True
     if kept is not None:
@@ -126,8 +150,12 @@ async def _end(process: Process, row: Response) -> None:
         canceller = await database.run(responses.canceller_of, row.pk)
         ending = Ending("cancelled", canceller=canceller)
     else:
-        ending = Ending("failed", error=_INTERRUPTED)
-    port = RunPort(await database.run(_context, row, request), process.capacity)
+        cause = f"Process {row.process or 'unknown'} stopped renewing its lease."
+        ending = Ending("failed", error=_INTERRUPTED, error_cause=cause)
+    context = await database.run(_context, row, request)
+    # The step that its process was in goes on nowhere: what it delivered is due.
+    used = added(context.usage_before, _readable_usage(row.usage_under_way))
+    port = RunPort(msgspec.structs.replace(context, usage_before=used), process.capacity)
     guard = None if port.context.spec.pricing.is_free else PaymentGuard(port)
     end = ResponseEnd(port, guard, Checkpoints(port), store=process.store, on_end=process.take_end)
     port.end()
@@ -142,9 +170,9 @@ def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
         return (uamp.TextContent(text=row.text),) if row.text else ()
 
 
-def _readable_usage(row: Response) -> uamp.UsageStats | None:
+def _readable_usage(kept: object) -> uamp.UsageStats | None:
     try:
-        return msgspec.convert(row.usage, uamp.UsageStats) if row.usage else None
+        return msgspec.convert(kept, uamp.UsageStats) if kept else None
     except msgspec.ValidationError:
         return None
 
@@ -156,7 +184,9 @@ def _readable_request(row: Response) -> ResponseRequest:
         return ResponseRequest()
 
 
-def _context(row: Response, request: RunRequest) -> RunContext:
+def _context(
+    row: Response, request: RunRequest, *, asked: AnsweredMessage | None = None
+) -> RunContext:
     session = (
         Session.objects.select_related("parent_call", "chat", "agent", "user")
         .filter(pk=row.session_id)
@@ -167,9 +197,11 @@ def _context(row: Response, request: RunRequest) -> RunContext:
         parent=None if session is None else parent_of(session),
         user_id=None if session is None else session.user_id,
         counted_as="" if session is None else _counted_as(session),
+        credential=_readable_request(row).credential,
         protocol="" if session is None else session.transport,
-        payment=_payment(session, spec),
-        usage_before=_readable_usage(row),
+        payment=_payment(session, spec, _readable_request(row).credential),
+        usage_before=_readable_usage(row.usage),
+        asked=asked,
         replaces=_readable_request(row).replaces,
         thread=_readable_request(row).thread,
         response_id=row.pk,
@@ -188,7 +220,7 @@ def _counted_as(session: Session) -> str:
     return session.principal if session.user_id is None else rates.person(session.user_id)
 
 
-def _payment(session: Session | None, spec: AgentSpec) -> AnswerPayment | None:
+def _payment(session: Session | None, spec: AgentSpec, credential: str) -> AnswerPayment | None:
     if spec.pricing.is_free or session is None:
         return None
     user = session.user
@@ -196,6 +228,7 @@ def _payment(session: Session | None, spec: AgentSpec) -> AnswerPayment | None:
         key=session.principal,
         user_id=session.user_id,
         username=user.get_username() if user else "",
+        credential=credential,
     )
     purchase = payers.purchase_of(open_session_of(session, principal), spec)
     return payers.who_pays([purchase])[purchase]
@@ -228,7 +261,7 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
         message.seen_by(row.agent_id, shared=shared)
         for message in shown_to(member, messages, in_thread)
     )
-    usage = _readable_usage(row)
+    usage = _readable_usage(row.usage)
     request = run_request(
         row.pk,
         config,
@@ -239,7 +272,8 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
         written=(usage.output_tokens or 0) if usage else 0,
         asker=_counted_as(session),
     )
-    return _context(row, request)
+    asked = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
+    return _context(row, request, asked=asked)
 
 
 def _beyond(row: Response, kept: ResponseCheckpoint) -> tuple[uamp.ContentItem, ...]:

@@ -6,23 +6,26 @@ There is one for each event loop. Losing a process loses nothing that is not in 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import uuid
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from chat_app.log import history as chat_history
-from chat_app.members.agent_mentions import may_mention
+from chat_app.members.agents.agent_mentions import may_mention
 from sessions_app import database, selectors
-from sessions_app.connection.chat_subscription import RunningText
+from sessions_app.connected.directory import ConnectedAgents
 from sessions_app.connection.layer_groups import LayerGroups
+from sessions_app.connection.log_reader import RunningText
 from sessions_app.process.capacity import Capacity
 from sessions_app.process.followers import Followers
 from sessions_app.process.history import History
 from sessions_app.process.runs import Runs
 from sessions_app.process.shared_reads import SharedReads
 from sessions_app.process.signals import ResponseSignals, send_decision
+from sessions_app.store import leases
 from sessions_app.store.group_commit import make_turn_store
 from sessions_app.tools import approvals, delegated_calls
 
@@ -39,6 +42,12 @@ if TYPE_CHECKING:
 
     AskMentioned: TypeAlias = Callable[[RunContext, NewMessage], Awaitable[None]]
     StartQueued: TypeAlias = Callable[[], Awaitable[None]]
+    TakeGiven: TypeAlias = Callable[["Process", Sequence[str]], Awaitable[None]]
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS: Final = 20.0
+"""A task that takes longer to end is left behind."""
 
 
 class Process:
@@ -49,14 +58,27 @@ class Process:
     """
 
     def __init__(
-        self, delegate: Delegate, ask_mentioned: AskMentioned, start_queued: StartQueued
+        self,
+        delegate: Delegate,
+        ask_mentioned: AskMentioned,
+        start_queued: StartQueued,
+        take_given: TakeGiven,
     ) -> None:
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
         self.history = History()
         self.capacity = Capacity()
-        self.runs = Runs(self.store, self.capacity, on_end=self.take_end, delegate=delegate)
-        self.signals = ResponseSignals(self.runs)
+        # The daemons of connected agents that are registered on sockets of this process.
+        self.connected = ConnectedAgents(self.id)
+        self.runs = Runs(
+            self.store,
+            self.capacity,
+            on_end=self.take_end,
+            delegate=delegate,
+            connected=self.connected,
+            give=self._give,
+        )
+        self.signals = ResponseSignals(self.runs, process=self.id, given=self._given)
         self.followers = Followers()
         # The groups of the channel layer that its connections have joined.
         self.groups = LayerGroups(self.spawn)
@@ -65,6 +87,7 @@ class Process:
         self.draining = False
         self._reads = SharedReads()
         self._ask_mentioned = ask_mentioned
+        self._take_given = take_given
         # Starts the messages that were queued while answers ran; called by one periodic task.
         self.start_queued = start_queued
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -86,6 +109,14 @@ class Process:
             await self.signals.cancel(child)
         for call in await database.run(approvals.undecided_calls, response_id):
             await send_decision(call.asked_in, approvals.question_withdrawn(call))
+
+    async def _give(self, response_id: str, *, fence: int, process: str) -> None:
+        """Give a response to the process that holds its agent's daemon; the row has it then."""
+        if await database.run(leases.give_response, response_id, fence=fence, process=process):
+            await self.signals.given(response_id, process)
+
+    def _given(self, response_id: str) -> None:
+        self.spawn(self._take_given(self, [response_id]), name="take a response over")
 
     def has_other_listeners(self, session: OpenSession) -> bool:
         """Return whether more than the asker may listen to a turn of a session."""
@@ -123,10 +154,14 @@ class Process:
 
     async def stop(self) -> None:
         """End the process's own tasks and the turn store (for `lifespan.shutdown`)."""
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks))
+        if tasks:
+            _, running = await asyncio.wait(tasks, timeout=STOP_SECONDS)
+            if running:
+                names = ", ".join(sorted(task.get_name() for task in running))
+                logger.error("tasks did not end within %g s: %s", STOP_SECONDS, names)
         await asyncio.to_thread(self.store.close)
 
 

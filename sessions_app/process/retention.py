@@ -1,7 +1,7 @@
 """Deletes expired rows, a batch at a time (docs/settings.md, "How long").
 
 Client events whose repetition is recognised no longer, inputs that no `response.create` took,
-what was sent to webhooks,
+what was sent to webhooks, files of which not all parts arrived,
 private chats of visitors that no client can open again, private chats of ephemeral sessions,
 tickets and sessions of browsers that have expired, connections over HTTP that are not used. Other
 chats of people are kept. So is everything of the ledger, with what it was charged for: the row of a
@@ -19,11 +19,14 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from chat_app.contents import uploads
+from chat_app.conversation import deletion
 from chat_app.link_cards import cards as link_cards
 from chat_app.log import retention as chats
 from payments_app import selectors as ledger
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import (
+    FollowUp,
     HttpConnection,
     InboundEvent,
     PendingInput,
@@ -37,6 +40,7 @@ from sessions_app.models import (
 from uamp import SessionState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -51,6 +55,18 @@ REPEAT_DAYS_MIN: Final = 2
 """An answer may wait for a person for a day (UAMP_APPROVAL_SECONDS); its event is kept longer."""
 
 
+_others: Final[list[Callable[[int], int]]] = []
+
+
+def also_delete(delete_old: Callable[[int], int]) -> None:
+    """Let `sweep` delete old rows of an app that stands above this one.
+
+    The function is given the size of a batch and returns how many rows it deleted.
+    """
+    if delete_old not in _others:
+        _others.append(delete_old)
+
+
 def sweep(*, limit: int = BATCH) -> int:
     """Delete one batch of each kind; return how many rows of these kinds were deleted.
 
@@ -62,7 +78,10 @@ def sweep(*, limit: int = BATCH) -> int:
     deleted = _delete_oldest(InboundEvent.objects.all(), forgotten, limit)
     deleted += _delete_oldest(PendingInput.objects.all(), forgotten, limit)
     deleted += _delete_oldest(WebhookDelivery.objects.all(), forgotten, -(-limit // 4))
+    deleted += uploads.forget_expired(limit=-(-limit // 4))
     deleted += link_cards.forget_old(now, limit=limit)
+    deleted += deletion.delete_left_copies(-(-limit // 10))
+    deleted += sum(delete_old(limit) for delete_old in _others)
     expired = BrowserSession.objects.filter(expire_date__lt=now).order_by("expire_date")
     deleted += _delete(
         BrowserSession.objects.all(), list(expired.values_list("pk", flat=True)[:limit])
@@ -99,7 +118,7 @@ def _delete_visits(before: datetime) -> int:
     )
     running = Exists(Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True))
     found = chats.visits(before).exclude(in_use).exclude(running)
-    return _delete_private(found)
+    return delete_private(found)
 
 
 def _delete_ephemeral(before: datetime) -> int:
@@ -117,10 +136,10 @@ def _delete_ephemeral(before: datetime) -> int:
     running = Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True)
     old = Session.objects.filter(ephemeral=True, seen_at__lt=before).values("chat_id")
     found = chats.unshared(before).filter(pk__in=old).exclude(Exists(kept) | Exists(running))
-    return _delete_private(found)
+    return delete_private(found)
 
 
-def _delete_private(found: QuerySet[Any]) -> int:
+def delete_private(found: QuerySet[Any]) -> int:
     """Delete a batch of chats with their sessions and answers; return how many.
 
     Of a chat in which something was paid, its row and the rows of the paid answers stay, with what
@@ -136,7 +155,9 @@ def _delete_private(found: QuerySet[Any]) -> int:
         charged = {answers[pk] for pk in paid}
         Response.objects.filter(chat_id__in=charged).exclude(pk__in=paid).delete()
         ToolCall.objects.filter(response_id__in=paid).delete()
+        FollowUp.objects.filter(response_id__in=paid).delete()
         Webhook.objects.filter(response_id__in=paid).delete()
+        Webhook.objects.filter(chat_id__in=charged).delete()
         Response.objects.filter(pk__in=paid).update(text="", output=[], request={})
         Session.objects.filter(chat_id__in=charged).delete()
         chats.empty_chats(charged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import DataError
 
 from sessions_app import database, selectors
+from sessions_app.access import standing
 from sessions_app.billing import requests
 from sessions_app.response.run import Run
 from sessions_app.store import responses
@@ -18,9 +20,11 @@ from sessions_app.tools import approvals, calls
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sessions_app.connected.directory import ConnectedAgents
     from sessions_app.process.capacity import Capacity
     from sessions_app.response.context import Listener, RunContext
     from sessions_app.response.finish import OnEnd
+    from sessions_app.response.run import Give
     from sessions_app.response.tool_broker import Delegate
     from sessions_app.store.group_commit import TurnStore
 
@@ -30,18 +34,28 @@ logger = logging.getLogger(__name__)
 WATCHED_CHATS: Final = 10_000
 # Between two batches the answers go on: their text is put together on the loop.
 FLUSHES_AT_ONCE: Final = 50
+LAST_WORDS_SECONDS: Final = 1.0
 
 
 class Runs(Mapping[str, Run]):
     """The runs of a process by the id of their response.
 
     All methods are called on the event loop: `launch` by turns and recovery, `flush` and
-    `read_rows` each by one periodic task, `watch_chat` by connections and by other processes.
+    `read_rows` and `check_standing` each by one periodic task, `watch_chat` by connections and by
+    other processes.
     """
 
     def __init__(
-        self, store: TurnStore, capacity: Capacity, *, on_end: OnEnd, delegate: Delegate
+        self,
+        store: TurnStore,
+        capacity: Capacity,
+        *,
+        on_end: OnEnd,
+        delegate: Delegate,
+        connected: ConnectedAgents,
+        give: Give,
     ) -> None:
+        self._connected, self._give = connected, give
         self._store = store
         self._capacity = capacity
         self._on_end = on_end
@@ -66,6 +80,8 @@ class Runs(Mapping[str, Run]):
             on_end=self._on_end,
             delegate=self._delegate,
             idle=self._capacity,
+            connected=self._connected,
+            give=self._give,
         )
         if listener is not None:
             run.listen(listener)
@@ -78,6 +94,14 @@ class Runs(Mapping[str, Run]):
         if self._runs.get(run.response_id) is run:
             del self._runs[run.response_id]
         self._capacity.remove(run.context)
+
+    def lose(self, fences: Mapping[str, int]) -> None:
+        """Stop the runs of these fences: other processes have claimed their responses."""
+        for response_id, fence in fences.items():
+            run = self._runs.get(response_id)
+            if run is not None and run.context.fence == fence:
+                logger.warning("response %s is another process's; its run stops", response_id)
+                run.lose()
 
     # --- Private chats with a second reader ---
 
@@ -116,6 +140,32 @@ class Runs(Mapping[str, Run]):
         if unpaid:
             for request in await database.run(requests.decided, list(unpaid)):
                 unpaid[request.pk].settle_payments([request])
+
+    async def check_standing(self) -> None:
+        """Stop the answers of agents that were switched off, and of those who may ask no more.
+
+        Waits a moment for their ends, which the askers receive before their connections end.
+        """
+        if not self._runs:
+            return
+        asked = {
+            response_id: standing.Asked(
+                agent_id=run.context.spec.id,
+                agent=run.context.spec.name,
+                user_id=run.context.user_id,
+                chat_id=run.context.asked_in,
+                credential=run.context.credential,
+            )
+            for response_id, run in self._runs.items()
+        }
+        ending = []
+        for response_id, (code, message) in (await database.run(standing.lost, asked)).items():
+            run = self._runs.get(response_id)
+            if run is not None and (task := run.revoke(code, message)) is not None:
+                logger.info("response %s is stopped: %s", response_id, message)
+                ending.append(task)
+        if ending:
+            await asyncio.wait(ending, timeout=LAST_WORDS_SECONDS)
 
     async def flush(self) -> None:
         """Write the text of the answers that went on since the last flush."""

@@ -20,6 +20,8 @@ from sessions_app.store import responses
 from sessions_app.tools import calls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sessions_app.process.runs import Runs
     from uamp import events as ev
 
@@ -35,8 +37,9 @@ class ResponseSignals:
     by it and by a periodic task.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, *, process: str, given: Callable[[str], None]) -> None:
         self._runs = runs
+        self._process, self._given = process, given
         self._channel: str | None = None
 
     # --- Sending ---
@@ -60,6 +63,11 @@ class ResponseSignals:
     async def payment_decided(self, response_id: str, pk: int) -> None:
         """Have a run read the row of a payment request that is paid or expired."""
         await self._send({"type": "run.paid", "response": response_id, "call": pk})
+
+    async def given(self, response_id: str, process: str) -> None:
+        """Have a process take over a response that was given to it."""
+        message = {"type": "run.given", "response": response_id, "process": process}
+        await fanout.send(fanout.PROCESSES_GROUP, message)
 
     async def watch(self, response_id: str) -> None:
         """Have a run send its frames to its chat's group: a client reads them there."""
@@ -111,6 +119,10 @@ class ResponseSignals:
     async def _take(self, message: dict[str, Any]) -> None:
         if message["type"] == "chat.watch":
             self._runs.watch_chat(message["chat"])
+            return
+        if message["type"] == "run.given":
+            if message["process"] == self._process:
+                self._given(message["response"])
             return
         run = self._runs.get(message["response"])
         if run is None:

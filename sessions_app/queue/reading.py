@@ -1,4 +1,4 @@
-"""What sessions and REST read of the queue of a chat."""
+"""Reads of the queue of a chat for sessions and REST."""
 
 from __future__ import annotations
 

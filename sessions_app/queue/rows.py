@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
@@ -16,8 +17,10 @@ from django.utils import timezone
 import uamp
 from chat_app.log import fanout
 from chat_app.log.entries import lock_chats
-from chat_app.members.membership import is_member, is_owner
-from sessions_app.models import InboundEvent, PendingInput, QueuedTurn, Response, Session
+from chat_app.members.membership import has_left_freely, is_member, is_owner
+from sessions_app import services
+from sessions_app.access import keys
+from sessions_app.models import InboundEvent, QueuedTurn, Response, Session
 from sessions_app.queue.reading import queue_of
 from sessions_app.session_states import session_like
 from sessions_app.states import QueuedTurnState, QueuedTurnTrigger
@@ -29,14 +32,12 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-CHAT_MOST: Final = 50
-"""Messages that are queued in one chat."""
-PERSON_MOST: Final = 10
-"""Messages of one person among them."""
 CLAIM_SECONDS: Final = 60
 """A process that did not start what it claimed within this time is taken for dead."""
 ATTEMPTS: Final = 40
 """So often a message is tried whose turn is refused for a reason that passes."""
+_KEY_ENDED: Final = "The key that sent this message was revoked or has expired. Send it anew."
+_SENDER_GONE: Final = "The sender was removed from the chat, or deactivated."
 _NEVER_STARTED: Final = "The server could not send this message. Send it anew."
 CHATS_AT_ONCE: Final = 50
 """Chats that a process looks at in one round."""
@@ -71,6 +72,9 @@ class NewQueuedTurn:
     create: dict[str, Any]
     text: str
     files: int
+    credential: str = ""
+    servers: int = 0
+    agents: Sequence[str] | None = None
     pending_input_ids: Sequence[int] = ()
 
 
@@ -98,10 +102,11 @@ def add(new: NewQueuedTurn) -> bool:
         ).exists()
         if is_started or not is_busy(new.chat_id):
             return False
-        if rows.filter(user_id=new.user_id).count() >= PERSON_MOST:
-            raise QueueIsFull(f"At most {PERSON_MOST} of your messages wait in a chat.")
-        if rows.count() >= CHAT_MOST:
-            raise QueueIsFull(f"At most {CHAT_MOST} messages wait in a chat.")
+        of_person, of_chat = settings.UAMP_QUEUED_PER_USER, settings.UAMP_QUEUED_PER_CHAT
+        if rows.filter(user_id=new.user_id).count() >= of_person:
+            raise QueueIsFull(f"At most {of_person} of your messages wait in a chat.")
+        if rows.count() >= of_chat:
+            raise QueueIsFull(f"At most {of_chat} messages wait in a chat.")
         QueuedTurn.objects.create(
             chat_id=new.chat_id,
             session_id=new.session_id,
@@ -112,8 +117,13 @@ def add(new: NewQueuedTurn) -> bool:
             create=new.create,
             text=new.text,
             files=new.files,
+            credential=new.credential,
+            servers=new.servers,
+            agents=None if new.agents is None else list(new.agents),
         )
-        PendingInput.objects.filter(pk__in=list(new.pending_input_ids)).delete()
+        if new.pending_input_ids:
+            led_to: dict[str, Any] = {"message_id": None, "response_ids": [], "first_seq": 0}
+            services.take_inputs(new.pending_input_ids, at=timezone.now(), outcome=led_to)
         _publish(new.chat_id)
     return True
 
@@ -180,7 +190,14 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
         if row is None:
             return None
         if not row.user.is_active or not is_member(chat_id, row.user_id):
-            row.delete()
+            if row.user.is_active and has_left_freely(chat_id, row.user_id):
+                row.delete()
+            else:
+                _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _SENDER_GONE)
+            _publish(chat_id)
+            return None
+        if not keys.is_in_force(row.credential):
+            _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _KEY_ENDED)
             _publish(chat_id)
             return None
         if row.attempts >= ATTEMPTS:

@@ -1,8 +1,8 @@
-"""What a response is about, and the interface of its listeners in this process."""
+"""The context of a response, and the interface of its listeners in this process."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
@@ -13,6 +13,11 @@ from sessions_app.billing.payers import AnswerPayment
 from sessions_app.records import ParentCall
 from uamp import ResponseState
 from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chat_app.log.history import HistoryMessage
 
 
 class Listener(Protocol):
@@ -31,8 +36,30 @@ class Listener(Protocol):
         """Take note that nothing follows: it ended, or another process runs the response."""
 
 
+class AnsweredMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """The message that a response answers, as it was when the response began."""
+
+    id: str
+    role: uamp.Role
+    content: str
+    content_items: tuple[uamp.ContentItem, ...] = ()
+
+    @classmethod
+    def among(cls, messages: Iterable[HistoryMessage], message_id: str | None) -> Self | None:
+        """Return the message of an id; None where it is not there."""
+        found = next((one for one in messages if one.message_id == message_id), None)
+        if found is None or message_id is None:
+            return None
+        return cls(
+            id=message_id,
+            role=found.role,
+            content=found.content,
+            content_items=found.content_items,
+        )
+
+
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is about. It does not change while the run lives."""
+    """The context of a run. It does not change while the run lives."""
 
     response_id: str
     chat_id: str
@@ -51,10 +78,14 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     user_id: int | None = None
     # The name under which limits count the asker (Principal.counted_as).
     counted_as: str = ""
+    # The credential that asked, as `Principal.credential`; "" for a sign-in and for a visitor.
+    credential: str = ""
     protocol: str = "uamp"
     payment: AnswerPayment | None = None
     # Why the token that its session presented does not pay.
     payment_refused: ev.PaymentError | None = None
+    # What its signature says that it answers; None where that is no message of the chat.
+    asked: AnsweredMessage | None = None
     # The first version of the answer whose place this one takes.
     replaces: str | None = None
     # The message to whose thread it belongs.

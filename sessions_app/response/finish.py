@@ -20,14 +20,20 @@ from chat_app.conversation.threads import followers_of
 from chat_app.ids import new_event_id, new_hex
 from chat_app.log.entries import NewEvent, NewMessage, message_event
 from chat_app.members.mentions import mentioned_people
+from chat_app.transcripts.transcripts import keep_words
+from payments_app import services as ledger
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing.reservations import AnswerCharge
-from sessions_app.billing.usage import CAUSES, Bill, Cause, of_failed, of_stopped
+from sessions_app.billing.unfinished import of_failed, of_stopped
+from sessions_app.billing.usage import CAUSES, Bill, Cause
 from sessions_app.frames import now_ms
+from sessions_app.models import Response
 from sessions_app.records import CallAnswer
+from sessions_app.response.signature import signed
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
+from uamp import ResponseState
 from uamp import events as ev
 from uamp.output import medium_delta
 
@@ -55,8 +61,9 @@ RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 class Ending:
     """How a response ends: `status` is its end state, `error` why it failed.
 
-    `cause` is who caused that, where the code of the error alone does not say it; `canceller` is
-    the person who cancelled it, if one did.
+    `cause` is who caused that, where the code of the error alone does not say it; `error_cause`
+    what went wrong in the words of what raised it, for operators; `canceller` is the person who
+    cancelled it, if one did.
     """
 
     status: str
@@ -64,6 +71,7 @@ class Ending:
     error: ev.ErrorDetail | None = None
     cause: Cause | None = None
     canceller: Canceller | None = None
+    error_cause: str = ""
 
     @property
     def is_stopped(self) -> bool:
@@ -139,7 +147,10 @@ class ResponseEnd:
         finish: Finish | None = None
         for pause in (*RETRY_SECONDS, None):
             try:
-                finish = finish or await self._settled(ending, has_calls=has_calls)
+                if finish is None:
+                    finish = await self._settled(ending, has_calls=has_calls)
+                    if finish.status == ResponseState.COMPLETED:
+                        finish = await signed(finish, self._port.context)
                 return finish, await self._store.finish(finish)
             except Exception:
                 # The database may be away for a moment; after the lease the sweeper ends it.
@@ -156,6 +167,8 @@ class ResponseEnd:
             spoken = await database.run(port.sound.keep)
             if spoken is not None and (delta := medium_delta(spoken)) is not None:
                 port.answer.builder.add(ev.ResponseDelta(delta=delta))
+        if port.transcripts:
+            await database.run(_keep_words, port.response_id, port.transcripts)
         if ending.is_stopped and (open_calls := port.answer.meter.without_result()):
             rows = await database.run(begun_calls, port.response_id, open_calls)
             port.answer.meter.count_begun(rows)
@@ -176,6 +189,13 @@ class ResponseEnd:
             return finish
         await guard.ends(finish.charge.amount)
         return _finish_of(port, ending, has_calls=has_calls, held=guard.held, concerned=concerned)
+
+
+def _keep_words(response_id: str, texts: Sequence[str]) -> None:
+    """Keep the words of the sounds that a response answers, for all who may hear them."""
+    question_id = Response.objects.values_list("message_id", flat=True).get(pk=response_id)
+    if question_id is not None:
+        keep_words(question_id, texts)
 
 
 class _Concerned(NamedTuple):
@@ -244,6 +264,7 @@ def _finish_of(
         output=msgspec.to_builtins(output),
         usage=msgspec.to_builtins(usage),
         error=msgspec.to_builtins(error),
+        error_cause=ending.error_cause or None,
         content_ids=references.content_ids(output) if message and message.content_items else (),
         has_tool_calls=has_calls,
         parent=context.parent,
@@ -273,13 +294,21 @@ def _used(
         # All that is held is taken, and no more: a provider counted more than the ledger can.
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
         bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
+    is_delivered = bool(answer.builder.output or meter.has_spoken)
+    tokens = meter.tokens_written()
     if ending.is_stopped:
-        tokens = meter.tokens_written()
-        has_begun = bool(answer.builder.output or tokens)
+        has_begun = bool(is_delivered or tokens)
         bill = of_stopped(bill, pricing, has_begun=has_begun, tokens=tokens)
         usage = usage or (uamp.UsageStats() if has_begun else None)
     elif status != "completed":
-        bill = of_failed(bill, settings.UAMP_CHARGE_UNFINISHED)
+        bill = of_failed(
+            bill,
+            pricing,
+            settings.UAMP_CHARGE_UNFINISHED,
+            is_delivered=is_delivered,
+            tokens=tokens,
+        )
+        usage = usage or (uamp.UsageStats() if is_delivered else None)
     # More than what is held is never taken, so that is the cost that is sent.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
@@ -290,6 +319,7 @@ def _used(
         agent_id=context.spec.id,
         amount=amount,
         protocol=context.protocol,
+        transfer_id=ledger.new_transfer_id(),
     )
 
 
@@ -331,7 +361,9 @@ def _terminal_event(
 ) -> ev.Event:
     event: ev.Event
     if ending.error is not None:
-        event = ev.ResponseError(response_id=response_id, error=ending.error, usage=usage)
+        event = ev.ResponseError(
+            response_id=response_id, error=ending.error, partial_output=output, usage=usage
+        )
     elif ending.status == "cancelled":
         canceller = ending.canceller
         event = ev.ResponseCancelled(

@@ -30,8 +30,9 @@ from sessions_app.billing.events import (
     waiting_for,
     withdrawn,
 )
+from sessions_app.billing.media_weights import media_ids, read_extents
 from sessions_app.billing.payers import AnswerPayment
-from sessions_app.billing.weights import sound_tokens, step_usage, weight
+from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
 from sessions_app.response.row_state import taken_over
 from sessions_app.states import PaymentState
 from uamp import AudioUsage, ErrorCode, UsageStats
@@ -49,7 +50,7 @@ logger = logging.getLogger(__name__)
 WATCH_WEIGHT: Final = 200
 """A running text is compared with what is held once for so many quarters of tokens."""
 HELD_SECONDS: Final = 600.0
-"""What is held is read anew after so long: a person may take days over a tool call."""
+"""The held amount is read again after so long: a person may take days over a tool call."""
 FRESH_SECONDS: Final = 10.0
 """At the end of an answer what is held is not read anew where it was so shortly before."""
 
@@ -75,8 +76,7 @@ class PaymentGuard:
         self._pending: Counter[str] = Counter()
         # So much of what the step under way writes is known to be held, by weight.
         self._covered = 0
-        self._holds = 0
-        self._requests = 0
+        self._holds = self._requests = 0
         self._lock = asyncio.Lock()
         self._wait: tuple[int, asyncio.Future[PaymentRequest]] | None = None
         # Whether a person was asked for what was not paid.
@@ -91,12 +91,16 @@ class PaymentGuard:
 
     @property
     def held(self) -> Money | None:
-        """What is reserved for the answer; None until it is known what was before a takeover."""
+        """The amount reserved for the answer; None until that of before a takeover is known."""
         return self._held if self._is_known else None
 
     async def open(self) -> None:
         """Let the answer begin once its first step is paid; raises AgentError."""
-        self._meter.expect_input(self._step.input_tokens or 0)
+        usual, about = self._step, (self._context.spec, self._context.request)
+        if ids := media_ids(self._context.request.history):
+            extents = await database.run(read_extents, ids)
+            self._step, usual = step_usage(*about, extents), usual_input(*about, extents)
+        self._meter.expect_input(usual)
         first = self._payment.first
         if first is not None:
             await self._accept(first.hold_id, first.available)
@@ -132,8 +136,10 @@ class PaymentGuard:
 
     async def watch(self, shown: ev.Event | str) -> None:
         """Pause the answer before it publishes what is not held; raises AgentError."""
-        text = shown if isinstance(shown, str) else _written_by(shown)
-        await self._cover(weight(text))
+        if isinstance(shown, str):
+            await self._cover(weight(shown))
+        elif isinstance(shown, ev.Thinking):
+            await self._cover(weight(shown.content))
 
     async def spoke(self, ms: int) -> None:
         """Pause the answer before it publishes sound that is not held; raises AgentError."""
@@ -380,11 +386,6 @@ class PaymentGuard:
 def _payment_of(context: RunContext) -> AnswerPayment:
     """Return how the answer is paid: by asking, where its price is newer than its beginning."""
     return context.payment or AnswerPayment(source=None, payer_id=context.user_id)
-
-
-def _written_by(event: ev.Event) -> str:
-    """Return the thoughts that an event adds to the output."""
-    return event.content if isinstance(event, ev.Thinking) else ""
 
 
 def _unpaid(message: str) -> AgentError:

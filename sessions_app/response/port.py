@@ -1,4 +1,4 @@
-"""What a run shares with the parts that serve it: its tools, its payment, its checkpoints, its end.
+"""The interface between a run and its parts: tools, payment, checkpoints, end.
 
 The run makes the port and its parts. Nothing in the port refers to the run or to a part, so that
 no circle of references keeps an answer in memory: it is freed as soon as its run is
@@ -19,11 +19,11 @@ from sessions_app.response.output.subscribers import Subscribers
 from sessions_app.response.output.text_frames import TextFrames
 from sessions_app.response.row_state import RowState
 from sessions_app.tools.delegated_calls import root_chat
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from sessions_app.response.clock import IdleResponses
     from sessions_app.response.context import RunContext
-    from uamp import events as ev
 
 
 class DelegatedRun(Protocol):
@@ -52,6 +52,8 @@ class RunPort:
         self.clock = ResponseClock(context, idle)
         self.row = RowState(context)
         self.sound = SpokenSound(context)
+        # What the model wrote down of the sounds that it answers.
+        self.transcripts: list[str] = []
         self.has_ended = False
         self._text_frames = TextFrames(self.subscribers)
 
@@ -69,9 +71,11 @@ class RunPort:
         if (piece := sound_of(shown)) is not None:
             # Sound is sent to those who listen here; all others read it when it is stored.
             self.sound.add(piece)
-            self.answer.meter.spoken_ms += milliseconds_of(piece)
+            self.answer.spoke(milliseconds_of(piece))
             self.send_here(frame(shown))
             return
+        if isinstance(shown, ev.TranscriptDone) and shown.role == "user":
+            self.transcripts.append(shown.transcript or "")
         self.answer.add(shown)
         text = frame(shown)
         self.send_here(text)

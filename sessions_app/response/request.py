@@ -19,7 +19,7 @@ _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 
 
 class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """What a response overrides of its session, as its row keeps it (UAMP §5.12).
+    """The settings with which a response overrides its session, as its row has them (UAMP §5.12).
 
     `context` is the whole conversation of a stateless turn; `before` are system and assistant
     inputs that come before the message.
@@ -42,6 +42,10 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     thread: str | None = None
     # How often in a row agents asked each other until this response.
     hops: int = 0
+    # The credential with which it was asked for, whose budget counts what it costs.
+    credential: str = ""
+    # How many servers passed the request on (docs/agents.md#remote-agents).
+    servers: int = 0
 
 
 def run_request(
@@ -68,6 +72,7 @@ def run_request(
         checkpoint=checkpoint,
         written=written,
         asker=asker,
+        servers=overrides.servers,
     )
 
 

@@ -14,25 +14,32 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from django.db import DatabaseError, DataError
+from django.db import DatabaseError, DataError, InterfaceError
 
-from agents_app.runtime.agent_run import AgentError, run_agent
+from agents_app.runtime.agent_run import AgentError, HeldElsewhere, cause_of, run_agent
 from chat_app.contents import storage
 from sessions_app import database
 from sessions_app.billing.usage import Cause
 from sessions_app.response.checkpoints import Checkpoints
+from sessions_app.response.daemons import ResponseDaemons
 from sessions_app.response.finish import Ending, ResponseEnd
+from sessions_app.response.measured import MeasuredResponse
 from sessions_app.response.output.spoken_sound import milliseconds_of, sound_of
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
 from sessions_app.response.tool_broker import ResponseToolBroker
 from sessions_app.store import leases, responses
+from telemetry import log_fields, spans
 from uamp import ErrorCode
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
+    from typing import TypeAlias
 
+    from opentelemetry.context import Context
+
+    from sessions_app.connected.directory import ConnectedAgents
     from sessions_app.models import PaymentRequest, ToolCall
     from sessions_app.response.clock import IdleResponses
     from sessions_app.response.context import Listener, RunContext
@@ -41,6 +48,8 @@ if TYPE_CHECKING:
     from sessions_app.response.tool_broker import Delegate
     from sessions_app.store.group_commit import TurnStore
 
+    Give: TypeAlias = Callable[..., Awaitable[None]]
+
 logger = logging.getLogger(__name__)
 
 
@@ -48,8 +57,8 @@ class Run:
     """A response that runs in this process.
 
     `start` makes its one task. Connections call `listen`, `leave` and `watch`; the process
-    calls `cancel`, `park`, the properties, and `settle_…` when a row has the end of a wait. All
-    are on one event loop. The parts of a run share a RunPort and do not know the run.
+    calls `cancel`, `revoke`, `park`, `lose`, the properties, and `settle_…` when a row has the end
+    of a wait. All are on one event loop. The parts of a run share a RunPort and do not know it.
     """
 
     def __init__(
@@ -60,6 +69,8 @@ class Run:
         on_end: OnEnd,
         delegate: Delegate,
         idle: IdleResponses,
+        connected: ConnectedAgents,
+        give: Give,
     ) -> None:
         self.context = context
         self._port = port = RunPort(context, idle)
@@ -67,7 +78,11 @@ class Run:
         self._tools = ResponseToolBroker(port, self._guard, delegate)
         self._checkpoints = Checkpoints(port)
         self._end = ResponseEnd(port, self._guard, self._checkpoints, store=store, on_end=on_end)
+        self._daemons = ResponseDaemons(context, connected)
+        self._give = give
+        self._measured = MeasuredResponse(context)
         self._is_cancelled = False
+        self._revoked: Ending | None = None
         self._is_parked = False
         self._task: asyncio.Task[None] | None = None
 
@@ -121,9 +136,10 @@ class Run:
     # --- Life ---
 
     def start(self) -> asyncio.Task[None]:
-        """Begin, as a task of the process: it has no context of the task that asked for it."""
+        """Begin, as a task of the process: of the task that asked for it, it has only the ids."""
+        request_id, parent = log_fields.current().request_id, spans.current()
         self._task = asyncio.create_task(
-            self._run(), name=self.response_id, context=contextvars.Context()
+            self._run(request_id, parent), name=self.response_id, context=contextvars.Context()
         )
         return self._task
 
@@ -135,6 +151,16 @@ class Run:
         if self._task is not None and not self._is_cancelled and not self.has_ended:
             self._is_cancelled = True
             self._task.cancel()
+
+    def revoke(self, code: ErrorCode, message: str) -> asyncio.Task[None] | None:
+        """Stop as `cancel` does, and end as failed: the asker or the agent may act no more.
+
+        Returns the task that writes the end, if there is one.
+        """
+        if not self._is_cancelled:
+            self._revoked = _failed(code, message)
+            self.cancel()
+        return self._task
 
     async def park(self) -> None:
         """Stop without an end, so that another process can take the response over."""
@@ -150,6 +176,15 @@ class Run:
             logger.exception("the answer so far of %s was not kept", self.response_id)
         if not await database.run(leases.park_response, self.response_id, fence=self.context.fence):
             logger.info("response %s was not this process's to give back", self.response_id)
+
+    def lose(self) -> None:
+        """Stop without an end, and publish nothing more: another process holds the response."""
+        if self._task is None or self.has_ended:
+            return
+        self._is_parked = True
+        # Its listeners receive the rest from the chat's group and the log.
+        self._port.subscribers.end()
+        self._task.cancel()
 
     # --- Listeners ---
 
@@ -182,20 +217,42 @@ class Run:
 
     # --- The task ---
 
-    async def _run(self) -> None:
-        ending = await self._ending()
-        tools = self._tools
+    async def _run(self, request_id: str, parent: Context | None) -> None:
+        log_fields.begin(request_id=request_id)
+        with self._measured.span(parent):
+            tools = self._tools
+            try:
+                ending = await self._ending()
+            except HeldElsewhere as held:
+                await self._give_away(held.process)
+                return
+            try:
+                await self._end.write(
+                    ending,
+                    has_calls=tools.has_calls,
+                    may_have_open_work=tools.has_delegated or tools.has_asked,
+                )
+            finally:
+                self._port.subscribers.end()
+        self._measured.end(ending)
+
+    async def _give_away(self, process: str) -> None:
+        """Have the process go on with the response that holds the socket of its agent's daemon."""
         try:
-            await self._end.write(
-                ending,
-                has_calls=tools.has_calls,
-                may_have_open_work=tools.has_delegated or tools.has_asked,
-            )
+            await self._give(self.response_id, fence=self.context.fence, process=process)
+        except (DatabaseError, InterfaceError):
+            # Its lease ends, and recovery finds it.
+            logger.exception("response %s was not given to %s", self.response_id, process)
         finally:
+            self._port.subscribers.watch()
             self._port.subscribers.end()
 
     async def _ending(self) -> Ending:
-        """Run the agent; return how the response ends. Raises CancelledError for a parked run."""
+        """Run the agent; return how the response ends.
+
+        Raises CancelledError for a parked run, and HeldElsewhere for one that another process has
+        to go on with.
+        """
         try:
             return await self._stream()
         except asyncio.CancelledError:
@@ -204,17 +261,21 @@ class Run:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            return Ending("cancelled", canceller=await self._canceller())
+            return self._revoked or Ending("cancelled", canceller=await self._canceller())
+        except HeldElsewhere:
+            raise
         except TimeoutError:
             failed = _failed(ErrorCode.TIMEOUT, "The answer took too long.")
             is_clients = self._tools.client_time.explains(self._port.clock.seconds)
             return replace(failed, cause=Cause.ASKER if is_clients else Cause.SERVER)
         except AgentError as error:
-            return _failed(error.code, error.message, error.retry_after)
-        except Exception:
+            failed = _failed(error.code, error.message, error.retry_after)
+            return replace(failed, error_cause=error.cause)
+        except Exception as error:
             # The response must end, and its readers must learn of it.
             logger.exception("response %s failed", self.response_id)
-            return _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
+            failed = _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
+            return replace(failed, error_cause=cause_of(error))
         finally:
             self._port.end()
 
@@ -244,6 +305,7 @@ class Run:
                 broker=weakref.proxy(self._tools),
                 media=self,
                 checkpoints=weakref.proxy(self._checkpoints),
+                daemons=self._daemons,
             )
             if guard is not None:
                 await guard.complete()
@@ -252,6 +314,7 @@ class Run:
         return Ending("completed", end.finish_reason)
 
     def _receive(self, shown: ev.Event | str) -> Awaitable[None] | None:
+        self._measured.count()
         self._port.publish(shown)
         piece = sound_of(shown)
         return None if piece is None else self._port.sound.wait_for_listeners(piece)

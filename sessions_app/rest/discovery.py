@@ -19,8 +19,10 @@ import uamp
 from agents_app import capabilities
 from agents_app import selectors as agents
 from agents_app.rest.problems import PROBLEMS, refusal, wrong_method
+from agents_app.rest.rights import ALL, MissingRight, Rights
 from sessions_app.access import throttles
-from sessions_app.access.auth import AuthenticationError, Handshake, verify_token
+from sessions_app.access.auth import Handshake, verify_token
+from sessions_app.access.principal import AuthenticationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,13 +77,13 @@ def _answers(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
 @_answers
 def server_capabilities(request: HttpRequest) -> uamp.Capabilities:
     """Return what the server can do with one agent or another."""
-    return capabilities.server_capabilities(agents.list_agents(_viewer(request)))
+    return capabilities.server_capabilities(_agents(request))
 
 
 @_answers
 def server_models(request: HttpRequest) -> dict[str, Any]:
     """Return the agents that the caller may use, as OpenAI's list of models."""
-    return _models(agents.list_agents(_viewer(request)))
+    return _models(_agents(request))
 
 
 @_answers
@@ -98,7 +100,7 @@ def server_info(request: HttpRequest) -> dict[str, Any]:
                 "description": spec.description,
                 "endpoints": _endpoints(_agent_prefix(spec)),
             }
-            for spec in agents.list_agents(_viewer(request))
+            for spec in _agents(request)
         ],
         "endpoints": _endpoints("/"),
     }
@@ -129,23 +131,34 @@ def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
     }
 
 
-def _viewer(request: HttpRequest) -> Any:
-    """Return who sends the request: the owner of the key, or of the session cookie, or a visitor.
+def _viewer(request: HttpRequest) -> tuple[Any, Rights]:
+    """Return who sends the request, and the rights of the credential.
+
+    It is the owner of the key, or of the session cookie, or a visitor.
 
     Raises _Refused for a bad key, and when they send too many requests.
     """
     token = Handshake.of_request(request).token
     if not token:
         _count(request, request.user.pk)
-        return request.user
+        return request.user, ALL
     try:
-        user_id = verify_token(token).user_id
+        principal = verify_token(token, protocol=None)
+        principal.rights.check("agents:read")
+    except MissingRight as missing:
+        _count(request, None)
+        raise _Refused("forbidden", str(missing)) from missing
     except AuthenticationError as error:
         _count(request, None)
         code = error.code if error.code in PROBLEMS else "unauthorized"
         raise _Refused(code, str(error)) from error
-    _count(request, user_id)
-    return user_id
+    _count(request, principal.user_id)
+    return principal.user_id, principal.rights
+
+
+def _agents(request: HttpRequest) -> list[AgentSpec]:
+    viewer, rights = _viewer(request)
+    return [spec for spec in agents.list_agents(viewer) if rights.may_ask(spec.id)]
 
 
 def _count(request: HttpRequest, user_id: int | None) -> None:
@@ -155,7 +168,9 @@ def _count(request: HttpRequest, user_id: int | None) -> None:
 
 
 def _agent(request: HttpRequest, name: str) -> AgentSpec:
-    if (spec := agents.get_agent(name, viewer=_viewer(request))) is None:
+    viewer, rights = _viewer(request)
+    spec = agents.get_agent(name, viewer=viewer)
+    if spec is None or not rights.may_ask(spec.id):
         raise _Refused("not_found")
     return spec
 

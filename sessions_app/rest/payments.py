@@ -23,7 +23,7 @@ from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
 from sessions_app.billing import payers
-from sessions_app.rest import receipts
+from sessions_app.rest.chats import receipts
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -49,7 +49,7 @@ class ReceiptQuery(serializers.Serializer[Any]):
 
 
 class PaymentReceiptSerializer(serializers.Serializer[Any]):
-    """What one answer cost; `transfers` are there for who paid."""
+    """The cost of one answer; `transfers` are there for who paid."""
 
     response_id = serializers.CharField()
     agent = serializers.CharField()
@@ -66,8 +66,16 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
         help_text="Of an answer that was not completed, how much of the price of an answer was"
         " charged: whole, share or none.",
     )
+    paid_onward = serializers.CharField(
+        allow_null=True,
+        help_text="What a remote agent was paid for it on another server, by its owner.",
+    )
     paid_at = serializers.DateTimeField()
     transfers = serializers.ListField(child=serializers.CharField())
+    document = serializers.CharField(
+        help_text="The receipt as a JWS that binds it to the message of the answer"
+        " (docs/signatures.md)."
+    )
     delegated = serializers.ListField(
         child=serializers.DictField(),
         help_text="Receipts of what other agents answered for it, which `amount` does not count.",
@@ -75,7 +83,7 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
 
 
 class PoolSerializer(serializers.Serializer[Any]):
-    """What a chat's pool has; `transfer_id` is there when something was just put in."""
+    """The balance of a chat's pool; `transfer_id` is there when something was just put in."""
 
     available = serializers.CharField()
     held = serializers.CharField()
@@ -90,7 +98,9 @@ class FillSerializer(StrictSerializer):
 
 
 class PaymentsView(RestView):
-    """What the answers of a chat cost."""
+    """The costs of a chat's answers."""
+
+    read_scope = "payments:read"
 
     @extend_schema(
         operation_id="list_chat_payments",
@@ -109,6 +119,9 @@ class PaymentsView(RestView):
 
 class PoolView(RestView):
     """The money that pays for everybody's answers in a chat."""
+
+    read_scope = "payments:read"
+    write_scope = "payments:write"
 
     @extend_schema(
         operation_id="get_pool", responses={200: PoolSerializer, **responses(400, 403, 404)}

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 TRIES: Final = 3
 FAILURES: Final = (IntegrityError, DataError, ValueError, OperationalError, KeyError)
-"""What a turn may run into; anything else is a defect."""
+"""Expected conflicts of a turn; anything else is a defect."""
 
 Turn = TypeVar("Turn")
 Outcome = TypeVar("Outcome")

@@ -20,21 +20,30 @@ from sessions_app.transitions import move
 from uamp import ResponseState, ResponseTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping
 
 
-def renew_leases(process: str, response_ids: Sequence[str]) -> None:
-    """Renew the leases of the responses that a process runs."""
+def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
+    """Renew the leases of the responses that a process runs; return those that it lost.
+
+    `fences` are the fences of its runs by response. A process that stopped for longer than a lease
+    loses its responses to another one, which claims them with the next fence.
+    """
     until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
     with transaction.atomic():
         # In the order of the turn writes, and past those that are being ended right now.
-        held = (
+        held = list(
             Response.objects.select_for_update(no_key=True, skip_locked=True)
-            .filter(pk__in=response_ids, process=process, status__in=Response.LIVE)
+            .filter(pk__in=list(fences), process=process, status__in=Response.LIVE)
             .order_by("pk")
             .values_list("pk", flat=True)
         )
-        Response.objects.filter(pk__in=list(held)).update(lease_until=until)
+        Response.objects.filter(pk__in=held).update(lease_until=until)
+    # The others are being written, have ended, or are another process's.
+    if not (others := fences.keys() - held):
+        return []
+    known = Response.objects.filter(pk__in=others).values_list("pk", "fence")
+    return [pk for pk, fence in known if fence > fences[pk]]
 
 
 def park_response(response_id: str, *, fence: int) -> bool:
@@ -48,6 +57,34 @@ def park_response(response_id: str, *, fence: int) -> bool:
         move(mine, ResponseTrigger.PARK, lease_until=now)
         or mine.filter(status=ResponseState.WAITING).update(lease_until=now)
     )
+
+
+def give_response(response_id: str, *, fence: int, process: str) -> bool:
+    """Give a response to another process, which has a lease's time to claim it.
+
+    Returns False where another process holds it already, or it has ended.
+    """
+    until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    mine = Response.objects.filter(pk=response_id, fence=fence)
+    return bool(move(mine, ResponseTrigger.PARK, lease_until=until, process=process))
+
+
+def claim_given(process: str, response_ids: Collection[str] | None = None) -> list[Response]:
+    """Claim the responses that other processes gave to this one; all of them without ids."""
+    given = Response.objects.filter(
+        finished_at__isnull=True, status=ResponseState.QUEUED, process=process
+    )
+    if response_ids is not None:
+        given = given.filter(pk__in=list(response_ids))
+    until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
+    claimed = []
+    for row in given:
+        free = Response.objects.filter(pk=row.pk, fence=row.fence, process=process)
+        taken = {"fence": F("fence") + 1, "lease_until": until}
+        if move(free, ResponseTrigger.START, **taken):
+            row.refresh_from_db(fields=["fence", "status"])
+            claimed.append(row)
+    return claimed
 
 
 def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) -> list[Response]:

@@ -20,8 +20,9 @@ from chat_app.log import entries
 from chat_app.log.entries import Append
 from chat_app.members import membership
 from chat_app.members.mentions import keep_mentions
+from sessions_app import services
 from sessions_app.billing.reservations import reserve_all, settle_all
-from sessions_app.models import InboundEvent, PendingInput, Response, Session, ToolCall
+from sessions_app.models import InboundEvent, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
 from sessions_app.store.lock_wait import apply_limit
 from sessions_app.store.records import (
@@ -32,7 +33,7 @@ from sessions_app.store.records import (
     StartRefused,
     StartRepeated,
 )
-from sessions_app.tools.delegated_calls import answer_call
+from sessions_app.tools.delegated_calls import answer_call, withdraw_late
 from sessions_app.transitions import BEGUN, end_response, move
 from uamp import ErrorCode, LocalProtocolError
 
@@ -165,18 +166,20 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
         ]
     )
     for start, first in zip(starts, firsts, strict=True):
-        use_inputs(start)
+        use_inputs(start, first)
         use_message(start, first)
     return firsts
 
 
-def use_inputs(start: Start) -> None:
+def use_inputs(start: Start, first_seq: int) -> None:
     """Write what few turns have: contents in the message, inputs that were kept as rows."""
     if start.content_ids:
         shown = content_ids(start.message.content_items) if start.message else ()
         reading_rights.use(start.chat_id, start.content_ids, shown=shown)
     if start.pending_input_ids:
-        PendingInput.objects.filter(pk__in=start.pending_input_ids).delete()
+        services.take_inputs(
+            start.pending_input_ids, at=start.at, outcome=_outcome(start, first_seq)
+        )
 
 
 def start_events(start: Start) -> list[entries.NewEvent]:
@@ -260,6 +263,7 @@ def _ended(row: Response, finish: Finish) -> bool:
         "output": finish.output,
         "usage": finish.usage,
         "error": finish.error,
+        "error_cause": finish.error_cause,
         "lease_until": None,
         "finished_at": finish.at,
     }
@@ -280,6 +284,7 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
     for finish, first in zip(finishes, firsts, strict=True):
         use_version(finish)
         use_message(finish, first)
+        use_work(finish)
     return firsts
 
 
@@ -297,6 +302,12 @@ def use_version(finish: Finish) -> None:
     """Let an answer that was made again take its place, once its message is written."""
     if finish.message and finish.message.version_of:
         replace_versions(finish.chat_id, finish.message.version_of, finish.message.id)
+
+
+def use_work(finish: Finish) -> None:
+    """Delete work that was given by another agent, and whose message is no longer there."""
+    if finish.parent is not None:
+        withdraw_late(finish.parent.response_id, finish.response_id)
 
 
 def use_outputs(finish: Finish) -> None:

@@ -24,6 +24,7 @@ from sessions_app.store.rows import (
     OPEN_SESSIONS,
     FirstSeq,
     Verdict,
+    entry_digests,
     event_rows,
     message_row,
 )
@@ -41,10 +42,24 @@ placed AS MATERIALIZED (
         PARTITION BY turn.chat_id ORDER BY turn.i
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS first_seq
     FROM accepted turn JOIN locked ON locked.id = turn.chat_id
+), entry AS MATERIALIZED (
+    SELECT placed.chat_id, placed.first_seq + e.n AS seq, placed.at, e.type, e.response_id,
+        e.payload, decode(e.digest, 'hex') AS digest
+    FROM json_to_recordset(%(events)s::json) AS e (i int, n int, type text, response_id text,
+        payload jsonb, digest text)
+    JOIN placed USING (i)
+), chained AS (
+    SELECT id::text AS chat_id, last_seq AS seq, chain_hash FROM locked
+    UNION ALL
+    SELECT entry.chat_id, entry.seq,
+        sha256(chained.chain_hash || int8send(entry.seq) || entry.digest)
+    FROM chained JOIN entry ON entry.chat_id = chained.chat_id AND entry.seq = chained.seq + 1
 ), head AS (
-    UPDATE chat_app_chat chat SET last_seq = latest.first_seq + latest.size - 1,
-        latest_at = latest.at
+    UPDATE chat_app_chat chat SET last_seq = chained.seq, chain_seq = chained.seq,
+        chain_hash = chained.chain_hash, latest_at = latest.at
     FROM (SELECT DISTINCT ON (chat_id) * FROM placed ORDER BY chat_id, i DESC) latest
+        JOIN chained ON chained.chat_id = latest.chat_id
+            AND chained.seq = latest.first_seq + latest.size - 1
     WHERE chat.id = latest.chat_id AND chat.id = ANY(ARRAY(SELECT id FROM locked))
 ), new_message AS (
     INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
@@ -60,16 +75,22 @@ placed AS MATERIALIZED (
         created_at timestamptz)
     JOIN placed USING (i)
 ), new_event AS (
-    INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at)
-    SELECT placed.chat_id, placed.first_seq + e.n, e.type, e.response_id, e.payload, placed.at
-    FROM json_to_recordset(%(events)s::json) AS e (i int, n int, type text, response_id text,
-        payload jsonb)
-    JOIN placed USING (i)
+    INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at,
+        chain_hash)
+    SELECT chat_id, entry.seq, entry.type, entry.response_id, entry.payload, entry.at,
+        chained.chain_hash
+    FROM entry JOIN chained USING (chat_id, seq)
 )"""
+
+# The locked chats, with the hash that the next entry follows (`chat_app.log.chain.head_hash`).
+_LOCKED: Final[LiteralString] = """
+    SELECT id, last_seq, CASE WHEN chain_seq = last_seq THEN chain_hash ELSE sha256(convert_to(
+        E'uamp chat log 1\\n' || id || E'\\n' || last_seq || E'\\n', 'UTF8')) END AS chain_hash
+    FROM chat_app_chat"""
 
 # Before a lock is asked for: how long it is waited for (`lock_wait`), in this transaction.
 _PATIENCE: Final[LiteralString] = """
-WITH patience AS MATERIALIZED (
+WITH RECURSIVE patience AS MATERIALIZED (
     SELECT set_config('lock_timeout',
         coalesce(%(lock_wait)s::text, current_setting('lock_timeout')), true)
 ), """
@@ -99,7 +120,7 @@ turn AS MATERIALIZED (
 ), accepted AS MATERIALIZED (
     SELECT * FROM judged WHERE known_sha256 IS NULL AND is_open AND is_member
 ), locked AS MATERIALIZED (
-    SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM accepted))
+    {_LOCKED} WHERE id = ANY(ARRAY(SELECT chat_id FROM accepted))
     ORDER BY id FOR NO KEY UPDATE
 ), """  # noqa: S608 states of the table
 
@@ -126,9 +147,9 @@ _ACCEPTED_FINISHES: Final[LiteralString] = f"""
 turn AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, chat_id text,
         response_id text, fence int, is_first boolean, status text, text text, output jsonb,
-        usage jsonb, error jsonb, at timestamptz), patience
+        usage jsonb, error jsonb, error_cause text, at timestamptz), patience
 ), locked AS MATERIALIZED (
-    SELECT id, last_seq FROM chat_app_chat WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
+    {_LOCKED} WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
     ORDER BY id FOR NO KEY UPDATE
 ), live AS MATERIALIZED (
     SELECT response.id, response.fence, response.status FROM sessions_app_response response
@@ -144,8 +165,8 @@ turn AS MATERIALIZED (
 _WRITTEN_FINISHES: Final[LiteralString] = """
 , ended AS (
     UPDATE sessions_app_response response SET status = placed.status, text = placed.text,
-        output = placed.output, usage = placed.usage, error = placed.error, lease_until = NULL,
-        finished_at = placed.at
+        output = placed.output, usage = placed.usage, error = placed.error,
+        error_cause = placed.error_cause, lease_until = NULL, finished_at = placed.at
     FROM placed WHERE response.id = placed.response_id
         AND response.id = ANY(ARRAY(SELECT response_id FROM placed))
 )
@@ -207,6 +228,7 @@ def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
                 "output": finish.output,
                 "usage": finish.usage,
                 "error": finish.error,
+                "error_cause": finish.error_cause,
                 "at": finish.at,
             }
         )
@@ -217,7 +239,8 @@ def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
 def _log(turns: Sequence[Start | Finish]) -> dict[str, list[dict[str, Any]]]:
     messages, events = [], []
     for i, turn in enumerate(turns):
-        for n, new in enumerate(event_rows(turn)):
+        rows = zip(event_rows(turn), entry_digests(turn), strict=True)
+        for n, (new, digest) in enumerate(rows):
             events.append(
                 {
                     "i": i,
@@ -225,6 +248,7 @@ def _log(turns: Sequence[Start | Finish]) -> dict[str, list[dict[str, Any]]]:
                     "type": new.type,
                     "response_id": new.response_id,
                     "payload": new.payload,
+                    "digest": digest.hex(),
                 }
             )
             if new.message is not None:

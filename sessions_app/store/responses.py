@@ -63,16 +63,20 @@ def canceller_of(response_id: str) -> Canceller | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flush:
-    """The answer so far of a running response and its usage, as its row keeps them."""
+    """The answer so far of a running response and its usage, as its row keeps them.
+
+    `under_way` is the estimate of a step that wrote or spoke and is not in `usage`.
+    """
 
     response_id: str
     fence: int
     output: Sequence[uamp.ContentItem]
     usage: uamp.UsageStats | None = None
+    under_way: uamp.UsageStats | None = None
 
 
 _FLUSH: Final = f"""
-UPDATE sessions_app_response SET text = %s, output = %s, usage = %s
+UPDATE sessions_app_response SET text = %s, output = %s, usage = %s, usage_under_way = %s
 WHERE id = %s AND fence = %s AND status IN ({", ".join(f"'{state}'" for state in Response.LIVE)})
 """  # noqa: S608 states of the table
 
@@ -94,7 +98,8 @@ def flush_responses(flushes: Sequence[Flush]) -> set[str]:
             (
                 "".join(i.text for i in flush.output if isinstance(i, uamp.TextContent)),
                 msgspec.json.encode(flush.output).decode(),
-                None if flush.usage is None else msgspec.json.encode(flush.usage).decode(),
+                _json_of(flush.usage),
+                _json_of(flush.under_way),
                 flush.response_id,
                 flush.fence,
             )
@@ -104,6 +109,10 @@ def flush_responses(flushes: Sequence[Flush]) -> set[str]:
         with connection.cursor() as cursor:
             cursor.executemany(_FLUSH, rows)
     return free
+
+
+def _json_of(usage: uamp.UsageStats | None) -> str | None:
+    return None if usage is None else msgspec.json.encode(usage).decode()
 
 
 def save_checkpoint(
@@ -124,6 +133,7 @@ def save_checkpoint(
             text=text,
             output=msgspec.to_builtins(tuple(output)),
             usage=msgspec.to_builtins(usage),
+            usage_under_way=None,
         )
         if held:
             checkpoints.save(

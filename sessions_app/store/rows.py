@@ -1,4 +1,4 @@
-"""What both SQL bodies of a turn's writes have in common: their answers, and a message as a row."""
+"""The base of both SQL bodies of a turn's writes: their answers, and a message as a row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sessions_app.models import Session
 from sessions_app.store.orm import finish_events, start_events
 from sessions_app.store.records import Start
 from sessions_app.transitions import BEGUN, response_ends
+from uamp.log_chain import entry_digest, payload_digest
 
 if TYPE_CHECKING:
     from chat_app.log.entries import NewEvent, NewMessage
@@ -30,7 +31,7 @@ FirstSeq: TypeAlias = int | None
 
 
 class Verdict(NamedTuple):
-    """What was found of a turn that wants to begin; `first_seq` where it was written.
+    """The state of a turn that wants to begin; `first_seq` where it was written.
 
     `known_outcome` is the JSON of what its event led to before.
     """
@@ -45,6 +46,14 @@ class Verdict(NamedTuple):
 def event_rows(turn: Start | Finish) -> list[NewEvent]:
     """Return the log entries of a turn's beginning or end, in order."""
     return start_events(turn) if isinstance(turn, Start) else finish_events(turn)
+
+
+def entry_digests(turn: Start | Finish) -> list[bytes]:
+    """Return what the chain of the log covers of each entry, in order (`uamp.log_chain`)."""
+    return [
+        entry_digest(new.type, new.response_id, turn.at, payload_digest(new.payload))
+        for new in event_rows(turn)
+    ]
 
 
 def message_row(message: NewMessage) -> dict[str, Any]:

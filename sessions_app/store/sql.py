@@ -22,6 +22,7 @@ from sessions_app.store.orm import (
     use_message,
     use_outputs,
     use_version,
+    use_work,
     with_charges,
     with_holds,
 )
@@ -68,6 +69,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
                 use_outputs(finish)
                 use_version(finish)
                 use_message(finish, first_seq)
+                use_work(finish)
                 outcomes.append(Finished(first_seq))
             elif finish.response_id in written:
                 outcomes.append(Fenced())
@@ -105,6 +107,6 @@ def _start_outcome(start: Start, verdict: Verdict) -> StartOutcome:
         return StartRefused(ErrorCode.CHAT_NOT_FOUND)
     if verdict.first_seq is None:
         raise KeyError(start.chat_id)
-    use_inputs(start)
+    use_inputs(start, verdict.first_seq)
     use_message(start, verdict.first_seq)
     return StartCommitted(verdict.first_seq)

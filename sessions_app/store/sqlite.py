@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from django.db import connection
 
+from chat_app.log.chain import head_hash
 from sessions_app.store.rows import (
     BEGINS,
     ENDS,
     OPEN_SESSIONS,
     FirstSeq,
     Verdict,
+    entry_digests,
     event_rows,
     message_row,
 )
+from uamp.log_chain import chain_hash
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,11 +40,13 @@ LEFT JOIN sessions_app_session session ON session.id = ?1
     AND session.status IN ({OPEN_SESSIONS})
 LEFT JOIN chat_app_participant member
     ON member.chat_id = ?4 AND member.user_id = ?3 AND member.left_at IS NULL"""  # noqa: S608 states of the table
-_HEAD: Final = "SELECT last_seq FROM chat_app_chat WHERE id = ?"
-_SET_HEAD: Final = "UPDATE chat_app_chat SET last_seq = ?, latest_at = ? WHERE id = ?"
+_HEAD: Final = "SELECT last_seq, chain_seq, chain_hash FROM chat_app_chat WHERE id = ?"
+_SET_HEAD: Final = """
+UPDATE chat_app_chat SET last_seq = ?1, chain_seq = ?1, chain_hash = ?2, latest_at = ?3
+WHERE id = ?4"""
 _NEW_EVENT: Final = """
-INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at)
-VALUES (?, ?, ?, ?, ?, ?)"""
+INSERT INTO chat_app_chatevent (chat_id, seq, type, response_id, payload, created_at, chain_hash)
+VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _NEW_MESSAGE: Final = """
 INSERT INTO chat_app_message (id, chat_id, seq, role, sender_user_id, sender_agent_id, name,
     content, content_items, response_id, status, transport, reply_to, version_of,
@@ -61,7 +66,7 @@ SELECT fence FROM sessions_app_response
 WHERE id = ? AND (status, ?) IN (VALUES {ENDS})"""  # noqa: S608 as above
 _END: Final = """
 UPDATE sessions_app_response SET status = ?, text = ?, output = ?, usage = ?, error = ?,
-    lease_until = NULL, finished_at = ? WHERE id = ?"""
+    error_cause = ?, lease_until = NULL, finished_at = ? WHERE id = ?"""
 
 
 def write_starts(starts: Sequence[Start]) -> list[Verdict]:
@@ -123,19 +128,21 @@ def _judge(raw: sqlite3.Connection, start: Start) -> Verdict:
 
 def _append(raw: sqlite3.Connection, turns: Sequence[Start | Finish]) -> list[int]:
     """Give the events of turns their places in the logs; return the first place of each turn."""
-    heads: dict[str, int] = {}
+    heads: dict[str, tuple[int, bytes]] = {}
     latest: dict[str, str] = {}
     events, messages, firsts = [], [], []
     for turn in turns:
         chat_id, at = turn.chat_id, _time(turn.at)
         if chat_id not in heads:
-            heads[chat_id] = _last_seq(raw, chat_id)
-        first = heads[chat_id] + 1
-        firsts.append(first)
+            heads[chat_id] = _head(raw, chat_id)
+        seq, chained = heads[chat_id]
+        firsts.append(seq + 1)
         latest[chat_id] = at
-        for seq, new in enumerate(event_rows(turn), first):
-            heads[chat_id] = seq
-            events.append((chat_id, seq, new.type, new.response_id, _json(new.payload), at))
+        for new, entry in zip(event_rows(turn), entry_digests(turn), strict=True):
+            seq += 1
+            chained = chain_hash(chained, seq, entry)
+            payload = _json(new.payload)
+            events.append((chat_id, seq, new.type, new.response_id, payload, at, chained))
             if new.message is not None:
                 row = message_row(new.message)
                 row.update(
@@ -145,18 +152,20 @@ def _append(raw: sqlite3.Connection, turns: Sequence[Start | Finish]) -> list[in
                     created_at=_time(new.message.at),
                 )
                 messages.append(row)
+        heads[chat_id] = seq, chained
     raw.executemany(_NEW_MESSAGE, messages)
     raw.executemany(_NEW_EVENT, events)
-    raw.executemany(_SET_HEAD, [(heads[chat_id], at, chat_id) for chat_id, at in latest.items()])
+    raw.executemany(_SET_HEAD, [(*heads[chat_id], at, chat_id) for chat_id, at in latest.items()])
     return firsts
 
 
-def _last_seq(raw: sqlite3.Connection, chat_id: str) -> int:
+def _head(raw: sqlite3.Connection, chat_id: str) -> tuple[int, bytes]:
+    """Return the last place of a log, and the hash that the next entry follows."""
     row = raw.execute(_HEAD, (chat_id,)).fetchone()
     if row is None:
         raise KeyError(chat_id)
-    last_seq: int = row[0]
-    return last_seq
+    last_seq, chain_seq, chained = row
+    return last_seq, head_hash(chat_id, last_seq=last_seq, chain_seq=chain_seq, chain_hash=chained)
 
 
 def _outcome(start: Start, first_seq: int) -> dict[str, Any]:
@@ -191,6 +200,7 @@ def _end(finish: Finish) -> tuple[Any, ...]:
         _json(finish.output),
         None if finish.usage is None else _json(finish.usage),
         None if finish.error is None else _json(finish.error),
+        finish.error_cause,
         _time(finish.at),
         finish.response_id,
     )

@@ -10,6 +10,8 @@ import asyncio
 import logging
 import queue
 import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from django.db import close_old_connections, connections
@@ -17,6 +19,7 @@ from django.db import close_old_connections, connections
 from sessions_app.store.attempts import write_each
 from sessions_app.store.lock_wait import is_lock_timeout, lock_wait
 from sessions_app.store.records import Failed, Start
+from telemetry import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +33,8 @@ BATCH_CHARS: Final = 1024 * 1024
 """A group takes no further turn beyond so much text; one turn may have more."""
 QUEUE: Final = 4096
 IDLE_SECONDS: Final = 1.0
+CLOSE_SECONDS: Final = 30.0
+"""How long a thread that is to end has for the turns in its queue."""
 
 Turn = TypeVar("Turn")
 Outcome = TypeVar("Outcome")
@@ -38,12 +43,13 @@ Outcome = TypeVar("Outcome")
 class TurnJob(Generic[Turn, Outcome]):
     """A turn that waits for its transaction; its future belongs to the loop that made it."""
 
-    __slots__ = ("chars", "future", "loop", "turn", "write")
+    __slots__ = ("asked", "chars", "future", "loop", "turn", "write")
 
     def __init__(self, turn: Turn, write: Callable[[Sequence[Turn]], list[Outcome]]) -> None:
         self.turn = turn
         self.write = write
         self.chars = text_chars(turn)
+        self.asked = time.monotonic()
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Outcome] = self.loop.create_future()
 
@@ -55,7 +61,7 @@ class TurnWriter:
     """One thread that writes the jobs which any thread puts into its queue.
 
     Only that thread takes jobs from it; their futures are resolved on their own loops. `close`
-    waits for it, and is called once.
+    waits for it for up to CLOSE_SECONDS, and is called once.
 
     Where `patient` is another writer, a turn here waits for locks `lock_milliseconds` at most, and
     then goes there.
@@ -93,13 +99,23 @@ class TurnWriter:
         return True
 
     def close(self) -> None:
-        """Write what has been taken, and take no more."""
+        """Write what has been taken, and take no more; a thread that hangs is left behind."""
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None
-        if thread is not None:
-            self._queue.put(None)
-            thread.join()
+        if thread is None:
+            return
+        deadline = time.monotonic() + CLOSE_SECONDS
+        with suppress(queue.Full):
+            self._queue.put(None, timeout=CLOSE_SECONDS)
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            logger.error(
+                "the writer of %s did not end within %g s; %d turns wait in its queue",
+                self._name,
+                CLOSE_SECONDS,
+                self._queue.qsize(),
+            )
 
     def _write(self) -> None:
         try:
@@ -152,9 +168,12 @@ class TurnWriter:
             # A writer thread that died would hang every turn of the process.
             logger.exception("turns could not be written")
             outcomes = [Failed(error)] * len(jobs)
+        metrics.TURN_GROUP_SIZE.observe(len(jobs))
+        written = time.monotonic()
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[AnyJob, Any]]] = {}
         for job, outcome in zip(jobs, outcomes, strict=True):
             if not self._is_passed_on(job, outcome):
+                metrics.TURN_WRITE_SECONDS.observe(written - job.asked)
                 by_loop.setdefault(job.loop, []).append((job, outcome))
         for loop, settled in by_loop.items():
             if not loop.is_closed():

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 import uamp
 from chat_app.contents import reading_rights, references
-from chat_app.conversation.deletion import DelegatedWork
+from chat_app.conversation.deletion import DelegatedWork, delete_work
 from sessions_app.models import Response, ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState
 from sessions_app.transitions import end_call
@@ -54,6 +54,17 @@ def work_for_message(message_id: str, response_id: str | None) -> list[Delegated
         asked |= Q(session__parent_call__response=response_id)
     rows = Response.objects.filter(asked).values_list("chat_id", "message_id", "id")
     return [DelegatedWork(*row) for row in rows]
+
+
+def withdraw_late(parent_id: str, response_id: str) -> None:
+    """Delete what a response worked for another one, where that one's question was deleted since.
+
+    The transaction that ends the response calls it, after its answer was written.
+    """
+    asked = Response.objects.filter(pk=parent_id, message__deleted_at__isnull=False)
+    if asked.exists():
+        done = Response.objects.values_list("chat_id", "message_id").get(pk=response_id)
+        delete_work(done[0], message_id=done[1], response_id=response_id)
 
 
 def works_for(response_id: str, other_id: str) -> bool:

@@ -32,9 +32,8 @@ from agents_app.tools.registry import (
     ToolError,
     ToolOutcome,
     server_tools,
-    storable,
-    storable_items,
 )
+from uamp.storable_text import storable, storable_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,6 +48,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 0.1
 # A tool that has to stop gets this long to do so by itself.
 GRACE_SECONDS: Final = 1.0
+KILL_SECONDS: Final = 10.0
 # How much of a result that is too large the model still reads.
 EXCERPT_CHARS: Final = 2000
 _METHODS: Final = frozenset({"progress", "read_content", "write_content", "search_messages"})
@@ -77,7 +77,7 @@ class ToolTooLarge(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a process is to do; `path` leads to the tool where settings name it."""
+    """The job of a process; `path` leads to the tool where settings name it."""
 
     name: str
     path: str | None
@@ -145,8 +145,11 @@ def run_tool(
         raise ToolDied(_how(process.exitcode)) from None
     finally:
         _kill(process)
-        process.join()
-        process.close()
+        process.join(KILL_SECONDS)
+        if process.is_alive():
+            logger.error("the process %d of %s does not die", process.pid, tool.name)
+        else:
+            process.close()
     if end.error is not None:
         raise end.error
     if end.outcome is None:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from celery import shared_task
 from django.conf import settings
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from agents_app.mcp.tools import find_tool
-from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome, storable
+from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.models import ToolCall, ToolCallKind
@@ -27,9 +28,13 @@ from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from sessions_app.transitions import move
+from telemetry import log_fields, spans
+from uamp.storable_text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from celery import Task
 
     from agents_app.tools.registry import ServerTool
 
@@ -59,7 +64,7 @@ def notify_workers(pk: int) -> None:
 def _notify(pks: Iterable[int]) -> None:
     for pk in pks:
         try:
-            run_tool_call.apply_async(kwargs={"pk": pk}, retry=False)
+            run_tool_call.apply_async(kwargs={"pk": pk}, headers=spans.carrier(), retry=False)
         except Exception:
             # After any error of a broker the rows are committed, and their messages are sent again
             # later. The rest of them would only wait for the same broker.
@@ -94,11 +99,28 @@ def requeue_lost_calls() -> list[int]:
     return requeued
 
 
+def requeue_call(pk: int, *, attempts: int) -> bool:
+    """Queue a call again that is queued or runs after so many attempts; return whether it was.
+
+    A worker that has it is fenced off. A call that was claimed meanwhile stays.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        requeued = move(
+            ToolCall.objects.filter(pk=pk, kind=ToolCallKind.LONG, attempts=attempts),
+            ToolCallTrigger.REQUEUE,
+            lease_until=now + timedelta(seconds=NOTIFY_SECONDS),
+        )
+        if requeued:
+            transaction.on_commit(partial(notify_workers, pk))
+    return bool(requeued)
+
+
 # --- The task ---
 
 
-@shared_task
-def run_tool_call(*, pk: int, **kwargs: Any) -> None:
+@shared_task(bind=True)
+def run_tool_call(self: Task[..., None], *, pk: int, **kwargs: Any) -> None:
     """Run one queued call to its end, unless it ended or another worker holds it."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
@@ -106,6 +128,23 @@ def run_tool_call(*, pk: int, **kwargs: Any) -> None:
     if claim is None:
         logger.info("tool call %s was not claimed: it ended, or another worker runs it", pk)
         return
+    headers = {name: value for name in spans.HEADERS if (value := self.request.get(name))}
+    with (
+        log_fields.within(response_id=claim.response_id),
+        spans.span(
+            "tool",
+            kind=spans.SpanKind.CONSUMER,
+            parent=spans.parent_of(headers),
+            attributes={
+                "gen_ai.tool.name": claim.name,
+                "uamp_server.response.id": claim.response_id,
+            },
+        ),
+    ):
+        _run_to_end(claim)
+
+
+def _run_to_end(claim: CallClaim) -> None:
     status, outcome = _run(claim)
     if _write_end(claim, status, outcome):
         fanout.send_from_thread(
@@ -113,7 +152,7 @@ def run_tool_call(*, pk: int, **kwargs: Any) -> None:
             {"type": "run.settled", "response": claim.response_id, "call": claim.pk},
         )
     else:
-        logger.info("tool call %s is no longer this worker's; its end is not written", pk)
+        logger.info("tool call %s is no longer this worker's; its end is not written", claim.pk)
 
 
 def _run(claim: CallClaim) -> End:

@@ -29,7 +29,6 @@ from agents_app.tools.registry import (
     ToolCancelled,
     ToolError,
     ToolOutcome,
-    storable,
 )
 from chat_app.contents import media_types, quota, reading_rights, references, storage
 from chat_app.log import fanout
@@ -43,6 +42,7 @@ from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_
 from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
 from uamp import events as ev
+from uamp.storable_text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +59,8 @@ PROGRESS_SECONDS: Final = 0.1
 PROGRESS_CHARS: Final = 500
 # A tool without progress learns of its response's cancel after this time.
 LOOK_SECONDS: Final = 2.0
+# The lease thread may be within a statement when its tool has ended.
+LEASE_END_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -206,7 +208,13 @@ class Work:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        self._lease_thread.join()
+        self._lease_thread.join(LEASE_END_SECONDS)
+        if self._lease_thread.is_alive():
+            logger.error(
+                "the lease thread of call %s did not end within %g s",
+                self.call_id,
+                LEASE_END_SECONDS,
+            )
 
     def progress(
         self,

@@ -13,6 +13,7 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 import uamp
+from agents_app.rest.rights import ANY
 from sessions_app.transports import batch_repeats
 from sessions_app.transports.http_exchange import (
     HttpExchange,
@@ -84,7 +85,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 
 
 class _BatchRefusals:
-    """What a batch is refused with: one of its events, or the whole of it.
+    """The refusal of a batch: of one of its events, or of the whole.
 
     `whole` is the 402 of a batch of which no turn has begun, or the 409 of one that is taken twice
     at a time.
@@ -118,7 +119,7 @@ class _BatchRefusals:
 
 async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, Any]]]:
     """Return an exchange with the standing sessions that the events name, and the events."""
-    principal = await principal_of(request)
+    principal = await principal_of(request, protocol="uamp", scope=ANY)
     events = _events_of(request.body, uamp.DEFAULT_LIMITS)
     await count_events(request, principal, max(1, len(events)))
     defaults = defaults_of(request)

@@ -19,15 +19,18 @@ from django.views.decorators.csrf import csrf_exempt
 
 import uamp
 from agents_app.rest.problems import ProblemKind, refusal, wrong_method
+from agents_app.rest.rights import ANY, MissingRight
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates
+from sessions_app.access.principal import AuthenticationError
+from sessions_app.access.protocol_rights import check_scope, forbidden
 from sessions_app.connection import presence
 from sessions_app.connection.client_connection import ClientConnection, Defaults
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.connection.remote_responses import RemoteResponses
 from sessions_app.handlers import table
-from sessions_app.handlers.payments import accepted_frames
 from sessions_app.handlers.sessions import find_session, waiting_frames
+from sessions_app.handlers.turns.payments import accepted_frames
 from sessions_app.process import registry
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status
@@ -43,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS: Final = 15.0
 ELSEWHERE_SECONDS: Final = 0.25
+# The member of META with the principal that was identified before the body was read.
+_CALLER: Final = "uamp.caller"
 STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache, no-transform",
     # nginx and its kin pass each event on at once.
@@ -83,15 +88,34 @@ async def count_events(
         raise rate_limited(quota)
 
 
-async def principal_of(request: HttpRequest) -> Principal:
-    """Return the principal of a request; a cookie counts only from our own pages."""
+async def principal_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:
+    """Return the principal of a request; a cookie counts only from our own pages.
+
+    `protocol` and `scope` are what its credential needs (`agents_app.rest.rights`); events that the
+    request brings are checked by their handlers. Raises RemoteProtocolError: unauthorized,
+    token_expired, forbidden.
+    """
+    # Once alone: a key may be revoked while an answer is streamed.
+    known: Principal | None = request.META.pop(_CALLER, None)
     handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
     try:
-        return await database.run(auth.identify, handshake)
-    except auth.AuthenticationError as error:
+        identify = partial(auth.identify, handshake, protocol=protocol)
+        principal = await database.run(identify) if known is None else known
+    except AuthenticationError as error:
         raise RemoteProtocolError(ErrorCode(error.code), str(error)) from None
     except auth.OriginError as error:
         raise RemoteProtocolError(ErrorCode.FORBIDDEN, str(error)) from None
+    except MissingRight as missing:
+        raise forbidden(missing) from None
+    check_scope(principal, scope)
+    return principal
+
+
+async def identify_caller(request: HttpRequest, *, protocol: str) -> Principal:
+    """Return the principal of a request, and let the next `principal_of` return the same one."""
+    principal = await principal_of(request, protocol=protocol, scope=ANY)
+    request.META[_CALLER] = principal
+    return principal
 
 
 class HttpExchange:
@@ -100,17 +124,21 @@ class HttpExchange:
     The request's task calls its methods. Where the client leaves before the first frame of its
     answer, a task of the process calls `close`, which may be the second time. With `ephemeral` the
     sessions that it opens are deleted after a time, with their private chats (`Session.ephemeral`).
+    A transport without HTTP has no request: it names the `defaults` itself.
     """
 
     def __init__(
         self,
-        request: HttpRequest,
+        request: HttpRequest | None,
         principal: Principal,
         transport: str,
         *,
         ephemeral: bool = False,
+        defaults: Defaults | None = None,
     ) -> None:
         self._request = request
+        if defaults is None:
+            defaults = Defaults() if request is None else defaults_of(request)
         self._process = registry.current()
         self._watching: set[asyncio.Task[None]] = set()
         self._ends_when_idle = False
@@ -120,9 +148,10 @@ class HttpExchange:
             transport=transport,
             reader=self._process,
             groups=self._process.groups,
-            defaults=replace(defaults_of(request), ephemeral=ephemeral),
+            defaults=replace(defaults, ephemeral=ephemeral),
         )
         self.connection.remote = self._remote
+        self.connection.on_elsewhere = self._goes_elsewhere
 
     def stay(self) -> None:
         """Hold the sessions that are attached from now on, until the exchange is closed."""
@@ -160,7 +189,7 @@ class HttpExchange:
             await asyncio.shield(taking)
         finally:
             await asyncio.wait([taking])
-            if self.connection.quota is not None:
+            if self.connection.quota is not None and self._request is not None:
                 rates.note(self._request.scope, self.connection.quota)  # type: ignore[attr-defined]  # an ASGIRequest
 
     async def close(self) -> None:
@@ -266,6 +295,22 @@ class HttpExchange:
             self._watching.add(
                 self._process.spawn(self._watch_elsewhere(attached, elsewhere), name="elsewhere")
             )
+
+    def _goes_elsewhere(self, attached: AttachedSession, response_id: str) -> None:
+        """Go on with a response that was begun here and that another process runs now."""
+        self._remote.ids.add(response_id)
+        following = self._follow_elsewhere(attached, {response_id})
+        self._watching.add(self._process.spawn(following, name="elsewhere"))
+
+    async def _follow_elsewhere(self, attached: AttachedSession, begun: set[str]) -> None:
+        self._process.followers.add(self.connection)
+        await self.connection.join_chat(attached.session.chat_id)
+        for text in await accepted_frames(attached.session, begun):
+            # Its client was sent this by the run that was here.
+            self._remote.is_new(text)
+        self.connection.outgoing.put(attached.subscription.catch_up)
+        self.connection.outgoing.put(attached.subscription.catch_up_running)
+        await self._watch_elsewhere(attached, begun)
 
     async def _watch_elsewhere(self, attached: AttachedSession, watched: set[str]) -> None:
         """Let the exchange end when what runs elsewhere has ended, or waits for the client."""

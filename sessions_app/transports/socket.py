@@ -14,13 +14,17 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from django.conf import settings
 
+from agents_app.rest.rights import MissingRight
 from sessions_app import database
 from sessions_app.access import auth
 from sessions_app.access.pacing import Pace
+from sessions_app.access.principal import AuthenticationError
+from sessions_app.access.protocol_rights import protocol_of
 from sessions_app.connection.client_connection import (
     CLOSE_RESTART,
     CLOSE_UNAUTHORIZED,
@@ -61,7 +65,7 @@ class HandshakeRefused(Exception):
 
 
 class SocketDialect:
-    """What the frames of one protocol mean on one socket; a subclass for each protocol.
+    """The frames of one protocol on one socket; a subclass for each protocol.
 
     One is made for each socket, before it is accepted, and may raise HandshakeRefused. The task of
     the socket calls `opened`, `receive` and `closed`; its pump calls `encode`. What the dialect
@@ -156,9 +160,9 @@ class SocketApplication:
         handshake = auth.Handshake.of(scope)
         try:
             principal, bound = await self._identified(handshake)
-        except auth.OriginError:
+        except (auth.OriginError, MissingRight):
             raise HandshakeRefused(CLOSE_FORBIDDEN) from None
-        except auth.AuthenticationError:
+        except AuthenticationError:
             raise HandshakeRefused(CLOSE_UNAUTHORIZED) from None
         if not process.followers.has_room_for(principal):
             raise HandshakeRefused(CLOSE_TOO_MANY)
@@ -177,6 +181,7 @@ class SocketApplication:
                 agent=agent,
                 chat=url.get("chat_id") or handshake.headers.get("x-chat-id"),
                 payment_token=handshake.payment_token or None,
+                base_url=_base_url(handshake),
                 bound=bound,
             ),
         )
@@ -185,9 +190,11 @@ class SocketApplication:
     async def _identified(
         self, handshake: auth.Handshake
     ) -> tuple[Principal, auth.BoundSessions | None]:
+        protocol = protocol_of(self._dialect.transport)
         if self._dialect.takes_client_secrets:
-            return await database.run(auth.identify_bound, handshake)
-        return await database.run(auth.identify, handshake), None
+            return await database.run(partial(auth.identify_bound, handshake, protocol=protocol))
+        identify = partial(auth.identify, handshake, protocol=protocol)
+        return await database.run(identify), None
 
 
 class ClientSocket:
@@ -303,6 +310,14 @@ class ClientSocket:
         held_by = self._connection.held_by
         released = self._process.followers.release_sessions([session_id], held_by=held_by)
         self._process.spawn(released, name="release")
+
+
+def _base_url(handshake: auth.Handshake) -> str:
+    """Return this server's address as the client wrote it; "" for a host that is not served."""
+    try:
+        return handshake.base_url
+    except auth.OriginError:
+        return ""
 
 
 def _is_longer(frame: str | bytes, most: int) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 import uamp
+from agents_app.rest.rights import ANY
 from chat_app.log import fanout
 from sessions_app.handlers.sessions import attach_session, find_session, hold_session
 from sessions_app.process import registry
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from sessions_app.connection.outgoing_queue import Outgoing
+    from sessions_app.records import OpenSession
 
 
 @protocol_view("POST")
 async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """`POST /events`: one client event. 202 with the direct answers; the rest is streamed."""
     del name
-    principal = await principal_of(request)
+    principal = await principal_of(request, protocol="uamp", scope=ANY)
     await count_events(request, principal)
     exchange = HttpExchange(request, principal, "sse")
     try:
@@ -92,7 +94,7 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
     """`GET /events/stream`: the server's events of one session, from `Last-Event-ID` on."""
     del name
     session_id = request.headers.get("X-Session-ID") or request.GET.get("session_id", "")
-    principal = await principal_of(request)
+    principal = await principal_of(request, protocol="uamp", scope="chats:read")
     await count_events(request, principal)
     exchange = HttpExchange(request, principal, "sse")
     session = await find_session(session_id, exchange.connection.principal) if session_id else None
@@ -105,22 +107,35 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
         raise RemoteProtocolError(
             ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
         )
-    epoch, after = _last_event_id(request.headers.get("Last-Event-ID", ""))
-    resume = uamp.Resume(
-        session_id=session_id,
-        epoch=epoch or session.epoch,
-        after=session.opened_seq if after is None else after,
-    )
+    place = place_after(request.headers.get("Last-Event-ID", ""), session, after=session.opened_seq)
     try:
-        exchange.stay()
-        await exchange.join(fanout.session_group(session.id))
-        await hold_session(exchange.connection, session.id)
-        await attach_session(exchange.connection, session, ev.SessionCreate(resume=resume))
-        await exchange.arrive()
+        return await follow(exchange, session, place)
     except BaseException:
         await exchange.close()
         raise
+
+
+async def follow(
+    exchange: HttpExchange, session: OpenSession, place: uamp.Resume
+) -> HttpResponseBase:
+    """Return the stream of a session from a place of its chat's log on, with its heartbeat.
+
+    The exchange, which has not attached the session, is closed with it. Raises RemoteProtocolError.
+    """
+    exchange.stay()
+    await exchange.join(fanout.session_group(session.id))
+    await hold_session(exchange.connection, session.id)
+    await attach_session(exchange.connection, session, ev.SessionCreate(resume=place))
+    await exchange.arrive()
     return exchange.answer(_sse(exchange, session.epoch))
+
+
+def place_after(last_event_id: str, session: OpenSession, *, after: int | None) -> uamp.Resume:
+    """Return where a stream begins: after its `Last-Event-ID`, or else `after`, or else now."""
+    epoch, seq = _last_event_id(last_event_id)
+    if seq is None:
+        seq = session.last_seq if after is None else after
+    return uamp.Resume(session_id=session.wire_id, epoch=epoch or session.epoch, after=seq)
 
 
 def _last_event_id(value: str) -> tuple[str, int | None]:

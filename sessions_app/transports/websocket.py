@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from sessions_app.access.connect_tokens import only_connects
+from sessions_app.connected.agent_socket import keep_pace
 from sessions_app.connection import presence
 from sessions_app.handlers import table
 from sessions_app.models import SessionTransport
@@ -27,21 +29,30 @@ class UampDialect(SocketDialect):
     frame_bytes = None
 
     async def opened(self) -> None:
-        """Let co-members know that the person is online."""
+        """Let co-members know that the person is online, unless only an agent connects."""
         process_id = registry.current().id
         principal = self.connection.principal
+        if only_connects(principal.rights):
+            return
         self.connection.presence_id = await presence.try_to_arrive(principal, process=process_id)
 
     async def receive(self, frame: str | bytes) -> None:
-        """Take an event of the client."""
+        """Take an event of the client, or of an agent that answers on this socket."""
         await table.receive(self.connection, frame)
+        link = self.connection.agent_socket
+        # Events of answers have a pace of their own.
+        self.weight = 1 if link is None or not link.took else 0
+        if link is not None and link.took:
+            await keep_pace(link)
 
     def encode(self, batch: Sequence[Outgoing]) -> list[str]:
         """Return the frames as they are."""
         return [outgoing.text for outgoing in batch]
 
     async def closed(self) -> None:
-        """Let co-members know that the person may be offline."""
+        """Let co-members know that the person may be offline; end what its agents answer."""
+        if self.connection.agent_socket is not None:
+            self.connection.agent_socket.lose_all()
         if self.connection.presence_id is not None:
             await presence.leave(self.connection.principal, self.connection.presence_id)
 

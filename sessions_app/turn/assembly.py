@@ -174,6 +174,8 @@ def _overrides(
         context=tuple(context) if stateless else None,
         before=() if stateless else tuple(context),
         hops=request.hops,
+        credential=request.session.principal.credential,
+        servers=request.session.principal.servers,
     )
 
 

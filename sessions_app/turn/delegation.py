@@ -17,7 +17,6 @@ from django.db import transaction
 
 import uamp
 from agents_app import selectors as agents
-from agents_app.conversation.content_labels import pure
 from agents_app.tools.registry import ToolError
 from chat_app.contents import quota, references
 from chat_app.members import chats
@@ -31,6 +30,7 @@ from sessions_app.tools.contents import readable
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
 from uamp import events as ev
+from uamp.content_labels import pure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,13 +75,16 @@ def _open(
     response_id: str, spec: AgentSpec, pk: int, order: DelegationOrder, chat_id: str
 ) -> tuple[OpenSession, tuple[uamp.ContentItem, ...]]:
     """Return the session of the other agent, made or found, and the contents that it is given."""
-    asker = Session.objects.filter(responses=response_id).first()
-    if asker is None:
+    asking = Response.objects.filter(pk=response_id).select_related("session__user").first()
+    asker = None if asking is None else asking.session
+    if asking is None or asker is None:
         raise ToolError("The session that asked is gone, so that no other agent can be asked.")
     principal = Principal(
         key=asker.principal,
         user_id=asker.user_id,
         username=asker.user.get_username() if asker.user else "",
+        credential=str(asking.request.get("credential", "")),
+        servers=int(asking.request.get("servers", 0)),
     )
     row = Session.objects.filter(parent_call_id=pk).first()
     if row is None:

@@ -1,14 +1,15 @@
-"""What a turn reserves before the agents that have a price call their models."""
+"""Reserve money for a turn before agents with a price call their models."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from chat_app.members.triggers import shown_to
+from chat_app.members.agents.triggers import shown_to
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
 from sessions_app.billing import chat_budgets, payers, reservations
+from sessions_app.billing.media_weights import media_ids, read_extents
 from sessions_app.billing.reservations import Reservation
 from sessions_app.billing.usage import reservation
 from sessions_app.billing.weights import step_usage
@@ -46,7 +47,7 @@ async def reservations_of(
         if spec.pricing.is_free:
             continue
         given = turn.overrides.context
-        if spec.pricing.input_per_1k == "0":
+        if spec.pricing.reads_free:
             given = () if given is None else given
         else:
             messages = [history.of(start.message)] if start.message else []
@@ -67,7 +68,7 @@ async def reservations_of(
         wanted = Reservation(
             response_id=new.id,
             purchase=payers.purchase_of(session, spec),
-            amount=_amount(spec, asked),
+            amount=await _amount(spec, asked),
         )
         found.append(await _paid_first(request, spec, wanted))
     return found
@@ -91,10 +92,12 @@ def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.Budg
     return beyond
 
 
-def _amount(spec: AgentSpec, asked: RunRequest) -> Money:
+async def _amount(spec: AgentSpec, asked: RunRequest) -> Money:
     """Return what an answer may cost up to its second step; raises RemoteProtocolError."""
+    ids = media_ids(asked.history)
+    extents = await database.run(read_extents, ids) if ids else {}
     try:
-        return reservation(spec, step_usage(spec, asked))
+        return reservation(spec, step_usage(spec, asked, extents))
     except InvalidAmount:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,

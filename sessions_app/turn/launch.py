@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from chat_app.log import fanout
 from chat_app.log.entries import Append, layer_messages
-from chat_app.members.triggers import shown_to
+from chat_app.members.agents.triggers import shown_to
 from sessions_app import database
-from sessions_app.response.context import RunContext
+from sessions_app.response.context import AnsweredMessage, RunContext
 from sessions_app.response.request import run_request
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
@@ -60,10 +60,13 @@ async def launch(
         # An answer is made again to the messages before the last one.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
+    asked = AnsweredMessage.among(reversed(spoken), start.answered_id)
     contexts = []
     for new, target in zip(start.responses, targets, strict=True):
         history = _history_of(target, request, turn, before, in_thread)
-        contexts.append(await _context_of(new, request, turn, outcome, history, fan_out=fan_out))
+        contexts.append(
+            await _context_of(new, request, turn, outcome, history, asked, fan_out=fan_out)
+        )
     runs = [process.runs.launch(context, listener) for context in contexts]
     if listener is not None:
         # Before the runs begin, which they do in their tasks; the connection of the listener sends
@@ -111,6 +114,7 @@ async def _context_of(
     turn: AssembledTurn,
     outcome: StartCommitted,
     history: Sequence[uamp.Message],
+    asked: AnsweredMessage | None,
     *,
     fan_out: bool,
 ) -> RunContext:
@@ -125,10 +129,12 @@ async def _context_of(
         fan_out=fan_out,
         origin=request.origin,
         parent=session.parent,
+        asked=asked,
         replaces=turn.overrides.replaces,
         thread=turn.overrides.thread,
         user_id=session.principal.user_id,
         counted_as=request.person,
+        credential=session.principal.credential,
         protocol=session.transport,
         payment=outcome.payments.get(new.id),
         payment_refused=session.payment_refused,

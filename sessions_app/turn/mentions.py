@@ -1,7 +1,7 @@
 """Agents that another agent mentions in its answer: a turn without a message of a client.
 
 The person who asked first asks here too: the turn is in their session, counts for them, and is paid
-as their other turns. Guards in `chat_app.members.agent_mentions` bound how far it goes.
+as their other turns. Guards in `chat_app.members.agents.agent_mentions` bound how far it goes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import uamp
-from chat_app.members.agent_mentions import MentionStop, agents_asked, append_stops
+from chat_app.members.agents.agent_mentions import MentionStop, agents_asked, append_stops
 from chat_app.members.membership import AgentMember
 from sessions_app import database
 from sessions_app.access.principal import Principal
@@ -79,6 +79,8 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         key=session.principal,
         user_id=session.user_id,
         username=session.user.get_username() if session.user else "",
+        credential=str(row.request.get("credential", "")),
+        servers=int(row.request.get("servers", 0)),
     )
     return TurnRequest(
         session=open_session_of(session, principal),

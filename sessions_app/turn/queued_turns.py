@@ -7,6 +7,7 @@ its turn is known by its session and event id.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ import msgspec
 from django.utils import timezone
 
 import uamp
+from agents_app.rest.rights import ALL
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
@@ -68,7 +70,12 @@ async def _start(row: QueuedTurn) -> None:
 
 def _request(row: QueuedTurn) -> TurnRequest:
     principal = Principal(
-        key=row.session.principal, user_id=row.user_id, username=row.user.get_username()
+        key=row.session.principal,
+        user_id=row.user_id,
+        username=row.user.get_username(),
+        credential=row.credential,
+        servers=row.servers,
+        rights=ALL if row.agents is None else replace(ALL, agents=frozenset(row.agents)),
     )
     create = uamp.decode(msgspec.json.encode(row.create))
     if not isinstance(create, ev.ResponseCreate):

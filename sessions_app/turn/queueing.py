@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MEDIA = ev.InputImage | ev.InputAudio | ev.InputVideo | ev.InputFile
 ENVELOPE_BYTES: Final = 32_000
-"""What the events of a turn may have beside its text: names, addresses of files, a format."""
+"""Room for the events of a turn beside its text: names, addresses of files, a format."""
 
 
 async def queued(request: TurnRequest) -> bool:
@@ -54,6 +54,9 @@ async def queued(request: TurnRequest) -> bool:
         create=uamp.to_dict(create),
         text=text,
         files=sum(isinstance(given, _MEDIA) for given in request.inputs),
+        credential=session.principal.credential,
+        agents=None if (asked := session.principal.rights.agents) is None else sorted(asked),
+        servers=session.principal.servers,
         pending_input_ids=request.pending_input_ids,
     )
     if not await database.run(rows.is_busy, session.chat_id):

@@ -9,11 +9,13 @@ import msgspec
 from django.conf import settings
 
 import uamp
+from chat_app.members.agents.agent_mentions import DISABLED, MentionStop
 from chat_app.members.membership import AgentMember
 from sessions_app.records import OpenSession
 from sessions_app.response.run import Run
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.types.inline_media import is_data_url
 
 if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
@@ -56,15 +58,28 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn led to; for a repeated event, what it led to the first time.
+    """The outcome of a turn; for a repeated event, that of the first time.
 
-    `queued`: its message is sent when the answers that run in its chat have ended.
+    `queued`: its message is sent when the answers that run in its chat have ended. `stopped` are
+    the agents that would have answered, and why they do not.
     """
 
     response_ids: Sequence[str]
     runs: Sequence[Run] = ()
     repeated: bool = False
     queued: bool = False
+    stopped: Sequence[MentionStop] = ()
+
+    @property
+    def refusal(self) -> RemoteProtocolError | None:
+        """Why agents do not answer; None where all do. The message is kept."""
+        if not self.stopped:
+            return None
+        are_disabled = all(stop.reason == DISABLED for stop in self.stopped)
+        return RemoteProtocolError(
+            ErrorCode.AGENT_DISABLED if are_disabled else ErrorCode.AGENT_NOT_FOUND,
+            " ".join(stop.words for stop in self.stopped),
+        )
 
 
 def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:
@@ -95,6 +110,6 @@ def _text_bytes(item: uamp.ContentItem) -> int:
     if isinstance(item, uamp.TextContent):
         return len(item.text.encode())
     medium = uamp.media_of(item)
-    is_inline = isinstance(medium, str) or (medium is not None and medium.url.startswith("data:"))
+    is_inline = isinstance(medium, str) or (medium is not None and is_data_url(medium.url))
     kept = [getattr(item, name) for name in item.__struct_fields__]
     return len(msgspec.json.encode([part for part in kept if part is not medium or not is_inline]))

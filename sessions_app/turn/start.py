@@ -19,7 +19,7 @@ import uamp
 from chat_app.contents import storage
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
-from chat_app.members.agent_mentions import MentionStop, append_stops
+from chat_app.members.agents.agent_mentions import MentionStop, append_stops
 from sessions_app import database
 from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
@@ -34,6 +34,7 @@ from sessions_app.store.records import (
     StartRepeated,
 )
 from sessions_app.turn.assembly import assemble
+from sessions_app.turn.emptiness import check_content
 from sessions_app.turn.holds import beyond_budgets, reservations_of
 from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
@@ -74,10 +75,13 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     if process.draining and request.session.parent is None:
         # Delegated work is part of an answer that may finish.
         raise _stopping()
-    if request.create.queue and await queued(request):
-        return StartedTurn(response_ids=(), queued=True)
+    if request.create.queue:
+        await check_content(request)
+        if await queued(request):
+            return StartedTurn(response_ids=(), queued=True)
     # Before any work is done for it; the number of its answers is known later.
     process.capacity.check(request.session.id, request.person, 1)
+    await check_content(request)
     began = timezone.now()
     turn = await assemble(request)
     with ExitStack() as room:
@@ -103,6 +107,7 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
             thread=turn.overrides.thread,
         )
         await database.run(write)
+        started = msgspec.structs.replace(started, stopped=tuple(stops))
     return started
 
 

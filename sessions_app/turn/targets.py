@@ -5,16 +5,21 @@ This is the one place for every transport.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agents_app import selectors as agents
 from chat_app.members import membership
-from chat_app.members.agent_mentions import MentionStop
-from chat_app.members.triggers import triggered
+from chat_app.members.agents.agent_mentions import DISABLED, MentionStop
+from chat_app.members.agents.triggers import triggered
+from chat_app.mentioned import mentioned_names
 from sessions_app import database
+from sessions_app.access.standing import agent_disabled
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chat_app.log.entries import NewMessage
     from chat_app.members.membership import AgentMember
     from sessions_app.records import OpenSession
@@ -25,13 +30,26 @@ if TYPE_CHECKING:
 async def targets_of(
     request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None = None
 ) -> tuple[list[AgentMember], list[MentionStop]]:
-    """Return the agents that answer, and those that would and are quiet.
+    """Return the agents that answer, and those that would and are quiet or switched off.
 
-    Raises RemoteProtocolError agent_not_found.
+    Raises RemoteProtocolError: agent_not_found, agent_disabled, and forbidden where the credential
+    of the session may not ask one of them.
     """
-    session = request.session
     if request.asked:
         return list(request.asked), []
+    targets, stops = await _asked(request, message, replaced)
+    for target in targets:
+        if not request.session.principal.rights.may_ask(target.agent_id):
+            raise RemoteProtocolError(
+                ErrorCode.FORBIDDEN, f"This credential may not ask the agent {target.name}."
+            )
+    return targets, stops
+
+
+async def _asked(
+    request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None
+) -> tuple[list[AgentMember], list[MentionStop]]:
+    session = request.session
     if session.agent_id is not None and session.agent_name is not None:
         own = await _own_agent(session, session.agent_id, session.agent_name)
         if replaced is not None and own.agent_id != replaced.agent_id:
@@ -39,18 +57,47 @@ async def targets_of(
                 ErrorCode.AGENT_NOT_FOUND, "Another agent than that of this session answered."
             )
         return _unless_quiet([own], is_message=message is not None)
-    members = await database.run(membership.agent_members, session.chat_id)
+    members = await database.run(membership.all_agent_members, session.chat_id)
     if replaced is not None:
         members = [member for member in members if member.agent_id == replaced.agent_id]
     if message is None:
-        answering = [m for m in members if m.trigger != "never"]
-        targets = [m for m in answering if m.trigger == "always"] or answering[:1]
-        if not targets:
-            raise RemoteProtocolError(
-                ErrorCode.AGENT_NOT_FOUND, "There is no agent in this chat that could answer."
-            )
-        return _unless_quiet(targets, is_message=False)
-    return _unless_quiet(triggered(message.content, members), is_message=True)
+        return _unless_quiet(_without_message(members), is_message=False)
+    called = triggered(message.content, members)
+    targets, stops = _unless_quiet([m for m in called if m.is_enabled], is_message=True)
+    return targets, [*stops, *_switched_off(called, message.content)]
+
+
+def _without_message(members: Sequence[AgentMember]) -> list[AgentMember]:
+    """Return the agents of a chat that answer where no message says which."""
+    answering = [member for member in members if member.trigger != "never"]
+    enabled = [member for member in answering if member.is_enabled]
+    targets = [member for member in enabled if member.trigger == "always"] or enabled[:1]
+    if targets:
+        return targets
+    if answering:
+        raise RemoteProtocolError(*agent_disabled(answering[0].name))
+    raise RemoteProtocolError(
+        ErrorCode.AGENT_NOT_FOUND, "There is no agent in this chat that could answer."
+    )
+
+
+def _switched_off(called: Sequence[AgentMember], text: str) -> list[MentionStop]:
+    """Return which agents a message called that are switched off.
+
+    One that was not named says nothing where others answer.
+    """
+    named = mentioned_names(text)
+    is_answered = any(member.is_enabled for member in called)
+    return [
+        MentionStop(
+            agent_id=member.agent_id,
+            agent=member.name,
+            reason=DISABLED,
+            words=f"{member.name} does not answer: it is switched off.",
+        )
+        for member in called
+        if not member.is_enabled and (member.name.casefold() in named or not is_answered)
+    ]
 
 
 def _unless_quiet(
@@ -75,15 +122,15 @@ def _unless_quiet(
 
 async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMember:
     """Return the session's agent, if it is still in its chat and still for its person."""
-    own = membership.AgentMember(agent_id, name, "always")
+    own: AgentMember | None = None
     if session.chat_scoped:
-        members = await database.run(membership.agent_members, session.chat_id)
-        own_member = next((m for m in members if m.agent_id == agent_id), None)
-        may_answer = own_member is not None
-        own = own_member or own
-    else:
-        may_answer = await _may_answer(session, agent_id)
-    if not may_answer:
+        members = await database.run(membership.all_agent_members, session.chat_id)
+        own = next((m for m in members if m.agent_id == agent_id), None)
+    elif await _may_answer(session, agent_id):
+        own = membership.AgentMember(agent_id, name, "always")
+    if own is not None and not own.is_enabled:
+        raise RemoteProtocolError(*agent_disabled(own.name))
+    if own is None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, "The agent of this session is not there any more."
         )
@@ -91,18 +138,24 @@ async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMem
 
 
 async def _may_answer(session: OpenSession, agent_id: str) -> bool:
-    """Return whether the agent of a private chat is still for its person."""
+    """Return whether the agent of a private chat is still for its person.
+
+    Raises RemoteProtocolError agent_disabled for one that is, and is switched off.
+    """
     try:
         spec = await agent_spec(agent_id)
     except agents.AgentNotFoundError:
         return False
     viewer = session.principal.user_id
-    if session.parent is not None:
-        # Its delegating agent was checked when it gave the work.
-        return spec.is_enabled
-    if spec.is_public or (viewer is not None and spec.owner_id == viewer):
-        return spec.is_enabled
-    return await database.run(agents.get_agent, spec.name, viewer=viewer) is not None
+    # The agent that delegates was checked when it gave the work.
+    is_theirs = session.parent is not None or (viewer is not None and spec.owner_id == viewer)
+    if not (is_theirs or spec.is_public):
+        find = partial(agents.get_agent, agent_id, viewer=viewer, is_enabled=spec.is_enabled)
+        if await database.run(find) is None:
+            return False
+    if not spec.is_enabled:
+        raise RemoteProtocolError(*agent_disabled(spec.name))
+    return True
 
 
 async def agent_spec(agent_id: str) -> agents.AgentSpec:

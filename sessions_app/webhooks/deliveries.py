@@ -20,10 +20,11 @@ from django.utils import timezone
 from agents_app.outbound.guard import post
 from agents_app.outbound.rules import Unreachable, current_policy
 from chat_app.log.deletions import has_changed
+from chat_app.members.membership import is_member
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.states import DeliveryTrigger
 from sessions_app.transitions import move
-from sessions_app.webhooks import formats
+from sessions_app.webhooks import chat_bodies, formats
 from sessions_app.webhooks.encryption import decrypted
 from sessions_app.webhooks.signature import sign
 
@@ -47,8 +48,9 @@ UNDER_WAY: Final = 4
 # many people whose receivers hold their connections leave workers to the others.
 UNANSWERED_UNDER_WAY: Final = 8
 DEACTIVATED: Final = "The person who set it was deactivated."
+LEFT: Final = "The person who made it is no longer in the chat."
+GONE: Final = "The entry of the log is no longer there."
 NOT_SHOWN: Final = "The task is no longer there for the one who set it."
-SIGNATURE_HEADER: Final = "X-UAMP-Signature"
 _SUCCESS: Final = range(200, 300)
 # What a receiver may answer and take the same body later; other refusals are for good.
 _PASSING: Final = frozenset({408, 425, 429})
@@ -70,7 +72,7 @@ class DeliveryClaim:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptOutcome:
-    """What came of an attempt; `status` is that of HTTP, None where there was no answer."""
+    """The outcome of an attempt; `status` is that of HTTP, None where there was no answer."""
 
     status: int | None
     error: str = ""
@@ -91,26 +93,24 @@ def claim(pk: int) -> DeliveryClaim | None:
 
     Nor does one begin while UNDER_WAY of its person are, or, for a person whose receiver gave no
     answer, UNANSWERED_UNDER_WAY of all such people. Nothing is sent for a person who was
-    deactivated. A body with a text that was edited or deleted since is not sent: the state is
-    queued again, as it is now.
+    deactivated, or who left the chat of the webhook. A body with a text that was edited or deleted
+    since is not sent: the state is queued again, as it is now.
     """
     now = timezone.now()
     due = _due(now).filter(pk=pk)
     row = due.select_related("webhook__response", "webhook__user").first()
     if row is None or not _may_begin(row.webhook.counted_as, now):
         return None
-    if is_unwelcome(row.webhook):
-        disable(row.webhook_id, DEACTIVATED)
+    if (reason := refusal(row.webhook)) is not None:
+        disable(row.webhook_id, reason)
         return None
-    response = row.webhook.response
-    if has_changed(response_id=response.pk, message_id=response.message_id, since=row.created_at):
-        _queue_again(row)
+    if (request := _request(row)) is None:
         return None
     lease = now + timedelta(seconds=LEASE_SECONDS)
     taken = {"attempts": F("attempts") + 1, "due_at": lease, "leased_until": lease}
     if not due.filter(attempts=row.attempts).update(**taken):
         return None
-    body = row.body.encode()
+    body, headers = request
     return DeliveryClaim(
         pk=row.pk,
         webhook=row.webhook_id,
@@ -118,8 +118,28 @@ def claim(pk: int) -> DeliveryClaim | None:
         number=row.attempts + 1,
         url=row.webhook.url,
         body=body,
-        headers=_headers(row, body),
+        headers=headers,
     )
+
+
+def _request(row: WebhookDelivery) -> tuple[bytes, dict[str, str]] | None:
+    """Return the body and the headers of an attempt; None where nothing is sent.
+
+    A delivery that is out of date has ended then.
+    """
+    response = row.webhook.response
+    if response is None:
+        event = chat_bodies.event_of(row)
+        if event is None:
+            rows = WebhookDelivery.objects.filter(pk=row.pk)
+            move(rows, DeliveryTrigger.FAIL, finished_at=timezone.now(), error=GONE)
+            return None
+        return event.body, chat_bodies.headers(row, event)
+    if has_changed(response_id=response.pk, message_id=response.message_id, since=row.created_at):
+        _queue_again(row)
+        return None
+    body = row.body.encode()
+    return body, _headers(row, body, response.pk)
 
 
 def _due(now: datetime) -> QuerySet[WebhookDelivery]:
@@ -154,6 +174,16 @@ def is_unwelcome(webhook: Webhook) -> bool:
     return webhook.user is not None and not webhook.user.is_active
 
 
+def refusal(webhook: Webhook) -> str | None:
+    """Return why nothing is sent to a receiver any more, for its log; None where it is."""
+    if is_unwelcome(webhook):
+        return DEACTIVATED
+    chat_id, user_id = webhook.chat_id, webhook.user_id
+    if chat_id is not None and (user_id is None or not is_member(chat_id, user_id)):
+        return LEFT
+    return None
+
+
 @transaction.atomic
 def _queue_again(row: WebhookDelivery) -> None:
     """End a delivery whose body is out of date, and have the state rendered anew."""
@@ -163,15 +193,14 @@ def _queue_again(row: WebhookDelivery) -> None:
         Webhook.objects.filter(pk=row.webhook_id).update(seen="", look_at=timezone.now())
 
 
-def _headers(row: WebhookDelivery, body: bytes) -> dict[str, str]:
+def _headers(row: WebhookDelivery, body: bytes, response_id: str) -> dict[str, str]:
     secrets = decrypted(row.webhook.secrets)
-    signature = sign(
-        body, url=row.webhook.url, delivery=f"{row.pk}", response_id=row.webhook.response_id
-    )
+    about = {"taskId": response_id}
+    signature = sign(body, url=row.webhook.url, delivery=f"{row.pk}", about=about)
     webhook_format = formats.find(row.webhook.format)
     headers = {
         "Content-Type": "application/json" if webhook_format is None else webhook_format.media_type,
-        SIGNATURE_HEADER: signature,
+        chat_bodies.SIGNATURE_HEADER: signature,
         "Authorization": f"Bearer {signature}",
     }
     if secrets.get("scheme") and secrets.get("credentials"):
@@ -222,7 +251,7 @@ def disable(webhook: int, reason: str) -> None:
     now = timezone.now()
     Webhook.objects.filter(pk=webhook).update(disabled_at=now, disabled_reason=reason, look_at=None)
     move(
-        WebhookDelivery.objects.filter(webhook=webhook),
+        WebhookDelivery.objects.filter(webhook=webhook, finished_at__isnull=True),
         DeliveryTrigger.FAIL,
         finished_at=now,
         body="",
@@ -238,6 +267,9 @@ def take_due() -> list[int]:
     people whose receivers gave no answer come last.
     """
     now = timezone.now()
+    if not WebhookDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now).exists():
+        # Every process asks every second.
+        return []
     due = _due(now).filter(notify_at__lte=now)
     place = Window(RowNumber(), partition_by="webhook__counted_as", order_by="due_at")
     of_one = _unanswered().filter(webhook__counted_as=OuterRef("webhook__counted_as"))

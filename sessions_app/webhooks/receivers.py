@@ -5,13 +5,14 @@ The callers know that the response is their client's.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 from django.utils import timezone
 
-from agents_app.outbound.rules import Unreachable, check_url, current_policy
+from agents_app.outbound.rules import Unreachable, check_addresses, check_url, current_policy
 from sessions_app.models import Response, Webhook
 from sessions_app.webhooks.encryption import decrypted, encrypted
 from sessions_app.webhooks.states import with_state
@@ -46,6 +47,30 @@ def check(url: str) -> None:
             ErrorCode.INVALID_EVENT,
             "The `url` of a receiver is https, on port 443 or 8443 of a public host.",
         ) from None
+
+
+def check_literal(url: str) -> None:
+    """Raise as `check` does, also for an IP address that is not a public one.
+
+    Where a name leads is looked up for each attempt.
+    """
+    check(url)
+    try:
+        target = check_url(url, current_policy())
+        if _is_ip_address(target.host):
+            check_addresses(target, [target.host])
+    except Unreachable:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "The `url` of a receiver is not in this network."
+        ) from None
+
+
+def _is_ip_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 @transaction.atomic

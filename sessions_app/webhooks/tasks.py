@@ -10,6 +10,7 @@ from celery import shared_task
 from sessions_app import database
 from sessions_app.webhooks import deliveries
 from sessions_app.webhooks.changes import queue_changes
+from sessions_app.webhooks.chat_changes import queue_entries, wake_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,9 +19,15 @@ logger = logging.getLogger(__name__)
 
 
 async def send_changes() -> None:
-    """Queue new states, and notify workers of what is due."""
+    """Queue new states and events, and notify workers of due deliveries."""
     await queue_changes()
+    await queue_entries()
     await database.run(_notify_due)
+
+
+async def look_at_chats() -> None:
+    """Find webhooks of chats that `send_changes` missed: no process ran, or its database failed."""
+    await database.run(wake_all)
 
 
 def _notify_due() -> None:

@@ -1,4 +1,4 @@
-"""What a running response publishes: its answer, text in frames, sound, and its listeners.
+"""The output of a running response: its answer, text in frames, sound, and its listeners.
 
 Nothing here decides what the response does next; `sessions_app.response.run` does.
 """

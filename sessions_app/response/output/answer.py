@@ -73,6 +73,12 @@ class RunningAnswer:
         self._is_flushed = False
         return offset
 
+    def spoke(self, ms: int) -> None:
+        """Count milliseconds of sound that are sent."""
+        self.meter.spoken_ms += ms
+        # The sound itself is stored at the end; what it costs is not lost with its process.
+        self._is_flushed &= self.meter.spec.pricing.is_free
+
     def snapshot(self) -> AnswerSnapshot:
         """Return the answer so far."""
         return AnswerSnapshot(self.builder.text, self.builder.output, self.meter.usage)
@@ -85,6 +91,7 @@ class RunningAnswer:
             fence=self._fence,
             output=self.builder.output,
             usage=self.meter.usage,
+            under_way=None if self.meter.spec.pricing.is_free else self.meter.under_way(),
         )
 
     def keep_for_next_flush(self) -> None:

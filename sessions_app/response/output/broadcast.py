@@ -79,9 +79,10 @@ class Broadcaster:
         await fanout.publish(self._chat_id, queue)
 
     async def drain(self) -> None:
-        """Send what is queued: the end of a response comes after all of its text.
+        """Send what is queued: the end of a response comes after all that belongs before it.
 
-        Text that was not sent yet is left out, since the terminal event has it all.
+        The last text is left out: the terminal event has the whole output, and each subscription
+        sends what is missing before it.
         """
         self._is_over = True
         if self._task is not None and not self._task.done():
@@ -90,4 +91,4 @@ class Broadcaster:
             await asyncio.wait([self._task])
         self._head, self._parts = None, []
         queue, self._queue = self._queue, []
-        await fanout.publish(self._chat_id, [m for m in queue if m["type"] != "chat.delta"])
+        await fanout.publish(self._chat_id, queue)

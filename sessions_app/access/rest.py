@@ -1,0 +1,39 @@
+"""The credential of a REST request: a token in a header. The cookie is Django's own to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import User
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+
+from sessions_app.access.auth import Handshake, verify_token
+from sessions_app.access.principal import AuthenticationError
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from sessions_app.access.principal import Principal
+
+
+class TokenAuthentication(BaseAuthentication):
+    """A token in a header, for REST; never in an address, which is logged."""
+
+    def authenticate(self, request: Request) -> tuple[User, Principal] | None:
+        """Return the token's owner; None lets the cookie speak; a bad token is an error.
+
+        Raises MissingRight for a token that is not for REST.
+        """
+        token = Handshake.of_request(request._request).header_token  # noqa: SLF001 the public request has no scope
+        if not token:
+            return None
+        try:
+            principal = verify_token(token, protocol="rest")
+        except AuthenticationError as error:
+            raise AuthenticationFailed(str(error), code=error.code) from error
+        return User.objects.get(username=principal.username), principal
+
+    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 the interface's
+        """Return the challenge that makes a refusal a 401."""
+        return "Bearer"

@@ -1,0 +1,119 @@
+"""The principal of a signed token: of this server's own (AOAuth), or of a configured issuer.
+
+What was wrong with a token is in the log: a client learns that it is not good, or has expired.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from django.contrib.auth.models import User
+
+from agents_app import selectors as agents
+from agents_app.rest.rights import Rights, unknown_scopes
+from sessions_app.access.principal import AuthenticationError, Principal, PrincipalKind
+from sessions_app.bearer_tokens import access_tokens, jwks, people, verification
+from sessions_app.bearer_tokens.issuers import issuers
+from sessions_app.bearer_tokens.verification import Header, TokenExpired, TokenInvalid
+from sessions_app.models import ApiKey
+
+logger = logging.getLogger(__name__)
+
+_NOT_GOOD: Final = "The token is not good here. Ask its issuer for another one."
+_EXPIRED: Final = "The token has expired. Use a new one."
+
+
+def principal_of(token: str) -> Principal:
+    """Return whose token this is; raises AuthenticationError (synchronous).
+
+    The first token of a subject may make an account, and an issuer's keys may have to be fetched.
+    """
+    try:
+        header = verification.read_header(token)
+        if access_tokens.is_ours(header):
+            return _of_grant(access_tokens.verify(token, header))
+        return _of_issuer(token, header)
+    except TokenExpired as error:
+        raise AuthenticationError(_EXPIRED, code="token_expired") from error
+    except TokenInvalid as error:
+        logger.info("a signed token was refused: %s", error)
+        raise AuthenticationError(_NOT_GOOD) from error
+
+
+def _of_issuer(token: str, header: Header) -> Principal:
+    issuer = issuers().get(header.issuer)
+    if issuer is None:
+        raise TokenInvalid(f"its issuer {header.issuer[:100]!r} is not in UAMP_JWT_ISSUERS")
+    key = jwks.key_of(issuer, header.kid)
+    if key is None:
+        raise TokenInvalid(f"its issuer has no key {header.kid[:40]!r} that can be used")
+    claims = verification.verify(
+        token,
+        key,
+        header=header,
+        algorithms=issuer.algorithms,
+        types=issuer.types,
+        issuer=issuer.issuer,
+        audience=issuer.audience,
+    )
+    subject = claims["sub"]
+    user = people.person_of(issuer.issuer, subject)
+    if user is None and issuer.creates_people:
+        user = people.make_person(issuer.issuer, subject, claims, name_claim=issuer.username_claim)
+    if user is None or not user.is_active:
+        raise TokenInvalid("its subject has no account here that is active")
+    found = verification.scopes_in(claims)
+    scopes = frozenset(issuer.default_scopes) if found is None else found
+    most = Rights(scopes=frozenset(issuer.scopes))
+    known = scopes - set(unknown_scopes(scopes))
+    rights = Rights(scopes=frozenset(one for one in known if most.includes(_only(one))))
+    return Principal(
+        key=PrincipalKind.PERSON.key(user.pk),
+        user_id=user.pk,
+        username=user.get_username(),
+        rights=rights,
+        expires_at=verification.expiry(claims),
+    )
+
+
+def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
+    """Return the principal of an own token, while the key that it was made with is in force.
+
+    It has no right that the key does not have now.
+    """
+    user = User.objects.filter(pk=grant.user_id, is_active=True).first()
+    if user is None:
+        raise TokenInvalid("its subject has no account here that is active")
+    key = ApiKey.objects.filter(pk=grant.key_id, user=user, revoked_at__isnull=True).first()
+    if key is None and grant.key_id:
+        raise TokenInvalid("the key that it was made with is not in force")
+    # Made of a token of another issuer, it has what was granted: it ends with that one.
+    rights = Rights(scopes=grant.scopes) if key is None else key.rights
+    scopes = frozenset(one for one in grant.scopes if rights.includes(_same(rights, one)))
+    rights = replace(rights, scopes=scopes)
+    if grant.agent:
+        spec = agents.get_agent(grant.agent, viewer=grant.user_id)
+        if spec is None or not rights.may_ask(spec.id):
+            raise TokenInvalid("its agent is not there any more")
+        rights = replace(rights, agents=frozenset({spec.id}))
+    return Principal(
+        key=PrincipalKind.PERSON.key(user.pk),
+        user_id=user.pk,
+        username=user.get_username(),
+        api_key_id=None if key is None else key.pk,
+        key_version=grant.key_version,
+        credential="" if key is None else key.credential,
+        rights=rights,
+        actors=grant.actors,
+        expires_at=grant.expires_at,
+    )
+
+
+def _only(scope: str) -> Rights:
+    return Rights(scopes=frozenset({scope}))
+
+
+def _same(rights: Rights, scope: str) -> Rights:
+    return replace(rights, scopes=frozenset({scope}))

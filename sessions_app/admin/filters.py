@@ -1,0 +1,67 @@
+"""Filters of rows that need a hand: the same conditions as on the operators' home."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.utils import timezone
+
+from sessions_app.reporting import figures
+
+if TYPE_CHECKING:
+    from django.db.models import Q, QuerySet
+    from django.http import HttpRequest
+
+
+class ConditionFilter(admin.SimpleListFilter):
+    """Rows that meet one condition, by an index of such rows."""
+
+    def condition(self) -> Q:
+        """Return the condition as of now."""
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+        """Return the one choice beside all rows."""
+        return [("yes", "Yes")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+        """Return the rows that meet the condition."""
+        if self.value() != "yes":
+            return queryset
+        # As values: in the order of the list SQLite would read all rows for the few.
+        found = queryset.model.objects.filter(self.condition()).order_by()
+        return queryset.filter(pk__in=list(found.values_list("pk", flat=True)[: figures.MOST]))
+
+
+class StuckCallFilter(ConditionFilter):
+    """Tool calls that no worker or client will end."""
+
+    title = "past their time"
+    parameter_name = "stuck"
+
+    def condition(self) -> Q:
+        """Return the condition as of now."""
+        return figures.stuck_calls(timezone.now())
+
+
+class StuckAnswerFilter(ConditionFilter):
+    """Answers that no process runs."""
+
+    title = "no process runs them"
+    parameter_name = "stuck"
+
+    def condition(self) -> Q:
+        """Return the condition as of now."""
+        return figures.stuck_answers(timezone.now())
+
+
+class DisabledFilter(ConditionFilter):
+    """Webhooks that were given up lately."""
+
+    title = "given up in 14 days"
+    parameter_name = "disabled"
+
+    def condition(self) -> Q:
+        """Return the condition as of now."""
+        return figures.disabled_lately(timezone.now())

@@ -1,0 +1,122 @@
+"""The operators' home: running answers, failures, rows for a hand, as numbers, plots and links.
+
+Each person sees the parts whose lists they may open. The figures are made once a minute
+(`reporting.figures`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from sessions_app.admin.money import sees_money
+from sessions_app.admin.plots import plot_of_series
+from sessions_app.reporting.figures import MOST, money_of, server_figures
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest
+
+    from sessions_app.reporting.figures import ServerFigures
+
+_RUNNING: Final = {
+    "queued": "queued",
+    "in_progress": "running",
+    "waiting": "waiting for a tool, a person or a payment",
+}
+
+
+def home_context(request: HttpRequest) -> dict[str, Any]:
+    """Return what the template of the home shows: `cards`, `needs`, `plots`, `health`, `at`."""
+    found = server_figures()
+    user: Any = request.user
+    return {
+        "at": found.at,
+        "cards": _cards(found, user),
+        "needs": _needs(found, user),
+        "plots": _plots(found, request),
+        "health": found.health if user.has_perm("payments_app.view_ledgerstate") else None,
+        "missing_hours": found.missing_hours,
+    }
+
+
+def _list(model: str, **query: str) -> str:
+    url = reverse(f"admin:{model}_changelist")
+    return f"{url}?{urlencode(query)}" if query else url
+
+
+def _shown(count: int) -> str:
+    return f"{count:,}" if count < MOST else f"{MOST:,} or more"
+
+
+def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
+    """Return the running answers, sockets and sessions: {label, value, url}."""
+    cards = []
+    if user.has_perm("sessions_app.view_response"):
+        cards = [
+            {
+                "label": f"Answers {label}",
+                "value": _shown(found.running.get(status, 0)),
+                "url": _list("sessions_app_response", status__exact=status),
+            }
+            for status, label in _RUNNING.items()
+        ]
+    if user.has_perm("chat_app.view_presence"):
+        url = _list("chat_app_presence")
+        cards.append({"label": "Open sockets", "value": _shown(found.sockets), "url": url})
+    if user.has_perm("sessions_app.view_session"):
+        url = _list("sessions_app_session", status__exact="active")
+        cards.append({"label": "Connected sessions", "value": _shown(found.sessions), "url": url})
+    return cards
+
+
+def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
+    """Return what needs a hand, without what does not: {label, value, url}."""
+    rows = (
+        ("sessions_app", "toolcall", found.stuck_calls, "Tool calls past their time",
+         {"stuck": "yes"}),
+        ("sessions_app", "response", found.stuck_answers, "Answers that no process runs",
+         {"stuck": "yes"}),
+        ("sessions_app", "paymentrequest", found.unpaid, "Payments that answers wait for",
+         {"status__exact": "waiting"}),
+        ("sessions_app", "queuedturn", found.refused_turns, "Queued messages that were refused",
+         {"status__exact": "failed"}),
+        ("sessions_app", "webhook", found.disabled_webhooks, "Webhooks given up in 14 days",
+         {"disabled": "yes"}),
+        ("payments_app", "topuprequest", found.top_ups, "Top-ups to decide", {"state": "open"}),
+    )  # fmt: skip
+    needs = [
+        {"label": label, "value": _shown(count), "url": _list(f"{app}_{model}", **query)}
+        for app, model, count, label, query in rows
+        if count and user.has_perm(f"{app}.view_{model}")
+    ]
+    if user.has_perm("payments_app.view_ledgerstate"):
+        url = _list("payments_app_ledgerstate")
+        if found.health.frozen_at:
+            needs.append({"label": "Payouts are frozen", "value": "!", "url": url})
+        if found.health.mismatches:
+            count = str(len(found.health.mismatches))
+            needs.append({"label": "Checks of the ledger failed", "value": count, "url": url})
+    return needs
+
+
+def _plots(found: ServerFigures, request: HttpRequest) -> list[dict[str, Any]]:
+    plots = []
+    if request.user.has_perm("sessions_app.view_response"):
+        failed = _list("sessions_app_response", status__exact="failed")
+        ended = _list("sessions_app_response")
+        plots = [
+            plot_of_series("Failed answers per hour, by cause", found.errors, "H:i", failed),
+            plot_of_series("Tokens per day, by agent", found.tokens_by_agent, "Y-m-d", ended),
+            plot_of_series("Tokens per day, by protocol", found.tokens_by_protocol, "Y-m-d", ended),
+        ]
+    if sees_money(request):
+        paid = reverse("admin:sessions_app_paymentrequest_dashboard")
+        by_agent, by_protocol = found.charged_by_agent, found.charged_by_protocol
+        plots += [
+            plot_of_series("Charged per day, by agent", by_agent, "Y-m-d", paid, money_of),
+            plot_of_series("Charged per day, by protocol", by_protocol, "Y-m-d", paid, money_of),
+        ]
+    return plots

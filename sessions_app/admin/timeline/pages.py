@@ -1,0 +1,253 @@
+"""The admin's pages of time lines: of a chat, of a response, their live parts, and raw entries."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, JsonResponse
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from audit_app.admin.records import record_request
+from audit_app.record import AuditAction
+from chat_app.admin.history_pages import pretty
+from chat_app.log.log_pages import chat_facts, entry_at
+from chat_app.rest.paging import SEQ_MAX
+from sessions_app.admin.timeline.item import TRACKS
+from sessions_app.admin.timeline.picture import picture_of
+from sessions_app.admin.timeline.reading import Chosen, Sight, chat_page, response_page
+from sessions_app.models import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.contrib.admin import AdminSite
+    from django.contrib.auth.models import AnonymousUser, User
+    from django.http import HttpRequest, HttpResponse
+    from django.urls import URLPattern
+
+    from sessions_app.admin.timeline.item import Item
+    from sessions_app.admin.timeline.reading import TimelinePage
+
+CONTENT: Final = "chat_app.view_content"
+RIGHTS: Final[dict[str, str]] = {
+    "messages": "chat_app.view_message",
+    "responses": "sessions_app.view_response",
+    "tools": "sessions_app.view_toolcall",
+    "money": "sessions_app.view_paymentrequest",
+    "chat": "chat_app.view_chatevent",
+}
+"""The right to see a track."""
+LEDGER: Final = tuple(f"payments_app.view_{model}" for model in ("transfer", "account", "hold"))
+"""The right to see rows of the ledger among the money."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """The selection of a request, as far as its person may see it."""
+
+    chosen: Chosen
+    sight: Sight
+    may_read: bool
+
+
+class TimelinePages:
+    """The views of time lines for one admin site."""
+
+    def __init__(self, site: AdminSite) -> None:
+        self._site = site
+
+    def urls(self) -> list[URLPattern]:
+        """Return the paths of the pages; they belong before those of a change form."""
+        pages: list[tuple[str, Any, str]] = [
+            ("timeline/chat/<str:chat_id>/", self.chat, "sessions_app_chat_timeline"),
+            ("timeline/chat/<str:chat_id>/items/", self.chat, "sessions_app_chat_timeline_items"),
+            ("timeline/chat/<str:chat_id>/entry/<int:seq>/", self.entry, "sessions_app_chat_entry"),
+            ("<str:response_id>/timeline/", self.response, "sessions_app_response_timeline"),
+            (
+                "<str:response_id>/timeline/items/",
+                self.response,
+                "sessions_app_response_timeline_items",
+            ),
+        ]
+        return [
+            path(route, self._site.admin_view(view), name=name, kwargs=_kind(route))
+            for route, view, name in pages
+        ]
+
+    def chat(self, request: HttpRequest, chat_id: str, *, is_part: bool = False) -> HttpResponse:
+        """Show a page of a chat's time line, or its live part as JSON.
+
+        Needs the rights to view chats and responses: PermissionDenied without them.
+        """
+        chat_id = unquote(chat_id)
+        asked = _asked(request, "chat_app.view_chat", "sessions_app.view_response")
+        page = chat_page(chat_id, asked.chosen, asked.sight)
+        if page is None:
+            raise Http404
+        address = reverse("admin:sessions_app_chat_timeline_items", args=[quote(chat_id)])
+        return self._shown(request, page, asked, address=address, is_part=is_part)
+
+    def response(
+        self, request: HttpRequest, response_id: str, *, is_part: bool = False
+    ) -> HttpResponse:
+        """Show the time line of a response, or its live part as JSON.
+
+        Needs the right to view responses: PermissionDenied without it.
+        """
+        asked = _asked(request, "sessions_app.view_response")
+        rows = Response.objects.select_related("agent", "message")
+        response = rows.filter(pk=unquote(response_id)).first()
+        if response is None:
+            raise Http404
+        page = response_page(response, asked.chosen, asked.sight)
+        address = reverse("admin:sessions_app_response_timeline_items", args=[response_id])
+        return self._shown(
+            request, page, asked, address=address, is_part=is_part, response=response
+        )
+
+    def entry(self, request: HttpRequest, chat_id: str, seq: int, **_: Any) -> HttpResponse:
+        """Show an entry of a log as it goes over the wire; needs the right to view contents."""
+        if not request.user.has_perms([RIGHTS["chat"], CONTENT]):
+            raise PermissionDenied
+        chat = chat_facts(unquote(chat_id))
+        found = None if chat is None else entry_at(chat.id, min(seq, SEQ_MAX))
+        if chat is None or found is None:
+            raise Http404
+        record_request(
+            request, AuditAction.CONTENT_READ, ("chat_app.chat", chat.id), detail=f"Entry {seq}."
+        )
+        context = {
+            **self._site.each_context(request),
+            "title": f"Entry {seq}: {found.type}",
+            "entry": found,
+            "chat": chat,
+            "data": pretty({**found.payload, "seq": found.seq}),
+        }
+        return TemplateResponse(request, "admin/sessions_app/timeline/entry.html", context)
+
+    def _shown(
+        self,
+        request: HttpRequest,
+        page: TimelinePage,
+        asked: _Asked,
+        *,
+        address: str,
+        is_part: bool,
+        response: Response | None = None,
+    ) -> HttpResponse:
+        items = _linked(page.items, request.user)
+        parts = {
+            "picture": picture_of(items),
+            "chat_id": page.chat_id,
+            "raw": request.user.has_perms([RIGHTS["chat"], CONTENT]),
+        }
+        if is_part:
+            return JsonResponse(_part(page, items, parts), headers={"Cache-Control": "no-store"})
+        if asked.sight.texts:
+            kind = "chat_app.chat" if response is None else "sessions_app.response"
+            row_id = page.chat_id if response is None else response.pk
+            record_request(
+                request, AuditAction.TRANSCRIPT_READ, (kind, row_id), detail="The time line."
+            )
+        query = _query(asked)
+        context = {
+            **self._site.each_context(request),
+            **parts,
+            "title": f"Time line of {page.title}",
+            "page": page,
+            "rows": [(item, version_of(item)) for item in items],
+            "response": response,
+            "asked": asked,
+            "tracks": [
+                (key, label, key in asked.chosen.tracks)
+                for key, label in TRACKS.items()
+                if key in asked.sight.tracks
+            ],
+            "live": f"{address}?{urlencode(query)}" if page.is_newest else "",
+            "older": urlencode([*query, ("before", page.older)]) if page.older else "",
+            "newest": urlencode(query),
+        }
+        return TemplateResponse(request, "admin/sessions_app/timeline/timeline.html", context)
+
+
+def version_of(item: Item) -> str:
+    """Return a mark that changes with what an entry shows."""
+    return f"{zlib.crc32(repr(item).encode()):x}"
+
+
+def _part(page: TimelinePage, items: Sequence[Item], parts: dict[str, Any]) -> dict[str, Any]:
+    folder = "admin/sessions_app/timeline"
+    return {
+        "items": [
+            {
+                "key": item.key,
+                "version": version_of(item),
+                "html": render_to_string(
+                    f"{folder}/item.html", {**parts, "item": item, "version": version_of(item)}
+                ),
+            }
+            for item in items
+        ],
+        "picture": render_to_string(f"{folder}/picture.html", parts),
+        "is_running": page.is_running,
+    }
+
+
+def _kind(route: str) -> dict[str, bool]:
+    return {"is_part": True} if route.endswith("/items/") else {}
+
+
+def _asked(request: HttpRequest, *rights: str) -> _Asked:
+    user = request.user
+    if not user.has_perms(rights):
+        raise PermissionDenied
+    may_read = user.has_perm(CONTENT)
+    sight = Sight(
+        tracks=frozenset(track for track, right in RIGHTS.items() if user.has_perm(right)),
+        ledger=user.has_perms(LEDGER),
+        texts=may_read and request.GET.get("texts") == "1",
+    )
+    named = frozenset(request.GET.getlist("track")) & frozenset(TRACKS)
+    chosen = Chosen(
+        tracks=named or frozenset(TRACKS),
+        who=request.GET.get("who", "")[:60],
+        before=_place(request.GET),
+    )
+    return _Asked(chosen=chosen, sight=sight, may_read=may_read)
+
+
+def _place(values: Any) -> int:
+    """Return the `seq` before which a page ends: of `before`, or half a page after `at`."""
+    for name, more in (("before", 0), ("at", 50)):
+        text = values.get(name, "")
+        if text.isascii() and text.isdecimal():
+            return min(int(text[:20]) + more, SEQ_MAX)
+    return SEQ_MAX
+
+
+def _query(asked: _Asked) -> list[tuple[str, Any]]:
+    """Return the choices of a page as they stand in its address."""
+    chosen = asked.chosen
+    query: list[tuple[str, Any]] = []
+    if chosen.tracks != frozenset(TRACKS):
+        query += [("track", track) for track in TRACKS if track in chosen.tracks]
+    if chosen.who:
+        query.append(("who", chosen.who))
+    if asked.sight.texts:
+        query.append(("texts", "1"))
+    return query
+
+
+def _linked(items: Sequence[Item], user: User | AnonymousUser) -> list[Item]:
+    """Return the entries with the links whose pages a person may open."""
+    return [
+        replace(item, links=[link for link in item.links if user.has_perm(link.needs)])
+        for item in items
+    ]

@@ -1,0 +1,169 @@
+"""Read the rows of a page of a time line in a bounded number of queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from chat_app.log.history import chat_heads, ends_of_responses
+from chat_app.log.log_pages import (
+    chat_facts,
+    entries_before,
+    entries_between,
+    entry_at,
+)
+from payments_app.reporting import movements
+from sessions_app.admin.timeline.item import TRACKS, Item
+from sessions_app.admin.timeline.items import items_of
+from sessions_app.admin.timeline.logged import Sources
+from sessions_app.models import PaymentRequest, Response, ToolCall
+from sessions_app.selectors import work_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from chat_app.log.log_pages import DatedEntry
+
+PAGE: Final = 100
+"""Entries of the log on a page."""
+CHUNKS: Final = 10
+"""So many times PAGE entries are looked at for a filter."""
+SPAN: Final = 2_000
+"""So many entries of a chat are looked at for those of one response."""
+ROWS: Final = 500
+"""So many tool calls, and so many payment requests, of a page are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """The rights of a person: tracks by their keys, rows of the ledger, words of messages."""
+
+    tracks: frozenset[str]
+    ledger: bool = False
+    texts: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The choice of a person: tracks, one member or "", and the `seq` at which the page ends."""
+
+    tracks: frozenset[str]
+    who: str
+    before: int
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether entries are left out."""
+        return bool(self.who) or self.tracks != frozenset(TRACKS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimelinePage:
+    """A page: its entries, the `seq` before which there are older ones, and whether answers run.
+
+    `looked_at` is how many entries of the log a filter was applied to.
+    """
+
+    chat_id: str
+    title: str
+    members: Mapping[str, str]
+    items: Sequence[Item]
+    older: int | None
+    is_newest: bool
+    is_running: bool
+    looked_at: int
+
+
+def chat_page(chat_id: str, chosen: Chosen, sight: Sight) -> TimelinePage | None:
+    """Return a page of the time line of a chat; None where there is no such chat."""
+    chat = chat_facts(chat_id)
+    if chat is None:
+        return None
+    before, items, looked_at = chosen.before, list[Item](), 0
+    first: int | None = None
+    for _ in range(CHUNKS if chosen.is_filter else 1):
+        entries = entries_before(chat_id, before, limit=PAGE)
+        if not entries:
+            first = None
+            break
+        begun = [entry.response_id for entry in entries if entry.type == "response.created"]
+        rows = _sources(chat_id, entries, begun, sight, members=chat.members)
+        items = [*_shown(rows, chosen, sight), *items]
+        looked_at += len(entries)
+        before = first = entries[0].seq
+        if len(items) >= PAGE:
+            break
+    return TimelinePage(
+        chat_id=chat_id,
+        title=chat.title or chat.id,
+        members=chat.members,
+        items=items,
+        older=first if first is not None and first > 1 else None,
+        is_newest=chosen.before > chat.last_seq,
+        is_running=Response.objects.filter(chat_id=chat_id, finished_at__isnull=True).exists(),
+        looked_at=looked_at,
+    )
+
+
+def response_page(response: Response, chosen: Chosen, sight: Sight) -> TimelinePage:
+    """Return the time line of a response: its question, its log, its work and its money."""
+    chat = chat_facts(response.chat_id)
+    head = chat_heads([response.chat_id]).get(response.chat_id, 0)
+    end = ends_of_responses(response.chat_id, [response.pk])
+    # The message of an answer is the entry after its end.
+    last = end[0].seq + 1 if end else head
+    asked = None if response.message is None else response.message.seq
+    first = max(asked or 0, last - SPAN)
+    entries = entries_between(response.chat_id, first, last, response_ids=[response.pk])
+    question = None if asked is None else entry_at(response.chat_id, asked)
+    if question is not None and question.seq not in {entry.seq for entry in entries}:
+        entries = [question, *entries]
+    delegated = work_for([response.pk]).get(response.pk, [])
+    ids = [response.pk, *(row.pk for row in delegated)]
+    members = {} if chat is None else chat.members
+    rows = _sources(response.chat_id, entries, ids, sight, members=members)
+    return TimelinePage(
+        chat_id=response.chat_id,
+        title=response.agent.name,
+        members=members,
+        items=_shown(replace(rows, delegated=delegated), chosen, sight),
+        older=None,
+        is_newest=True,
+        is_running=response.finished_at is None,
+        looked_at=len(entries),
+    )
+
+
+def _sources(
+    chat_id: str,
+    entries: Sequence[DatedEntry],
+    row_ids: Collection[str],
+    sight: Sight,
+    *,
+    members: Mapping[str, str],
+) -> Sources:
+    """Return entries with their responses, and the rows of the responses of `row_ids`."""
+    named = {entry.response_id for entry in entries} | set(row_ids)
+    responses = Response.objects.filter(pk__in=named - {""}).select_related("agent")
+    calls = ToolCall.objects.filter(response_id__in=row_ids).select_related("response")
+    requests = PaymentRequest.objects.filter(response_id__in=row_ids).select_related("payer")
+    return Sources(
+        chat_id=chat_id,
+        entries=entries,
+        members=members,
+        responses={row.pk: row for row in responses.defer("text", "output", "request")},
+        calls=list(calls.order_by("pk")[:ROWS]) if "tools" in sight.tracks else (),
+        requests=list(requests.order_by("pk")[:ROWS]) if "money" in sight.tracks else (),
+        holds=movements.holds_of(row_ids) if sight.ledger else (),
+        transfers=movements.transfers_of(row_ids) if sight.ledger else (),
+    )
+
+
+def _shown(rows: Sources, chosen: Chosen, sight: Sight) -> list[Item]:
+    """Return the entries that a person may see and chose, without texts that they may not read."""
+    tracks = chosen.tracks & sight.tracks
+    return [
+        item if sight.texts else replace(item, text="")
+        for item in items_of(rows)
+        if item.track in tracks and chosen.who in {"", item.who}
+    ]

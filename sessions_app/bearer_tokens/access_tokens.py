@@ -1,0 +1,141 @@
+"""The access tokens that this server issues to agents and programs (AOAuth).
+
+A token is for one agent of this server (`aud`: `<UAMP_ISSUER>/agents/<name>`), or for the server
+(`aud`: UAMP_ISSUER). It lasts five minutes, has no right that the credential lacked that asked for
+it, and ends with that credential: `key` names it. The keys that sign are those of payment tokens,
+whose `typ` is another one.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote
+
+import jwt
+from django.conf import settings
+
+from sessions_app.bearer_tokens import verification
+from sessions_app.bearer_tokens.jwks import PublicKey
+from sessions_app.bearer_tokens.verification import TokenInvalid
+from signing_app import server_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+LIFETIME_SECONDS: Final = 300
+TYPE: Final = "at+jwt"
+DELEGATIONS_MOST: Final = 5
+"""So often a token is made of a token."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessGrant:
+    """The claims of a token: its owner, its purpose, and the credential it was made with.
+
+    `agent` is the name of the only agent, or empty. `key_id` and `key_version` are of the API key,
+    0 without one; `actors` are who passed it on, the last one first.
+    """
+
+    user_id: int
+    scopes: frozenset[str]
+    agent: str = ""
+    key_id: int
+    key_version: int
+    actors: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+
+
+def issue(grant: AccessGrant) -> tuple[str, int]:
+    """Return a new token, and for how many seconds it is good."""
+    now = int(time.time())
+    lasts = LIFETIME_SECONDS
+    if grant.expires_at is not None:
+        # Never longer than what it was made of.
+        lasts = min(lasts, int(grant.expires_at.timestamp()) - now)
+    claims: dict[str, Any] = {
+        "iss": settings.UAMP_ISSUER,
+        "sub": f"user:{grant.user_id}",
+        "aud": audience(grant.agent),
+        "iat": now,
+        "nbf": now,
+        "exp": now + lasts,
+        "jti": uuid.uuid4().hex,
+        "scope": " ".join(sorted(grant.scopes)),
+        "client_id": f"key:{grant.key_id}",
+        "key_version": grant.key_version,
+        "token_type": "Bearer",
+        "agent_path": "/agents",
+    }
+    if grant.actors:
+        claims["act"] = _nested(grant.actors)
+    key = server_keys.server_keys()[0]
+    headers = {"kid": key.kid, "typ": TYPE}
+    return jwt.encode(claims, key.private, algorithm=key.algorithm, headers=headers), lasts
+
+
+def is_ours(header: verification.Header) -> bool:
+    """Return whether this server has signed a token, by what it says of itself."""
+    return header.issuer == settings.UAMP_ISSUER
+
+
+def verify(token: str, header: verification.Header) -> AccessGrant:
+    """Return what a token of this server says; raises TokenInvalid, TokenExpired."""
+    key = server_keys.server_key(header.kid)
+    if key is None:
+        raise TokenInvalid("this server has no such key")
+    claims = verification.verify(
+        token,
+        PublicKey(algorithm=key.algorithm, key=key.private.public_key()),
+        header=header,
+        algorithms=[key.algorithm],
+        types=[TYPE],
+        issuer=settings.UAMP_ISSUER,
+        audience=None,
+    )
+    try:
+        return AccessGrant(
+            user_id=int(claims["sub"].removeprefix("user:")),
+            scopes=verification.scopes_in(claims) or frozenset(),
+            agent=agent_in(claims["aud"]),
+            key_id=int(claims["client_id"].removeprefix("key:")),
+            key_version=int(claims["key_version"]),
+            actors=tuple(_actors(claims.get("act"))),
+            expires_at=verification.expiry(claims),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TokenInvalid("it is no access token") from error
+
+
+def audience(agent: str) -> str:
+    """Return the audience of tokens for an agent, or without one for the server."""
+    path = f"/agents/{quote(agent, safe='')}" if agent else ""
+    return f"{settings.UAMP_ISSUER}{path}"
+
+
+def agent_in(target: str) -> str:
+    """Return the agent that an audience names, or ''; ValueError for another server's."""
+    target = target.rstrip("/")
+    if target == settings.UAMP_ISSUER.rstrip("/"):
+        return ""
+    prefix = f"{settings.UAMP_ISSUER}/agents/"
+    name = unquote(target.removeprefix(prefix))
+    if not target.startswith(prefix) or not name or "/" in name:
+        raise ValueError("It is not an address of this server or of one of its agents.")
+    return name
+
+
+def _nested(actors: tuple[str, ...]) -> dict[str, Any]:
+    first, *rest = actors
+    return {"sub": first, **({"act": _nested(tuple(rest))} if rest else {})}
+
+
+def _actors(act: Mapping[str, Any] | None) -> list[str]:
+    found = []
+    while act is not None:
+        found.append(str(act["sub"]))
+        act = act.get("act")
+    return found

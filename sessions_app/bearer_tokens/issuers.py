@@ -1,0 +1,47 @@
+"""The issuers whose tokens are accepted, as UAMP_JWT_ISSUERS names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Issuer:
+    """An issuer of tokens: who it is, how its tokens are verified, and what they allow.
+
+    `issuer` is compared with `iss`, one of `audience` with `aud`. `algorithms` are all that its
+    signatures may have, whatever a token says. A token has the scopes of its claim that are among
+    `scopes`, or without such a claim `default_scopes`. With `creates_people` the first token of a
+    subject makes an account, whose name comes from `username_claim`.
+    """
+
+    issuer: str
+    audience: tuple[str, ...]
+    jwks_url: str
+    algorithms: tuple[str, ...] = ("RS256", "ES256", "EdDSA")
+    types: tuple[str, ...] = ("jwt", "at+jwt")
+    scopes: tuple[str, ...] = ("*",)
+    default_scopes: tuple[str, ...] = ()
+    creates_people: bool = False
+    username_claim: str = "preferred_username"
+
+
+def issuers() -> dict[str, Issuer]:
+    """Return the issuers by their names."""
+    return _read(tuple(_frozen(one) for one in settings.UAMP_JWT_ISSUERS))
+
+
+@lru_cache(maxsize=4)
+def _read(listed: tuple[tuple[tuple[str, object], ...], ...]) -> dict[str, Issuer]:
+    found = [Issuer(**dict(one)) for one in listed]  # type: ignore[arg-type]  # checked when the settings were read
+    return {one.issuer: one for one in found}
+
+
+def _frozen(values: dict[str, object]) -> tuple[tuple[str, object], ...]:
+    return tuple(
+        (name, tuple(value) if isinstance(value, list) else value)
+        for name, value in sorted(values.items())
+    )

@@ -1,0 +1,140 @@
+"""The public keys of issuers (RFC 7517), read through the guard of outbound requests and kept.
+
+A key of an unknown id is looked for once a minute at most, however many tokens name one. What is
+kept stays good while an issuer cannot be reached, for KEPT_SECONDS. Any thread calls it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+import uamp
+from agents_app.outbound import guard
+from agents_app.outbound.rules import current_policy
+
+if TYPE_CHECKING:
+    from sessions_app.bearer_tokens.issuers import Issuer
+
+logger = logging.getLogger(__name__)
+
+FRESH_SECONDS: Final = 3600.0
+KEPT_SECONDS: Final = 86_400.0
+AGAIN_SECONDS: Final = 60.0
+"""An issuer is not asked again before, whatever it answered."""
+FETCH_SECONDS: Final = 5.0
+SET_BYTES: Final = 64 * 1024
+KEYS_MOST: Final = 100
+RSA_BITS: Final = 2048
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublicKey:
+    """A key with the one algorithm that its type allows."""
+
+    algorithm: str
+    key: Any
+
+
+@dataclass(kw_only=True)
+class _KeySet:
+    """The keys of one issuer; `lock` is held by the thread that reads them."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    keys: dict[str, PublicKey] = field(default_factory=dict)
+    read_at: float = -KEPT_SECONDS
+    asked_at: float = -AGAIN_SECONDS
+
+
+_sets: Final[dict[str, _KeySet]] = {}
+_sets_lock: Final = threading.Lock()
+
+
+def key_of(issuer: Issuer, kid: str) -> PublicKey | None:
+    """Return the issuer's key of an id; None where it has none, or cannot be reached."""
+    with _sets_lock:
+        found = _sets.setdefault(issuer.jwks_url, _KeySet())
+    now = time.monotonic()
+    if kid not in found.keys or now - found.read_at > FRESH_SECONDS:
+        _refresh(issuer, found)
+    if time.monotonic() - found.read_at > KEPT_SECONDS:
+        return None
+    return found.keys.get(kid)
+
+
+def forget() -> None:
+    """Forget all keys (between tests)."""
+    with _sets_lock:
+        _sets.clear()
+
+
+def _refresh(issuer: Issuer, kept: _KeySet) -> None:
+    # Where keys are kept, one thread reads and the others go on with them; the first one is waited
+    # for.
+    if not kept.lock.acquire(blocking=not kept.keys, timeout=-1 if kept.keys else FETCH_SECONDS):
+        return
+    try:
+        now = time.monotonic()
+        if now - kept.asked_at < AGAIN_SECONDS:
+            return
+        kept.asked_at = now
+        keys = _read(issuer)
+        if keys is not None:
+            kept.keys, kept.read_at = keys, time.monotonic()
+    finally:
+        kept.lock.release()
+
+
+def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
+    policy = replace(current_policy(), seconds=FETCH_SECONDS, max_bytes=SET_BYTES)
+    try:
+        answer = guard.fetch(issuer.jwks_url, policy, headers={"Accept": "application/json"})
+        body = uamp.load_json(answer.data, exact=True)
+    except (guard.Unreachable, guard.TooLarge, uamp.RemoteProtocolError) as error:
+        logger.warning("the keys of %s were not read: %s", issuer.issuer, error)
+        return None
+    listed = body.get("keys") if isinstance(body, dict) else None
+    if answer.status != 200 or not isinstance(listed, list):  # noqa: PLR2004 its number is its name
+        logger.warning("%s answers %s, and no list of keys", issuer.jwks_url, answer.status)
+        return None
+    found: dict[str, PublicKey] = {}
+    for one in listed[:KEYS_MOST]:
+        kid = one.get("kid") if isinstance(one, dict) else None
+        key = _public_key(one) if isinstance(kid, str) and kid else None
+        if isinstance(kid, str) and key is not None:
+            found[kid] = key
+    return found
+
+
+def _public_key(one: dict[str, Any]) -> PublicKey | None:
+    """Return a key for signatures that is strong enough; None for all others."""
+    if one.get("use", "sig") != "sig" or "d" in one or one.get("kty") == "oct":
+        return None
+    try:
+        key = jwt.PyJWK(one, algorithm=_algorithm_of(one)).key
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return None
+    match key:
+        case RSAPublicKey() if key.key_size >= RSA_BITS:
+            algorithm = "RS256"
+        case EllipticCurvePublicKey() if isinstance(key.curve, SECP256R1):
+            algorithm = "ES256"
+        case Ed25519PublicKey():
+            algorithm = "EdDSA"
+        case _:
+            return None
+    if one.get("alg", algorithm) != algorithm:
+        return None
+    return PublicKey(algorithm=algorithm, key=key)
+
+
+def _algorithm_of(one: dict[str, Any]) -> str:
+    return {"RSA": "RS256", "EC": "ES256", "OKP": "EdDSA"}[str(one.get("kty"))]

@@ -1,0 +1,65 @@
+"""The people behind the subjects of other issuers: an account for each (issuer, subject)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from audit_app.record import AuditAction, record
+from sessions_app.models import ExternalIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_NAME: Final = re.compile(r"[^\w.@+-]+")
+NAME_CHARS: Final = 40
+NAME_TRIES: Final = 20
+
+
+def person_of(issuer: str, subject: str) -> User | None:
+    """Return the person of a subject, also one who was deactivated; None for an unknown one."""
+    row = (
+        ExternalIdentity.objects.select_related("user")
+        .filter(issuer=issuer, subject=subject)
+        .first()
+    )
+    return None if row is None else row.user
+
+
+def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_claim: str) -> User:
+    """Return the person of a subject; a new account where there is none.
+
+    It never takes over an account of the same name: its own gets another one. It has no password.
+    """
+    if (known := person_of(issuer, subject)) is not None:
+        return known
+    for name in _names(claims, name_claim):
+        try:
+            with transaction.atomic():
+                user = User.objects.create_user(name)
+                user.first_name = str(claims.get("given_name") or "")[:150]
+                user.last_name = str(claims.get("family_name") or "")[:150]
+                user.save(update_fields=["first_name", "last_name"])
+                row = ExternalIdentity.objects.create(issuer=issuer, subject=subject, user=user)
+                record(None, AuditAction.PERSON_MADE, user, detail=f"{row.issuer} {row.subject}")
+        except IntegrityError:
+            # The name is another person's, or another process made the same person.
+            if (known := person_of(issuer, subject)) is not None:
+                return known
+        else:
+            return user
+    raise RuntimeError(f"no name was free for {subject!r} of {issuer!r}")
+
+
+def _names(claims: Mapping[str, Any], name_claim: str) -> Iterator[str]:
+    wanted = claims.get(name_claim)
+    name = _NAME.sub("-", wanted)[:NAME_CHARS].strip("-") if isinstance(wanted, str) else ""
+    # Names that differ in case alone are one name to people.
+    if name and not User.objects.filter(username__iexact=name).exists():
+        yield name
+    for _ in range(NAME_TRIES):
+        yield f"{name or 'person'}-{secrets.token_hex(3)}"

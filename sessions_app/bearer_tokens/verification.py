@@ -1,0 +1,144 @@
+"""The verification of a signed token (RFC 7519, RFC 8725): what its issuer's settings allow alone.
+
+The issuer is one of the settings, its key one of its own set, and the algorithm that of the key:
+the token chooses none of them, and names no address of a key.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import jwt
+from django.conf import settings
+
+import uamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sessions_app.bearer_tokens.jwks import PublicKey
+
+TOKEN_BYTES: Final = 8 * 1024
+KID_CHARS: Final = 256
+NAME_CHARS: Final = 255
+LIFETIME_SECONDS: Final = 3600
+"""A token whose `exp` is later after its `iat` is not accepted."""
+_PARTS: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_NAMES_A_KEY: Final = ("jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256")
+
+
+class TokenInvalid(Exception):
+    """The token is not good here; the text is for the log, not for the client."""
+
+
+class TokenExpired(TokenInvalid):
+    """The token was good."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Header:
+    """The header of a token before it is verified; nothing of it is trusted."""
+
+    kid: str
+    algorithm: str
+    type: str
+    issuer: str
+
+
+def looks_signed(token: str) -> bool:
+    """Return whether a credential has the form of a JWT."""
+    return len(token) <= TOKEN_BYTES and _PARTS.fullmatch(token) is not None
+
+
+def read_header(token: str) -> Header:
+    """Return the header and issuer of a token; raises TokenInvalid."""
+    if not looks_signed(token):
+        raise TokenInvalid("no JWT, or more than 8 KiB")
+    header, claims = (_object(part) for part in token.split(".")[:2])
+    if named := [name for name in _NAMES_A_KEY if name in header]:
+        raise TokenInvalid(f"it names its own key ({named[0]})")
+    if "crit" in header or "b64" in header:
+        raise TokenInvalid("it has a critical extension")
+    kid, algorithm, kind = header.get("kid"), header.get("alg"), header.get("typ")
+    issuer = claims.get("iss")
+    if not isinstance(kid, str) or not 0 < len(kid) <= KID_CHARS:
+        raise TokenInvalid("it has no kid, or a long one")
+    if not isinstance(algorithm, str) or not isinstance(kind, str) or not isinstance(issuer, str):
+        raise TokenInvalid("it has no alg, typ or iss")
+    kind = kind.lower().removeprefix("application/")
+    return Header(kid=kid, algorithm=algorithm, type=kind, issuer=issuer)
+
+
+def verify(
+    token: str,
+    key: PublicKey,
+    *,
+    header: Header,
+    algorithms: Iterable[str],
+    types: Iterable[str],
+    issuer: str,
+    audience: Iterable[str] | None,
+) -> dict[str, Any]:
+    """Return the claims of a token that is good; raises TokenInvalid, TokenExpired.
+
+    Without an `audience` the caller checks `aud`, which has to be there.
+    """
+    if header.algorithm != key.algorithm or key.algorithm not in set(algorithms):
+        raise TokenInvalid(f"the algorithm {header.algorithm!r} is not that of the key")
+    if header.type not in {kind.lower() for kind in types}:
+        raise TokenInvalid(f"the type {header.type!r} is no access token's")
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key.key,
+            algorithms=[key.algorithm],
+            audience=None if audience is None else list(audience),
+            issuer=issuer,
+            leeway=settings.UAMP_JWT_LEEWAY_SECONDS,
+            options={
+                "require": ["exp", "iat", "iss", "aud", "sub"],
+                "verify_aud": audience is not None,
+            },
+        )
+    except jwt.ExpiredSignatureError as error:
+        raise TokenExpired("it has expired") from error
+    except (jwt.PyJWTError, ValueError, TypeError, OverflowError) as error:
+        raise TokenInvalid(str(error)) from error
+    subject = claims["sub"]
+    if not isinstance(subject, str) or not 0 < len(subject) <= NAME_CHARS or "\0" in subject:
+        raise TokenInvalid("its subject cannot be used")
+    if not 0 < float(claims["exp"]) - float(claims["iat"]) <= LIFETIME_SECONDS:
+        raise TokenInvalid("it lasts for more than an hour")
+    return claims
+
+
+def expiry(claims: dict[str, Any]) -> datetime:
+    """Return when a token ends."""
+    return datetime.fromtimestamp(float(claims["exp"]), UTC)
+
+
+def scopes_in(claims: dict[str, Any]) -> frozenset[str] | None:
+    """Return the scopes of a token (`scope` or `scp`); None where it has no such claim."""
+    for name in ("scope", "scp"):
+        match claims.get(name):
+            case str() as text:
+                return frozenset(text.split())
+            case list() as listed:
+                return frozenset(one for one in listed if isinstance(one, str))
+    return None
+
+
+def _object(part: str) -> dict[str, Any]:
+    try:
+        raw = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+        value = uamp.load_json(raw, exact=True)
+    except (binascii.Error, ValueError, uamp.RemoteProtocolError) as error:
+        raise TokenInvalid("a part cannot be read") from error
+    if not isinstance(value, dict):
+        raise TokenInvalid("a part is no object")
+    return value

@@ -1,0 +1,99 @@
+"""How many tokens a model may count of a medium, by vendor, and how many it usually does.
+
+A reservation takes the most: a vendor counts sound by its length, a PDF by its pages and a picture
+by its tiles. A step that is cut off is charged what is usual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import uamp
+from agents_app.providers.options import audio_formats
+from chat_app.contents.extents import extents_of
+from uamp.types.content import content_id_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agents_app.selectors import AgentSpec
+    from chat_app.contents.extents import Extent
+
+MEDIUM_TOKENS: Final = 1_600
+"""An estimate of a picture or a sound whose extent is not known."""
+_WITHOUT_SOUND: Final = {"anthropic", "openai_compat"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Tokens of a second of sound, of a page of a PDF, and of a tile of a picture."""
+
+    second: int
+    page: int
+    tile: int
+    most_of_picture: int | None = None
+
+
+USUAL: Final = Rates(second=32, page=1_500, tile=258, most_of_picture=MEDIUM_TOKENS)
+MOST: Final = Rates(second=50, page=4_600, tile=800, most_of_picture=16_384)
+MOST_OF_VENDORS: Final = {
+    "anthropic": Rates(second=50, page=4_600, tile=800, most_of_picture=4_800),
+    "google": Rates(second=32, page=3_000, tile=258),
+    "openai_realtime": Rates(second=20, page=4_600, tile=800, most_of_picture=16_384),
+}
+
+
+def ids_of(item: uamp.ContentItem) -> list[str]:
+    """Return the ids under which an item may name a stored content, of which one is read."""
+    medium = uamp.media_of(item)
+    ids = [getattr(item, "content_id", None)]
+    if isinstance(medium, uamp.MediaUrl):
+        ids.append(content_id_of(medium.url))
+    return [one for one in ids if one]
+
+
+def media_ids(history: Sequence[uamp.Message]) -> list[str]:
+    """Return the ids of all stored contents that the messages of a request may name."""
+    return [
+        content_id
+        for message in history
+        for item in message.content_items or ()
+        if isinstance(item, uamp.MediaContent)
+        for content_id in ids_of(item)
+    ]
+
+
+def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
+    """Return the extents of contents by the ids that name them. Synchronous."""
+    return extents_of(ids)
+
+
+def sound_tokens_read(
+    spec: AgentSpec, item: uamp.AudioContent, extents: Mapping[str, Sequence[Extent]], rates: Rates
+) -> int:
+    """Return how many tokens a model counts of a sound."""
+    if spec.provider in _WITHOUT_SOUND and not audio_formats(spec.provider, spec.options):
+        # It is given its name.
+        return MEDIUM_TOKENS
+    found = [one for name in ids_of(item) for one in extents.get(name, ())]
+    ms = max((one.amount for one in found if one.kind == "sound"), default=0)
+    tokens = -(-ms * rates.second // 1000)
+    return tokens if ms and rates is USUAL else max(tokens, MEDIUM_TOKENS)
+
+
+def shown_tokens(
+    item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]], rates: Rates
+) -> int | None:
+    """Return how many tokens a model counts of a picture or a PDF; None for what is neither."""
+    found = [one for name in ids_of(item) for one in extents.get(name, ())]
+    pages = max((one.amount for one in found if one.kind == "pdf"), default=0)
+    tiles = max((one.amount for one in found if one.kind == "picture"), default=0)
+    if not pages and not tiles:
+        return None
+    of_picture = tiles * rates.tile
+    if rates.most_of_picture is not None:
+        of_picture = min(of_picture, rates.most_of_picture)
+    if tiles and rates is not USUAL:
+        of_picture = max(of_picture, MEDIUM_TOKENS)
+    return max(pages * rates.page, of_picture)

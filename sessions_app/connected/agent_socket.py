@@ -1,0 +1,257 @@
+"""The agents that a daemon registered on one socket, and the turns that it was given there.
+
+Each turn is a session of its own on the wire (UAMP §10.2): its `input.text` names the agent, and
+the daemon's events name the turn. Which response they belong to follows from that alone; the ids
+that a daemon writes into them say nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from sessions_app.access.pacing import Pace
+from sessions_app.connected.answer import ENDS, QueuedAnswer
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import uamp
+    from sessions_app.access.principal import Principal
+
+ANSWER_EVENTS: Final = tuple(
+    cls for cls in ev.ANSWER_EVENTS.values() if cls is not ev.CapabilitiesAnnounced
+)
+"""The events of a turn that a daemon may send (UAMP §6)."""
+TURNS_REMEMBERED: Final = 1_000
+PACED_BYTES: Final = 4_096
+"""An event counts as one for each of so many bytes."""
+
+
+class RegisteredAgent:
+    """One agent that is registered on one socket.
+
+    `name` is what the daemon calls it, `session_id` the session of its registration, and `row` the
+    key of its AgentConnection once that is written.
+    """
+
+    def __init__(
+        self,
+        link: AgentSocket,
+        *,
+        agent_id: str,
+        name: str,
+        session_id: str,
+        principal: Principal,
+        capabilities: uamp.Capabilities | None,
+    ) -> None:
+        self.link = link
+        self.agent_id, self.name, self.session_id = agent_id, name, session_id
+        self.principal = principal
+        self.capabilities = capabilities
+        self.row: int | None = None
+        self.is_gone = False
+        self.answers: dict[str, QueuedAnswer] = {}
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it takes one more answer."""
+        return not self.is_gone and len(self.answers) < settings.UAMP_DAEMON_ANSWERS
+
+    def begin(self, response_id: str, event: uamp.Event) -> QueuedAnswer:
+        """Send the daemon a turn; return its answer."""
+        return self.link.begin(self, response_id, event)
+
+
+class AgentSocket:
+    """The registered agents of one socket.
+
+    The socket's task calls `register`, `unregister`, `take` and `lose_all`; runs call `begin`
+    through their daemon. All of them are on the process's loop. `send` sends a frame of a session,
+    `changed` is called when a daemon has more or fewer answers, `gone` with those that get no
+    more.
+    """
+
+    def __init__(
+        self,
+        *,
+        origin: str,
+        base_url: str,
+        protocol: uamp.Connection,
+        send: Callable[[str, str], None],
+        changed: Callable[[RegisteredAgent], None],
+        gone: Callable[[Sequence[RegisteredAgent]], None],
+    ) -> None:
+        self.origin, self.base_url = origin, base_url
+        self.daemons: dict[str, RegisteredAgent] = {}
+        self.is_closed = False
+        # When the daemon sent its last frame, in seconds of the monotonic clock.
+        self.received_at = time.monotonic()
+        # How long the next frame is not to be read, after too many of this kind.
+        self.pause = 0.0
+        # Whether the last frame was an event of a turn.
+        self.took = False
+        self._protocol, self._send = protocol, send
+        self._changed, self._gone = changed, gone
+        self._turns: dict[str, tuple[RegisteredAgent, QueuedAnswer]] = {}
+        # The turns that ended lately, and whether the server ended them.
+        self._over: OrderedDict[str, bool] = OrderedDict()
+        self._pace = Pace(
+            per_minute=settings.UAMP_DAEMON_EVENTS_PER_MINUTE,
+            burst=settings.UAMP_DAEMON_EVENTS_BURST,
+            left=settings.UAMP_DAEMON_EVENTS_BURST,
+            at=time.monotonic(),
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the daemon works on an answer."""
+        return bool(self._turns)
+
+    def principals(self) -> set[Principal]:
+        """Return who registered the agents."""
+        return {daemon.principal for daemon in self.daemons.values()}
+
+    def registered_by(self, principal: Principal) -> list[RegisteredAgent]:
+        """Return the agents that a principal registered."""
+        return [daemon for daemon in self.daemons.values() if daemon.principal == principal]
+
+    def expired(self) -> list[RegisteredAgent]:
+        """Return the agents whose token is good no longer."""
+        return [daemon for daemon in self.daemons.values() if daemon.principal.is_expired]
+
+    # --- Registrations ---
+
+    def register(self, daemon: RegisteredAgent) -> None:
+        """Let a daemon answer for its agent on this socket."""
+        self._protocol.takes_answers = True
+        self.daemons[daemon.session_id] = daemon
+
+    def has_agent(self, agent_id: str) -> bool:
+        """Return whether an agent is registered on this socket."""
+        return any(daemon.agent_id == agent_id for daemon in self.daemons.values())
+
+    def unregister(self, session_id: str) -> RegisteredAgent | None:
+        """Give the agent of a registration no more turns; its answers that run go on."""
+        daemon = self.take_out(session_id)
+        if daemon is not None:
+            self._gone([daemon])
+        return daemon
+
+    def take_out(self, session_id: str) -> RegisteredAgent | None:
+        """Do the same for a caller that takes the daemon out of the directory itself."""
+        daemon = self.daemons.pop(session_id, None)
+        if daemon is not None:
+            daemon.is_gone = True
+        return daemon
+
+    def drop(self, daemon: RegisteredAgent) -> None:
+        """End a registration and its answers: its principal may act no more."""
+        self.unregister(daemon.session_id)
+        for answer in list(daemon.answers.values()):
+            answer.lose()
+
+    def lose_all(self) -> None:
+        """Take note that the socket closed."""
+        self.is_closed = True
+        for _, answer in list(self._turns.values()):
+            answer.lose()
+        daemons = list(self.daemons.values())
+        self.daemons.clear()
+        for daemon in daemons:
+            daemon.is_gone = True
+        if daemons:
+            self._gone(daemons)
+
+    # --- Turns ---
+
+    def begin(self, daemon: RegisteredAgent, response_id: str, event: uamp.Event) -> QueuedAnswer:
+        """Send a turn to the daemon; return its answer."""
+        turn_id, tries = response_id, 1
+        while turn_id in self._turns or turn_id in self._over:
+            # A run that comes to the same socket again is another turn: a late event is not its.
+            tries += 1
+            turn_id = f"{response_id}.{tries}"
+        answer = QueuedAnswer(
+            turn_id,
+            response_id=response_id,
+            send=self._send,
+            on_close=self._end,
+            most=settings.UAMP_DAEMON_ANSWER_BYTES,
+        )
+        self._turns[turn_id] = daemon, answer
+        daemon.answers[turn_id] = answer
+        self._protocol.begin_turn(turn_id)
+        self._changed(daemon)
+        answer.send(event, is_read=True)
+        return answer
+
+    def _end(self, answer: QueuedAnswer) -> None:
+        daemon, _ = self._turns.pop(answer.turn_id)
+        daemon.answers.pop(answer.turn_id, None)
+        self._changed(daemon)
+        self._over[answer.turn_id] = not answer.has_ended
+        if len(self._over) > TURNS_REMEMBERED:
+            forgotten, _ = self._over.popitem(last=False)
+            self._protocol.end_turn(forgotten)
+
+    # --- Events ---
+
+    def is_for_turn(self, event: uamp.Event) -> bool:
+        """Return whether an event of the client is an agent's, not that of a chat's client."""
+        session_id = event.session_id or ""
+        in_turn = session_id in self._turns or session_id in self._over
+        return in_turn or isinstance(event, ANSWER_EVENTS)
+
+    def take(self, event: uamp.Event, size: int) -> None:
+        """Take an event of a turn, `size` bytes large; raises RemoteProtocolError."""
+        self.pause = self._pace.wait(time.monotonic(), 1 + size // PACED_BYTES)
+        answer = self._answer_of(event)
+        if answer is None:
+            return
+        if answer.has_ended:
+            raise _refusal(event, ErrorCode.INVALID_EVENT, "This answer has ended.")
+        answer.take(event, size)
+
+    def _answer_of(self, event: uamp.Event) -> QueuedAnswer | None:
+        """Return the answer that an event belongs to; None for a late one, which is ignored."""
+        session_id = event.session_id or ""
+        if session_id in self._over:
+            if self._over[session_id] or isinstance(event, ENDS):
+                return None
+            raise _refusal(event, ErrorCode.INVALID_EVENT, "This answer has ended.")
+        if not isinstance(event, ANSWER_EVENTS):
+            raise _refusal(
+                event, ErrorCode.INVALID_EVENT, "An agent sends events of its answer in a turn."
+            )
+        if session_id in self._turns:
+            return self._turns[session_id][1]
+        daemon = self.daemons.get(session_id)
+        if daemon is None:
+            raise _refusal(event, ErrorCode.UNKNOWN_SESSION, "no such turn here")
+        # A daemon of one turn at a time may name the session of its agent.
+        answers = list(daemon.answers.values())
+        if len(answers) == 1:
+            return answers[0]
+        if isinstance(event, ENDS):
+            return None
+        raise _refusal(
+            event, ErrorCode.SESSION_REQUIRED, "Name the session_id of the turn that you answer."
+        )
+
+
+def _refusal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocolError:
+    return RemoteProtocolError(code, message, event_id=event.event_id, session_id=event.session_id)
+
+
+async def keep_pace(link: AgentSocket) -> None:
+    """Wait as long as the daemon's socket is not to be read."""
+    if link.pause:
+        pause, link.pause = link.pause, 0.0
+        await asyncio.sleep(pause)

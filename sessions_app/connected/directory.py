@@ -1,0 +1,189 @@
+"""The daemons of this process, by agent; and the process that holds another one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from agents_app import connections
+from agents_app.runtime.agent_run import AgentError, HeldElsewhere
+from sessions_app import database
+from uamp import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agents_app.selectors import AgentSpec
+    from sessions_app.connected.agent_socket import RegisteredAgent
+
+logger = logging.getLogger(__name__)
+
+FULL_SECONDS = 5.0
+"""When a question is asked again that no daemon had room for."""
+
+
+class ConnectedAgents:
+    """The daemons that are registered on sockets of this process.
+
+    Handlers call `write`, `admit` and `remove`, runs call `find`, links call `changed`, and one
+    periodic task each other method. All are on the process's loop.
+    """
+
+    def __init__(self, process: str) -> None:
+        self.process = process
+        self._daemons: dict[str, list[RegisteredAgent]] = {}
+        self._changed: dict[int, RegisteredAgent] = {}
+        self._has_written = False
+
+    def __len__(self) -> int:
+        return sum(len(daemons) for daemons in self._daemons.values())
+
+    def __iter__(self) -> Iterator[RegisteredAgent]:
+        return iter([one for daemons in self._daemons.values() for one in daemons])
+
+    # --- Registrations ---
+
+    async def write(self, daemon: RegisteredAgent) -> None:
+        """Write that a daemon is connected; raises like `connections.open_connection`."""
+        self._has_written = True
+        daemon.row = await database.run(
+            connections.open_connection,
+            self.process,
+            daemon.agent_id,
+            connection=daemon.link.origin,
+            capabilities=daemon.capabilities,
+            seconds=settings.UAMP_LEASE_SECONDS,
+        )
+
+    def admit(self, daemon: RegisteredAgent) -> None:
+        """Let a daemon that is written answer."""
+        self._daemons.setdefault(daemon.agent_id, []).append(daemon)
+
+    async def remove(self, daemons: Sequence[RegisteredAgent]) -> None:
+        """Take daemons out; the members of their agents' chats see those that were the last."""
+        keys = []
+        for daemon in daemons:
+            others = self._daemons.get(daemon.agent_id, [])
+            if daemon in others:
+                others.remove(daemon)
+            if not others:
+                self._daemons.pop(daemon.agent_id, None)
+            if daemon.row is not None:
+                keys.append(daemon.row)
+                self._changed.pop(daemon.row, None)
+        if not keys:
+            return
+        try:
+            await database.run(connections.close_connections, keys)
+        except Exception:
+            # Without its lease the row is deleted with the process; `renew` deletes it before.
+            logger.exception("%d connections of agents were not closed", len(keys))
+
+    # --- Answers ---
+
+    async def find(self, spec: AgentSpec, *, stays: bool) -> RegisteredAgent:
+        """Return the least busy daemon of an agent; with `stays` one of this process if it can be.
+
+        Raises HeldElsewhere, and AgentError: agent_offline where none is connected.
+        """
+        here = min(
+            (one for one in self._daemons.get(spec.id, ()) if one.has_room),
+            key=lambda one: len(one.answers),
+            default=None,
+        )
+        if here is not None and (stays or not here.answers):
+            return here
+        listed = await database.run(connections.connections_of, spec.id)
+        others = [one for one in listed if one.process != self.process]
+        elsewhere = [one for one in others if one.answers < settings.UAMP_DAEMON_ANSWERS]
+        is_best = here is not None and not (elsewhere and elsewhere[0].answers < len(here.answers))
+        if here is not None and is_best and not here.is_gone:
+            return here
+        if elsewhere:
+            raise HeldElsewhere(elsewhere[0].process)
+        if others or any(not one.is_gone for one in self._daemons.get(spec.id, ())):
+            raise AgentError(
+                f"{spec.name} answers as many questions as it can. Try again in a moment.",
+                code=ErrorCode.RATE_LIMIT_EXCEEDED,
+                retry_after=FULL_SECONDS,
+            )
+        raise AgentError(f"{spec.name} is not connected.", code=ErrorCode.AGENT_OFFLINE)
+
+    def changed(self, daemon: RegisteredAgent) -> None:
+        """Take note that a daemon works on more answers, or on fewer."""
+        if daemon.row is not None and not daemon.is_gone:
+            self._changed[daemon.row] = daemon
+
+    # --- Periodic work ---
+
+    async def count_answers(self) -> None:
+        """Write how busy the daemons are, for the other processes."""
+        changed, self._changed = self._changed, {}
+        if changed:
+            counts = {row: len(daemon.answers) for row, daemon in changed.items()}
+            await database.run(connections.count_answers, counts)
+
+    async def renew(self) -> None:
+        """Renew the lease of this process, and delete the connections of those that died."""
+        if self._daemons:
+            # At first: with many connections of others the sweep takes its time.
+            seconds = settings.UAMP_LEASE_SECONDS
+            await database.run(connections.renew, self.process, seconds=seconds)
+        await database.run(connections.sweep)
+
+    async def lost_their_owner(self) -> list[RegisteredAgent]:
+        """Return the daemons whose agent was given to another person, switched off or deleted.
+
+        A connection that another process deleted, as the lease of this one had ended, is written
+        anew.
+        """
+        if not self._daemons:
+            return []
+        # Those that register meanwhile have no row in what is read.
+        listed = [daemon for daemon in self if daemon.row is not None]
+        owners = await database.run(connections.owners_of, self.process)
+        lost, missing = [], []
+        for daemon in listed:
+            if daemon.is_gone:
+                continue
+            if daemon.row not in owners:
+                missing.append(daemon)
+            elif owners[daemon.row] != daemon.principal.user_id:
+                lost.append(daemon)
+        return lost + await self._write_anew(missing)
+
+    async def _write_anew(self, daemons: Sequence[RegisteredAgent]) -> list[RegisteredAgent]:
+        """Write connections that were deleted; return those whose agent takes them no more."""
+        if daemons:
+            logger.warning("%d connections of %s are written anew", len(daemons), self.process)
+        refused = []
+        for daemon in daemons:
+            self._changed.pop(daemon.row or 0, None)
+            try:
+                await self.write(daemon)
+            except (connections.NameNotYours, connections.TooManyDaemons):
+                refused.append(daemon)
+                continue
+            if daemon.is_gone:
+                await self.remove([daemon])
+            elif daemon.answers:
+                self.changed(daemon)
+        return refused
+
+    def silent(self) -> list[RegisteredAgent]:
+        """Return the daemons whose socket sent nothing for UAMP_DAEMON_SILENCE_SECONDS."""
+        since = time.monotonic() - settings.UAMP_DAEMON_SILENCE_SECONDS
+        return [daemon for daemon in self if daemon.link.received_at < since]
+
+    async def begin_closing(self) -> None:
+        """Have no more answers begun at the daemons of this process."""
+        if self._daemons:
+            await database.run(connections.begin_closing, self.process)
+
+    async def close(self) -> None:
+        """Delete the connections of this process, which ends."""
+        if self._has_written:
+            await database.run(connections.close_process, self.process)

@@ -1,0 +1,72 @@
+"""The base of the call handlers: whose call it is, and why an event is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from chat_app.calls import agents, change, changes
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from sessions_app.connection.attached_session import AttachedSession
+
+
+def chat_of(attached: AttachedSession, chat_id: str | None) -> str:
+    """Return the session's chat; raises RemoteProtocolError where an event names another one."""
+    if chat_id is not None and chat_id != attached.session.chat_id:
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+    return attached.session.chat_id
+
+
+REFUSALS: Final = (
+    agents.NoSuchAgent,
+    agents.TakesNoCalls,
+    agents.TooManyAgents,
+    change.NoSuchMember,
+    change.NoSuchCall,
+    change.NotInCall,
+    changes.CallRuns,
+    changes.CallIsFull,
+)
+"""Why an act in a call is refused."""
+
+
+def refusal(error: Exception) -> RemoteProtocolError:
+    """Return the refusal of an act in a call, for its client."""
+    if isinstance(error, agents.NoSuchAgent | agents.TakesNoCalls | agents.TooManyAgents):
+        return _refusal_of_agent(error)
+    if isinstance(error, change.NoSuchMember):
+        return RemoteProtocolError(
+            ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
+        )
+    if isinstance(error, change.NoSuchCall):
+        return RemoteProtocolError(
+            ErrorCode.CALL_NOT_FOUND, "This call does not go on. Begin one under a new call_id."
+        )
+    if isinstance(error, changes.CallRuns):
+        return RemoteProtocolError(
+            ErrorCode.CALL_RUNNING, str(error), details={"call_id": error.call_id}
+        )
+    if isinstance(error, changes.CallIsFull):
+        return RemoteProtocolError(
+            ErrorCode.CALL_FULL, "As many people take part in the call as are allowed."
+        )
+    return RemoteProtocolError(
+        ErrorCode.NOT_IN_CALL, "That is only for those who take part in the call."
+    )
+
+
+def _refusal_of_agent(error: Exception) -> RemoteProtocolError:
+    if isinstance(error, agents.NoSuchAgent):
+        return RemoteProtocolError(
+            ErrorCode.AGENT_NOT_FOUND, "No agent of that name is here. Add it to the chat first."
+        )
+    if isinstance(error, agents.TakesNoCalls):
+        return RemoteProtocolError(
+            ErrorCode.UNSUPPORTED_MODALITY,
+            "The agent's model does not hear and speak. Its capabilities say what it takes.",
+            details={"modality": "audio"},
+        )
+    return RemoteProtocolError(
+        ErrorCode.CALL_FULL, "As many agents take part in the call as are allowed."
+    )

@@ -1,0 +1,172 @@
+"""Changes of the session's chat by a member: settings, members, agents (additions).
+
+The chat receives each change as an entry of its log. The sender is answered where that does not
+reach them: a session without a chat of its own choice, and a change to what is so already.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import User
+
+from chat_app.members import chats, participants
+from chat_app.members.agents import agent_settings
+from chat_app.members.agents.agent_settings import AgentSettings, NoKeywords
+from chat_app.members.avatars import InvalidAvatar
+from chat_app.members.chats import ChatChange, NoSponsor
+from chat_app.members.membership import NotAMember
+from chat_app.members.participants import LastOwner
+from chat_app.members.rights import NotAllowed
+from sessions_app import database, services
+from sessions_app.connection.rate_limit import check_rate
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    import uamp
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.records import OpenSession
+
+    Change: TypeAlias = (
+        ev.ChatUpdate | ev.ParticipantAdd | ev.ParticipantRemove | ev.ParticipantUpdate
+    )
+
+
+async def take_chat_update(connection: ClientConnection, event: ev.ChatUpdate) -> None:
+    """Change what the session's chat is called and how it works."""
+    await _change(connection, event, _update_chat)
+
+
+async def take_addition(connection: ClientConnection, event: ev.ParticipantAdd) -> None:
+    """Add a person or an agent to the session's chat."""
+    if (event.user is None) == (event.agent is None):
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Name one user or one agent.")
+    if event.user is not None and event.trigger is not None:
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Only an agent has a trigger.")
+    await _change(connection, event, _add)
+
+
+async def take_removal(connection: ClientConnection, event: ev.ParticipantRemove) -> None:
+    """Let the sender leave the session's chat, or remove another member."""
+    await _change(connection, event, _remove)
+
+
+async def take_participant_update(
+    connection: ClientConnection, event: ev.ParticipantUpdate
+) -> None:
+    """Change the role of a person, or how an agent answers in the session's chat."""
+    if event.role is not None and _settings_of(event) != AgentSettings():
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "Change the role of a person, or how an agent answers."
+        )
+    await _change(connection, event, _update_participant)
+
+
+async def _change(
+    connection: ClientConnection,
+    event: Change,
+    change: Callable[..., uamp.Event | None],
+) -> None:
+    attached: AttachedSession = connection.attached_to(event)
+    session = attached.session
+    if event.chat_id is not None and event.chat_id != session.chat_id:
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+    await check_rate(connection, session.principal, "writes", session.wire_id)
+    try:
+        done = await database.run(partial(_as_person, session, event, change))
+    except Exception as error:
+        if (refusal := _refusal(error)) is None:
+            raise
+        raise refusal from None
+    if done is not None and (done.seq is None or not session.chat_scoped):
+        connection.reply(done, session_id=session.wire_id, in_reply_to=event.event_id)
+
+
+def _as_person(
+    session: OpenSession, event: Change, change: Callable[..., uamp.Event | None]
+) -> uamp.Event | None:
+    user_id = session.principal.user_id
+    person = None if user_id is None else User.objects.filter(pk=user_id).first()
+    if person is None:
+        raise NotAMember
+    return change(session, event, person)
+
+
+def _update_chat(session: OpenSession, event: ev.ChatUpdate, person: User) -> uamp.Event:
+    values = {name: getattr(event, name) for name in ChatChange.__struct_fields__}
+    return chats.update_chat(
+        chat_id=session.chat_id, changed_by=person, change=ChatChange(**values)
+    )
+
+
+def _add(session: OpenSession, event: ev.ParticipantAdd, person: User) -> uamp.Event | None:
+    if event.user is not None:
+        user = User.objects.filter(username=event.user, is_active=True).first()
+        if user is None:
+            raise RemoteProtocolError(
+                ErrorCode.INVALID_EVENT, f"There is no person named {event.user!r}."
+            )
+        participants.add_participant(chat_id=session.chat_id, added_by=person, user=user)
+        return None
+    spec = services.agent_by_name(event.agent or "", session.principal)
+    participants.add_participant(
+        chat_id=session.chat_id,
+        added_by=person,
+        agent_id=spec.id,
+        trigger=event.trigger or spec.trigger,
+    )
+    return None
+
+
+def _remove(session: OpenSession, event: ev.ParticipantRemove, person: User) -> None:
+    participants.remove_participant(
+        chat_id=session.chat_id, removed_by=person, participant_id=event.participant_id
+    )
+
+
+def _update_participant(
+    session: OpenSession, event: ev.ParticipantUpdate, person: User
+) -> uamp.Event:
+    if event.role is not None:
+        return participants.change_role(
+            chat_id=session.chat_id,
+            changed_by=person,
+            participant_id=event.participant_id,
+            role=event.role,
+        )
+    return agent_settings.set_agent(
+        chat_id=session.chat_id,
+        changed_by=person,
+        participant_id=event.participant_id,
+        change=_settings_of(event),
+    )
+
+
+def _settings_of(event: ev.ParticipantUpdate) -> AgentSettings:
+    return AgentSettings(**{name: getattr(event, name) for name in AgentSettings.__struct_fields__})
+
+
+def _refusal(error: Exception) -> RemoteProtocolError | None:
+    """Return the error of the wire for why a member may not change something."""
+    match error:
+        case NotAMember():
+            code, words = ErrorCode.CHAT_NOT_FOUND, "There is no such member in this chat."
+        case NotAllowed():
+            code, words = ErrorCode.FORBIDDEN, str(error)
+        case LastOwner():
+            code = ErrorCode.FORBIDDEN
+            words = "A chat has an owner: make another member one first."
+        case NoSponsor():
+            code = ErrorCode.INVALID_EVENT
+            words = "No agent of this chat has an owner who pays for its answers."
+        case InvalidAvatar() | NoKeywords():
+            code, words = ErrorCode.INVALID_EVENT, str(error)
+        case _:
+            return None
+    return RemoteProtocolError(code, words)

@@ -1,0 +1,149 @@
+"""Acts of a member on messages of the session's chat: edit, delete, pin, react (additions).
+
+The chat receives each act as an entry of its log. The sender is answered where that does not reach
+them: a session without a chat of its own choice, and an act that changed nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from chat_app.conversation import errors
+from chat_app.conversation.deletion import delete_message
+from chat_app.conversation.pins import pin_message, unpin_message
+from chat_app.conversation.reactions import add_reaction, remove_reaction
+from chat_app.conversation.revisions import edit_message
+from sessions_app import database
+from sessions_app.connection.rate_limit import check_rate, check_text
+from sessions_app.handlers.turns.turns import make_again
+from sessions_app.turn.versions import edit_question
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import uamp
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
+
+    Pinning = ev.MessagePin | ev.MessageUnpin
+    Reacting = ev.ReactionAdd | ev.ReactionRemove
+    Act = ev.MessageEdit | ev.MessageDelete | Pinning | Reacting
+
+
+async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None:
+    """Change the text of the sender's own message, and ask it again where they say so."""
+    attached = await _admitted(connection, event)
+    size = len(event.content.encode())
+    if size > settings.UAMP_MESSAGE_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"The text of a message has at most {settings.UAMP_MESSAGE_BYTES} bytes,"
+            f" and this has {size}.",
+        )
+    session = attached.session
+    await check_text(connection, session.principal, size, session.wire_id)
+    if not event.ask_again:
+        edit = partial(edit_message, content=event.content, revision=event.revision)
+        await _act(connection, attached, event, edit)
+        return
+    await check_rate(connection, session.principal, "responses", session.wire_id)
+    answers: list[str] = []
+
+    def edit_and_ask(**of: Any) -> uamp.Event:
+        asked = edit_question(
+            content=event.content,
+            revision=event.revision,
+            session_id=session.id,
+            event_id=event.event_id,
+            **of,
+        )
+        answers.extend(asked.answer_ids)
+        return asked.edited
+
+    await _act(connection, attached, event, edit_and_ask)
+    await make_again(connection, attached, event, answers)
+
+
+async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -> None:
+    """Delete the sender's own message, or as an owner of the chat any message."""
+    attached = await _admitted(connection, event)
+    await _act(connection, attached, event, delete_message)
+
+
+async def take_pin(connection: ClientConnection, event: Pinning) -> None:
+    """Pin a message, or take it from the pins of the chat."""
+    attached = await _admitted(connection, event)
+    act = pin_message if isinstance(event, ev.MessagePin) else unpin_message
+    await _act(connection, attached, event, act)
+
+
+async def take_reaction(connection: ClientConnection, event: Reacting) -> None:
+    """Give a message an emoji, or take it back."""
+    attached = await _admitted(connection, event)
+    act = add_reaction if isinstance(event, ev.ReactionAdd) else remove_reaction
+    await _act(connection, attached, event, partial(act, emoji=event.emoji))
+
+
+async def _admitted(connection: ClientConnection, event: Act) -> AttachedSession:
+    """Return the session of an act, which counts as a write; it acts in its own chat only."""
+    attached = connection.attached_to(event)
+    session = attached.session
+    if event.chat_id is not None and event.chat_id != session.chat_id:
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+    await check_rate(connection, session.principal, "writes", session.wire_id)
+    return attached
+
+
+async def _act(
+    connection: ClientConnection,
+    attached: AttachedSession,
+    event: Act,
+    act: Callable[..., uamp.Event],
+) -> None:
+    session = attached.session
+    work = partial(
+        act,
+        chat_id=session.chat_id,
+        message_id=event.message_id,
+        user_id=session.principal.user_id,
+    )
+    try:
+        done = await database.run(work)
+    except Exception as error:
+        if (refusal := _refusal(error)) is None:
+            raise
+        raise refusal from None
+    if done.seq is None or not session.chat_scoped:
+        connection.reply(done, session_id=session.wire_id, in_reply_to=event.event_id)
+
+
+def _refusal(error: Exception) -> RemoteProtocolError | None:
+    """Return the error of the wire for why a member may not do something with a message."""
+    match error:
+        case errors.MessageNotFound():
+            code, words = ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."
+        case errors.NotTheAuthor():
+            code, words = ErrorCode.FORBIDDEN, "The message is another member's."
+        case errors.RevisionConflict() | errors.ChatWentOn():
+            code, words = ErrorCode.MESSAGE_CONFLICT, str(error)
+        case errors.TooManyRevisions():
+            code = ErrorCode.QUOTA_EXCEEDED
+            words = f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
+        case errors.EmptyMessage():
+            code, words = ErrorCode.INVALID_EVENT, "A message has a text or a medium."
+        case errors.NotAnEmoji():
+            code, words = ErrorCode.INVALID_EVENT, "A reaction is one emoji."
+        case errors.TooManyReactions():
+            code, words = ErrorCode.QUOTA_EXCEEDED, "The message has enough reactions."
+        case errors.PinsAreTheOwners():
+            code, words = ErrorCode.FORBIDDEN, "Only owners of this chat pin messages."
+        case errors.TooManyPins():
+            code, words = ErrorCode.QUOTA_EXCEEDED, "The chat has enough pins: unpin one first."
+        case _:
+            return None
+    return RemoteProtocolError(code, words)

@@ -1,0 +1,49 @@
+"""`chats.watch`: a connection receives in short what happens in all chats of its person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from chat_app.calls.reading import ringing_calls
+from chat_app.members.chat_lists import latest_chats
+from sessions_app import database
+from sessions_app.access.protocol_rights import check_reads_all
+from sessions_app.connection.rate_limit import check_rate
+from sessions_app.frames import frame
+from sessions_app.process import registry
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from sessions_app.connection.client_connection import ClientConnection
+    from uamp import events as ev
+
+
+async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> None:
+    """Watch the chats that the person of a connection is in, and the calls that ring for them.
+
+    Raises RemoteProtocolError for visitors, for client secrets, and over HTTP.
+    """
+    principal = connection.principal
+    if connection.transport != "websocket":
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT, "Chats are watched on a WebSocket. Over HTTP, read the list."
+        )
+    if principal.user_id is None or connection.defaults.bound is not None:
+        raise RemoteProtocolError(
+            ErrorCode.UNAUTHORIZED, "Only the socket of a person who signed in watches chats."
+        )
+    if principal.is_expired:
+        raise RemoteProtocolError(ErrorCode.TOKEN_EXPIRED, "The token of this socket has expired.")
+    check_reads_all(principal)
+    await check_rate(connection, principal, "sessions")
+    registry.current().followers.add(connection)
+    watch = connection.watch_chats(principal.user_id)
+    most = settings.UAMP_WATCHED_CHATS
+    latest = await database.run(latest_chats, principal.user_id, most=most)
+    connection.reply(await watch.begin(latest), in_reply_to=event.event_id)
+    # Whom a chat lost before its group was joined is found by reading once more.
+    await watch.compare(await database.run(latest_chats, principal.user_id, most=most))
+    for call in await database.run(ringing_calls, principal.user_id):
+        connection.send_frame(frame(call), "")

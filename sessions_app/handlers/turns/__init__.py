@@ -1,0 +1,1 @@
+"""Handlers of turns: inputs, requests of responses, results of tools, payments."""

@@ -1,0 +1,210 @@
+"""Inputs and the turns that they begin or end (UAMP §5.6 to §5.13).
+
+A handler never waits for an agent: responses run by themselves and send through the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from django.conf import settings
+
+import uamp
+from chat_app.ids import new_event_id
+from sessions_app import database, selectors, services
+from sessions_app.access.pending_inputs import may_pass, size_of
+from sessions_app.access.principal import PrincipalKind
+from sessions_app.billing import payers
+from sessions_app.connection.rate_limit import check_rate, check_text
+from sessions_app.handlers.turns.payments import take_payment_token
+from sessions_app.handlers.turns.repeats import reply_again, reply_created
+from sessions_app.handlers.turns.turns import admit, digest
+from sessions_app.process import registry
+from sessions_app.queue.reading import queue_of
+from sessions_app.turn.call_speech import agent_spoken_to
+from sessions_app.turn.request import TurnRequest
+from sessions_app.turn.start import start_response
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from chat_app.members.membership import AgentMember
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
+
+    Handle: TypeAlias = Callable[[ClientConnection, ev.ResponseCreate], Awaitable[None]]
+
+
+async def take_input(connection: ClientConnection, event: ev.InputEvent, *, handle: Handle) -> None:
+    """Keep an input until its response.create (UAMP §8.5.1).
+
+    Where none follows, one may be made here; `handle` takes it as if the client had sent it.
+    """
+    attached = connection.attached_to(event)
+    if connection.transport == "sse":
+        # Two HTTP requests may meet two processes: between them the input is a row.
+        principal = attached.session.principal
+        if principal.kind is not PrincipalKind.PERSON:
+            # `keep_input` bounds the rows that wait of one person, but has no name for others.
+            await check_text(connection, principal, size_of(event), attached.session.wire_id)
+        event_id = event.event_id or new_event_id()
+        await database.run(
+            services.keep_input,
+            attached.session.id,
+            event_id,
+            uamp.to_dict(event),
+            size=size_of(event),
+            most=connection.limits.pending_inputs,
+        )
+        return
+    attached.inputs.add(event, attached.session.principal.counted_as)
+    attached.auto_started = ()
+    # What was typed is sent, which ends the sign for the others: what is typed next is a new one.
+    attached.typed_at = 0.0
+    is_text = isinstance(event, ev.InputText)
+    if attached.auto_respond is not None:
+        # More comes: the turn is not complete.
+        attached.auto_respond.cancel()
+        attached.auto_respond = None
+    if is_text and len(connection.sessions) > 1 and not connection.asks_itself:
+        _respond_later(connection, attached, handle)
+
+
+def _respond_later(connection: ClientConnection, attached: AttachedSession, handle: Handle) -> None:
+    """Respond to an input.text that no response.create follows, as UAMP §10.4 prints it."""
+    if not settings.UAMP_AUTO_RESPOND_MS:
+        return
+
+    def respond() -> None:
+        attached.auto_respond = None
+        responding = _auto_respond(connection, attached, handle)
+        registry.current().spawn(responding, name="auto_respond")
+
+    attached.auto_respond = asyncio.get_running_loop().call_later(
+        settings.UAMP_AUTO_RESPOND_MS / 1000, respond
+    )
+
+
+async def _auto_respond(
+    connection: ClientConnection, attached: AttachedSession, handle: Handle
+) -> None:
+    if connection.asks_itself or await database.run(payers.may_cost, attached.session):
+        # A payer pays only for answers that they asked for.
+        return
+    if attached.inputs and attached.session.wire_id in connection.sessions:
+        create = ev.ResponseCreate(event_id=new_event_id(), session_id=attached.session.wire_id)
+        await handle(connection, create)
+        attached.auto_started = tuple(attached.subscription.runs)
+
+
+async def create_response(connection: ClientConnection, event: ev.ResponseCreate) -> None:
+    """Start a turn from the inputs so far (UAMP §5.12)."""
+    attached = connection.attached_to(event)
+    if attached.auto_respond is not None:
+        attached.auto_respond.cancel()
+        attached.auto_respond = None
+    if not attached.inputs and attached.auto_started and event.replaces is None:
+        # The turn that this asks for began by itself a moment ago.
+        reply_created(connection, event, attached.auto_started)
+        attached.auto_started = ()
+        return
+    inputs = attached.inputs.take()
+    try:
+        # A turn counts as one answer also where it starts none; `admit` counts the others.
+        await check_rate(
+            connection, attached.session.principal, "responses", attached.session.wire_id
+        )
+        if event.call is not None:
+            await check_rate(
+                connection, attached.session.principal, "call speeches", attached.session.wire_id
+            )
+        await _start(connection, event, attached, inputs)
+    except Exception:
+        # All of it can be sent again, under the same ids: if the turn was written after all, its
+        # client receives what it led to.
+        for given in inputs:
+            connection.protocol.forget(given)
+        raise
+
+
+async def _start(
+    connection: ClientConnection,
+    event: ev.ResponseCreate,
+    attached: AttachedSession,
+    inputs: Sequence[ev.InputEvent],
+) -> None:
+    if connection.transport != "sse":
+        await _start_with(connection, event, attached, inputs)
+        return
+    kept = await database.run(services.kept_inputs, attached.session.id)
+    attached.pending_input_ids = [pk for pk, _ in kept]
+    try:
+        inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc]  # only inputs are kept
+        await _start_with(connection, event, attached, inputs)
+    except Exception as error:
+        if kept and not may_pass(error):
+            # Kept, they would have every later turn of the session refused as well.
+            await database.run(services.discard_inputs, attached.pending_input_ids)
+        raise
+
+
+async def _start_with(
+    connection: ClientConnection,
+    event: ev.ResponseCreate,
+    attached: AttachedSession,
+    inputs: Sequence[ev.InputEvent],
+) -> None:
+    asked: tuple[AgentMember, ...] = ()
+    if event.call is not None:
+        asked = (await agent_spoken_to(attached.session, event, inputs),)
+    request = TurnRequest(
+        session=attached.session,
+        event_id=event.event_id or new_event_id(),
+        sha256=connection.request_sha256 or digest(event),
+        inputs=inputs,
+        create=event,
+        pending_input_ids=attached.pending_input_ids,
+        origin=connection.origin,
+        pay=connection.pay,
+        admit=partial(admit, connection, attached),
+        asked=asked,
+    )
+    for given in inputs:
+        if isinstance(given, ev.InputText) and given.payment_token:
+            await take_payment_token(attached.session, given.payment_token)
+    listener = None if connection.transport == "sse" else attached.subscription
+    started = await start_response(request, listener)
+    connection.started = tuple(started.response_ids)
+    connection.unanswered = started.refusal
+    connection.has_begun = connection.has_begun or bool(started.response_ids)
+    if started.queued:
+        queue = await database.run(queue_of, attached.session.chat_id)
+        connection.reply(queue, session_id=event.session_id, in_reply_to=event.event_id)
+    elif started.repeated:
+        if attached.pending_input_ids:
+            # Its inputs were sent again too: kept, they would be said in the next turn.
+            await database.run(services.discard_inputs, attached.pending_input_ids)
+        await reply_again(connection, event, attached, started.response_ids)
+    elif listener is not None:
+        for run in started.runs:
+            listener.follow(run)
+
+
+async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel) -> None:
+    """Cancel a response of the session, or one of the chat that it is in (UAMP §5.13)."""
+    attached = connection.attached_to(event)
+    if event.response_id is not None:
+        targets = [event.response_id]
+        allowed = await database.run(selectors.may_cancel, event.response_id, attached.session)
+    else:
+        targets = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
+        allowed = bool(targets)
+    if not allowed:
+        raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
+    for response_id in targets:
+        await registry.current().signals.cancel(response_id, attached.session.principal.user_id)

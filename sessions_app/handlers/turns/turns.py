@@ -1,0 +1,78 @@
+"""The base of the handlers that begin turns: counting, digests, turns of edited questions."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from chat_app.ids import new_event_id
+from sessions_app.connection.rate_limit import check_rate, check_text
+from sessions_app.turn.request import TurnRequest
+from sessions_app.turn.start import start_response
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessions_app.connection.attached_session import AttachedSession
+    from sessions_app.connection.client_connection import ClientConnection
+
+
+async def admit(
+    connection: ClientConnection, attached: AttachedSession, answers: int, size: int
+) -> None:
+    """Count the answers of a turn but the first, all of them or none, and the bytes of its text."""
+    session = attached.session
+    if answers > 1:
+        await check_rate(
+            connection, session.principal, "responses", session.wire_id, cost=answers - 1
+        )
+    await check_text(connection, session.principal, size, session.wire_id)
+
+
+def digest(event: ev.ResponseCreate | ev.MessageEdit) -> str:
+    """Return the digest by which an event that is sent again is known."""
+    content = msgspec.structs.replace(event, timestamp=None, session_id=None)
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+
+async def make_again(
+    connection: ClientConnection,
+    attached: AttachedSession,
+    event: ev.MessageEdit,
+    answer_ids: Sequence[str],
+) -> None:
+    """Start a turn for each answer to an edited question; an event that is repeated starts none.
+
+    The first answer is counted by the caller; the others are counted here, all of them or none.
+    """
+    session = attached.session
+    if len(answer_ids) > 1:
+        others = len(answer_ids) - 1
+        await check_rate(connection, session.principal, "responses", session.wire_id, cost=others)
+    event_id = event.event_id or new_event_id()
+    started: list[str] = []
+    for number, answer_id in enumerate(answer_ids):
+        if number:
+            event_id = hashlib.sha256(event_id.encode()).hexdigest()
+        request = TurnRequest(
+            session=session,
+            event_id=event_id,
+            sha256=digest(event),
+            inputs=(),
+            create=ev.ResponseCreate(session_id=event.session_id, replaces=answer_id),
+            origin=connection.origin,
+            pay=connection.pay,
+            admit=partial(admit, connection, attached),
+        )
+        listener = None if connection.transport == "sse" else attached.subscription
+        turn = await start_response(request, listener)
+        started += turn.response_ids
+        if listener is not None:
+            for run in turn.runs:
+                listener.follow(run)
+    connection.started = tuple(started)
+    connection.has_begun = connection.has_begun or bool(started)

@@ -1,0 +1,204 @@
+"""Running answers, late failures, and rows that need an operator: kept for FIGURES_SECONDS.
+
+Every count here is of few rows by an index, or stops at MOST; the figures of days are sums of hours
+(`hours`). No request adds up answers or transfers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.cache import cache
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from agents_app import selectors as agents
+from chat_app.members import presence
+from payments_app import selectors as ledger
+from payments_app.money import DEFAULT_ASSET, Money
+from payments_app.reporting.charges import undecided_top_ups
+from sessions_app.models import (
+    PaymentRequest,
+    QueuedTurn,
+    Response,
+    Session,
+    SessionTransport,
+    ToolCall,
+    Webhook,
+)
+from sessions_app.reporting.hours import DAYS, HOUR, hour_of, recent_figures
+from sessions_app.states import QueuedTurnState
+from uamp import SessionState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from django.db.models import QuerySet
+
+    from payments_app.selectors import LedgerHealth
+
+FIGURES_SECONDS: Final = 60
+KEY: Final = "sessions:figures"
+MOST: Final = 1_000
+"""No count of this page reads more rows than these."""
+ERROR_HOURS: Final = 24
+LOST_LEASE_SECONDS: Final = 30
+"""A lease that ended so long ago was not taken over: the sweep does that in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Numbers by place (an hour, a day) and name; `places` has every place, `names` the largest."""
+
+    places: Sequence[datetime]
+    names: Sequence[str]
+    values: Mapping[tuple[datetime, str], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFigures:
+    """The figures of the operators' home at `at`; counts above MOST are MOST."""
+
+    at: datetime
+    running: Mapping[str, int]
+    sockets: int
+    sessions: int
+    stuck_calls: int
+    stuck_answers: int
+    unpaid: int
+    refused_turns: int
+    disabled_webhooks: int
+    top_ups: int
+    missing_hours: int
+    health: LedgerHealth
+    errors: Series
+    tokens_by_agent: Series
+    tokens_by_protocol: Series
+    charged_by_agent: Series
+    charged_by_protocol: Series
+
+
+def server_figures() -> ServerFigures:
+    """Return the figures, at most FIGURES_SECONDS old."""
+    kept: ServerFigures | None = cache.get(KEY)
+    if kept is None:
+        kept = _read(timezone.now())
+        cache.set(KEY, kept, FIGURES_SECONDS)
+    return kept
+
+
+def stuck_calls(now: datetime) -> Q:
+    """Return the condition of tool calls that no worker or client will end: past their time."""
+    lost = now - timedelta(seconds=LOST_LEASE_SECONDS)
+    return Q(finished_at__isnull=True) & (
+        Q(deadline__lt=lost) | Q(lease_until__isnull=False, lease_until__lt=lost)
+    )
+
+
+def stuck_answers(now: datetime) -> Q:
+    """Return the condition of answers that no process runs, and none has taken over."""
+    lost = now - timedelta(seconds=LOST_LEASE_SECONDS)
+    return Q(finished_at__isnull=True, lease_until__lt=lost)
+
+
+def disabled_lately(now: datetime) -> Q:
+    """Return the condition of webhooks that were given up in the last DAYS days."""
+    return Q(disabled_at__isnull=False, disabled_at__gte=now - timedelta(days=DAYS))
+
+
+def _read(now: datetime) -> ServerFigures:
+    live = Response.objects.filter(finished_at__isnull=True)
+    counted, missing = recent_figures(now)
+    names = _agent_names(
+        {row.agent_id for row in counted.answers} | {row.agent_id for row in counted.charges}
+    )
+    transports = dict(SessionTransport.choices)
+    first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
+    days = [first + timedelta(days=number) for number in range(DAYS)]
+    hours = [hour_of(now) - HOUR * number for number in range(ERROR_HOURS)][::-1]
+    answers, charges = counted.answers, counted.charges
+    charged = [row for row in charges if row.asset == DEFAULT_ASSET]
+    return ServerFigures(
+        at=now,
+        running={
+            row["status"]: row["answers"]
+            for row in live.order_by().values("status").annotate(answers=Count("pk"))
+        },
+        sockets=presence.open_sockets(now, MOST),
+        sessions=_count(Session.objects.filter(status=SessionState.ACTIVE)),
+        stuck_calls=_count(ToolCall.objects.filter(stuck_calls(now))),
+        stuck_answers=_count(Response.objects.filter(stuck_answers(now))),
+        unpaid=_count(PaymentRequest.objects.filter(decided_at__isnull=True)),
+        refused_turns=_count(QueuedTurn.objects.filter(status=QueuedTurnState.FAILED)),
+        disabled_webhooks=_count(
+            Webhook.objects.filter(disabled_lately(now))
+        ),
+        top_ups=undecided_top_ups(MOST),
+        missing_hours=missing,
+        health=ledger.ledger_health(),
+        errors=_series(
+            hours,
+            ((row.hour, row.cause or "unknown", row.answers)
+             for row in answers if row.status == "failed"),
+        ),
+        tokens_by_agent=_series(
+            days,
+            ((_day(row.hour), names.get(row.agent_id, row.agent_id), _tokens(row))
+             for row in answers),
+        ),
+        tokens_by_protocol=_series(
+            days,
+            ((_day(row.hour), str(transports.get(row.transport, row.transport)) or "none",
+              _tokens(row)) for row in answers),
+        ),
+        charged_by_agent=_series(
+            days,
+            ((_day(row.hour), names.get(row.agent_id, row.agent_id) or "no agent", row.amount)
+             for row in charged),
+        ),
+        charged_by_protocol=_series(
+            days,
+            ((_day(row.hour), str(transports.get(row.protocol, row.protocol)) or "none",
+              row.amount) for row in charged),
+        ),
+    )  # fmt: skip
+
+
+def _count(rows: QuerySet[Any]) -> int:
+    counted: int = rows.order_by().values("pk")[:MOST].count()
+    return counted
+
+
+def _day(hour: datetime) -> datetime:
+    return hour_of(hour).replace(hour=0)
+
+
+def _tokens(row: Any) -> int:
+    total: int = row.input_tokens + row.output_tokens
+    return total
+
+
+def _agent_names(agent_ids: Iterable[str]) -> dict[str, str]:
+    found = agents.names_of([agent_id for agent_id in agent_ids if agent_id])
+    return {agent_id: found.get(agent_id, "an agent that is gone") for agent_id in agent_ids}
+
+
+def _series(places: Sequence[datetime], values: Iterable[tuple[datetime, str, int]]) -> Series:
+    """Add up values by place and name; those of other places are left out."""
+    known = set(places)
+    sums: defaultdict[tuple[datetime, str], int] = defaultdict(int)
+    of_names: defaultdict[str, int] = defaultdict(int)
+    for place, name, value in values:
+        if place in known and value:
+            sums[place, name] += value
+            of_names[name] += value
+    names = sorted(of_names, key=lambda name: (-of_names[name], name))
+    return Series(places=places, names=names, values=dict(sums))
+
+
+def money_of(units: int) -> str:
+    """Return an amount of a series as people pay it."""
+    return f"{Money(units, DEFAULT_ASSET)} {DEFAULT_ASSET}"

@@ -1,0 +1,164 @@
+"""Counts the ended hours of the last days, and adds up those that run (UTC).
+
+A count reads the answers that were asked for in one hour, by the index of their list, and the
+transfers of that hour. An hour is counted SETTLE_SECONDS after its end, and again when an answer
+that still ran then has ended. Every process may count: an hour is written by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, FloatField, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
+
+from payments_app.reporting.charges import charges_between
+from sessions_app.models import AnswerHour, ChargeHour, CountedHour, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DAYS: Final = 14
+HOUR: Final = timedelta(hours=1)
+SETTLE_SECONDS: Final = 120
+"""A transaction that began in an hour may commit so much later."""
+HOURS_AT_ONCE: Final = 6
+LIVE_HOURS: Final = 1
+"""Hours before the current one that may not be counted yet in a running server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourFigures:
+    """Answers and charges of one hour: rows that are saved or only shown."""
+
+    answers: Sequence[AnswerHour]
+    charges: Sequence[ChargeHour]
+
+
+def count_hours(now: datetime, *, limit: int = HOURS_AT_ONCE) -> int:
+    """Count up to `limit` hours of the last DAYS days, the newest first; return how many."""
+    last = hour_of(now - timedelta(seconds=SETTLE_SECONDS)) - HOUR
+    first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
+    known = dict(CountedHour.objects.filter(hour__gte=first).values_list("hour", "is_complete"))
+    hours = int((last - first) / HOUR) + 1
+    wanted = [
+        hour for hour in (last - HOUR * number for number in range(hours)) if not known.get(hour)
+    ]
+    # An hour whose answers run on is tried after those that were never counted.
+    wanted.sort(key=lambda hour: hour in known)
+    return sum(_count(hour, is_known=hour in known) for hour in wanted[:limit])
+
+
+def hour_of(moment: datetime) -> datetime:
+    """Return the beginning of the hour of a moment."""
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def figures_of(start: datetime, end: datetime) -> HourFigures:
+    """Return the figures of a span as rows of its first hour, read from what they are sums of."""
+    asked = Response.objects.filter(created_at__gte=start, created_at__lt=end)
+    rows = (
+        asked.filter(finished_at__isnull=False)
+        .values("agent_id", "session__transport", "status", code=KT("error__code"))
+        .annotate(
+            answers=Count("pk"),
+            read=Sum(Cast(KT("usage__input_tokens"), FloatField())),
+            wrote=Sum(Cast(KT("usage__output_tokens"), FloatField())),
+        )
+        .order_by()
+    )
+    return HourFigures(
+        answers=_added([_answer_hour(start, row) for row in rows]),
+        charges=[
+            ChargeHour(
+                hour=start,
+                agent_id=one.agent_id,
+                protocol=one.protocol,
+                asset=one.amount.asset,
+                amount=one.amount.amount,
+            )
+            for one in charges_between(start, end)
+        ],
+    )
+
+
+def _answer_hour(hour: datetime, row: Mapping[str, Any]) -> AnswerHour:
+    return AnswerHour(
+        hour=hour,
+        agent_id=row["agent_id"],
+        transport=row["session__transport"] or "",
+        status=row["status"],
+        cause=str(row["code"] or "")[:60] if row["status"] == "failed" else "",
+        answers=row["answers"],
+        input_tokens=int(row["read"] or 0),
+        output_tokens=int(row["wrote"] or 0),
+    )
+
+
+def _added(rows: list[AnswerHour]) -> list[AnswerHour]:
+    """Join rows of one key: a stopped answer may have an error that is not its cause."""
+    joined: dict[tuple[str, ...], AnswerHour] = {}
+    for row in rows:
+        key = (row.agent_id, row.transport, row.status, row.cause)
+        if other := joined.get(key):
+            other.answers += row.answers
+            other.input_tokens += row.input_tokens
+            other.output_tokens += row.output_tokens
+        else:
+            joined[key] = row
+    return list(joined.values())
+
+
+def _count(hour: datetime, *, is_known: bool) -> bool:
+    """Write the figures of an hour, if no other process does; return whether this call did."""
+    end = hour + HOUR
+    runs_on = Response.objects.filter(
+        finished_at__isnull=True, created_at__gte=hour, created_at__lt=end
+    ).exists()
+    if is_known and runs_on:
+        return False
+    figures = figures_of(hour, end)
+    try:
+        with transaction.atomic():
+            if is_known:
+                taken = CountedHour.objects.filter(hour=hour, is_complete=False)
+                if not taken.update(is_complete=True):
+                    return False
+                AnswerHour.objects.filter(hour=hour).delete()
+                ChargeHour.objects.filter(hour=hour).delete()
+            else:
+                CountedHour.objects.create(hour=hour, is_complete=not runs_on)
+            AnswerHour.objects.bulk_create(figures.answers)
+            ChargeHour.objects.bulk_create(figures.charges)
+    except IntegrityError:
+        # Another process counted it in the meantime.
+        return False
+    return True
+
+
+def recent_figures(now: datetime) -> tuple[HourFigures, int]:
+    """Return the figures of the last DAYS days, and how many hours of them are not counted yet.
+
+    The hours that ended lately and the one that runs are added up from the answers themselves.
+    """
+    first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
+    counted = set(CountedHour.objects.filter(hour__gte=first).values_list("hour", flat=True))
+    answers = list(AnswerHour.objects.filter(hour__gte=first))
+    charges = list(ChargeHour.objects.filter(hour__gte=first))
+    missing = 0
+    hour = hour_of(now)
+    for number in range(int((hour - first) / HOUR) + 1):
+        at = hour - HOUR * number
+        if at in counted:
+            continue
+        if number <= LIVE_HOURS:
+            live = figures_of(at, at + HOUR)
+            answers += live.answers
+            charges += live.charges
+        else:
+            missing += 1
+    return HourFigures(answers=answers, charges=charges), missing

@@ -1,0 +1,56 @@
+"""The daemons of one response of a connected agent (agents_app.runtime.daemons.Daemons)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import User
+
+from sessions_app import database
+from sessions_app.connected.turns import input_of
+
+if TYPE_CHECKING:
+    from agents_app.runtime.daemons import DaemonAnswer
+    from sessions_app.connected.directory import ConnectedAgents
+    from sessions_app.response.context import RunContext
+
+
+class ResponseDaemons:
+    """Finds a daemon for one response, and sends it the turn; only the run's task calls it."""
+
+    def __init__(self, context: RunContext, connected: ConnectedAgents) -> None:
+        self._context, self._connected = context, connected
+
+    async def ask(self) -> DaemonAnswer:
+        """Send the least busy daemon the turn; raises HeldElsewhere and AgentError.
+
+        A response that was brought to this process for its daemon stays where that has room.
+        """
+        context = self._context
+        stays = context.was_taken_over
+        caller = await database.run(_caller, context.user_id, context.spec.owner_id)
+        while True:
+            daemon = await self._connected.find(context.spec, stays=stays)
+            turn = partial(
+                input_of,
+                context.spec,
+                context.request,
+                name=daemon.name,
+                base_url=daemon.link.base_url,
+                caller=caller,
+                chat_id=context.chat_id,
+            )
+            event = await database.run(turn)
+            # Its socket may have closed while the contents were read.
+            if daemon.has_room:
+                return daemon.begin(context.response_id, event)
+
+
+def _caller(user_id: int | None, owner_id: int | None) -> dict[str, Any]:
+    """Return who asks, as the server asserts it: a visitor has no id."""
+    tier = "owner" if user_id is not None and user_id == owner_id else "user"
+    if user_id is None:
+        return {"tier": tier}
+    username = User.objects.values_list("username", flat=True).filter(pk=user_id).first()
+    return {"user_id": str(user_id), "username": username or "", "tier": tier}

@@ -1,0 +1,78 @@
+"""The messages with which clients answered responses that waited for them. Synchronous."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+import uamp
+from sessions_app.models import FollowUp, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+
+class FollowUpMessage(NamedTuple):
+    """A follow-up, by the id that its client gave it.
+
+    A part is an object with `text`, `data` or `medium`. As it is written, a medium is a number: the
+    place that it has in the result of the tool call `call_id`. As it is read, it is the medium.
+    """
+
+    message_id: str
+    parts: Sequence[Mapping[str, Any]]
+
+
+def add_follow_up(response_id: str, message: FollowUpMessage) -> None:
+    """Keep a follow-up. The same one again is fine."""
+    digest = hashlib.sha256(msgspec.json.encode(message)).hexdigest()
+    FollowUp.objects.get_or_create(
+        response_id=response_id,
+        digest=digest,
+        defaults={"message_id": message.message_id, "parts": list(message.parts)},
+    )
+
+
+def follow_ups_of(response_ids: Collection[str]) -> Mapping[str, Sequence[FollowUpMessage]]:
+    """Return the follow-ups of responses in the order in which they came.
+
+    A medium that its tool call no longer has is left out.
+    """
+    rows = list(FollowUp.objects.filter(response_id__in=response_ids).order_by("id"))
+    media = _media_of({row.response_id for row in rows if any("medium" in p for p in row.parts)})
+    messages: defaultdict[str, list[FollowUpMessage]] = defaultdict(list)
+    for row in rows:
+        shown = [_shown(row.response_id, part, media) for part in row.parts]
+        parts = [part for part in shown if part is not None]
+        messages[row.response_id].append(FollowUpMessage(row.message_id, parts))
+    return messages
+
+
+def _shown(
+    response_id: str,
+    part: Mapping[str, Any],
+    media: Mapping[tuple[str, str], Sequence[uamp.MediaContent]],
+) -> Mapping[str, Any] | None:
+    if "medium" not in part:
+        return part
+    items = media.get((response_id, part["call_id"]), ())
+    return {"medium": items[part["medium"]]} if part["medium"] < len(items) else None
+
+
+def _media_of(response_ids: set[str]) -> dict[tuple[str, str], list[uamp.MediaContent]]:
+    if not response_ids:
+        return {}
+    calls = ToolCall.objects.filter(response_id__in=response_ids).exclude(content_items=[])
+    return {
+        (response_id, call_id): [
+            item
+            for item in msgspec.convert(items, tuple[uamp.ContentItem, ...])
+            if isinstance(item, uamp.MediaContent)
+        ]
+        for response_id, call_id, items in calls.values_list(
+            "response_id", "call_id", "content_items"
+        )
+    }

@@ -1,0 +1,57 @@
+"""The metrics and the span of one response, for operators."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from telemetry import log_fields, metrics, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opentelemetry.context import Context
+
+    from sessions_app.response.context import RunContext
+    from sessions_app.response.finish import Ending
+
+
+class MeasuredResponse:
+    """Counts the pieces of a response and times it. Only the task of its run uses it."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._began = time.monotonic()
+        self._is_first = True
+
+    def count(self) -> None:
+        """Take note of one event that the agent sent."""
+        metrics.DELTAS.inc()
+        if self._is_first:
+            self._is_first = False
+            metrics.FIRST_DELTA_SECONDS.observe(time.monotonic() - self._began)
+
+    def end(self, ending: Ending) -> None:
+        """Take note of the end of the response."""
+        metrics.RESPONSES.labels(
+            self._context.protocol, ending.status, ending.error.code if ending.error else ""
+        ).inc()
+        metrics.RESPONSE_SECONDS.observe(time.monotonic() - self._began)
+
+    @contextmanager
+    def span(self, parent: Context | None) -> Iterator[None]:
+        """Give the log lines of this task the ids of the response, and record its span."""
+        context = self._context
+        log_fields.begin(session_id=context.session_id or "", response_id=context.response_id)
+        with spans.span(
+            "response",
+            parent=parent,
+            attributes={
+                "uamp_server.response.id": context.response_id,
+                "uamp_server.chat.id": context.chat_id,
+                "uamp_server.transport": context.protocol,
+                "gen_ai.agent.name": context.spec.name,
+            },
+        ):
+            yield

@@ -1,0 +1,85 @@
+"""The signature of a completed answer, made before its end is written (UAMP §6.7).
+
+Its claims are in docs/signatures.md. Hashing and signing run on threads of their own: an RSA
+signature takes about 0.2 ms of CPU, and a long answer has as much to hash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+
+from sessions_app import database
+from signing_app.owner_keys import known_key, signing_key
+from uamp import signatures
+
+if TYPE_CHECKING:
+    from sessions_app.response.context import RunContext
+    from sessions_app.store.records import Finish
+    from signing_app.keys import SigningKey
+
+THREADS: Final = 2
+"""So many answers are signed at once in a process."""
+
+
+async def signed(finish: Finish, context: RunContext) -> Finish:
+    """Return the end of a completed response with the signature in its event.
+
+    The keys of an agent are read from the database once in a while; raises what that raises.
+    """
+    owner = signatures.agent_owner(context.spec.id)
+    key = known_key(owner)
+    if key is None:
+        key = await database.run(signing_key, owner)
+    loop = asyncio.get_running_loop()
+    signature = await loop.run_in_executor(_threads(), _signature, key, finish, context)
+    payload = {**finish.event.payload, "signature": signature}
+    event = msgspec.structs.replace(finish.event, payload=payload)
+    return msgspec.structs.replace(finish, event=event)
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="signatures")
+
+
+def _signature(key: SigningKey, finish: Finish, context: RunContext) -> str:
+    return key.sign(msgspec.to_builtins(_claims(finish, context)), typ=signatures.TYPE)
+
+
+def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
+    asked, charge = context.asked, finish.charge
+    price = None
+    if charge is not None:
+        price = signatures.Price(
+            amount=str(charge.amount),
+            currency=charge.amount.asset,
+            transfer_id=charge.transfer_id if charge.amount else None,
+        )
+    return signatures.AnswerClaims(
+        iss=settings.UAMP_ISSUER,
+        sub=context.spec.id,
+        agent=context.spec.name,
+        chat_id=finish.chat_id,
+        jti=finish.response_id,
+        iat=int(finish.at.timestamp()),
+        response_hash=signatures.text_sha256(finish.text),
+        output_hash=signatures.sha256_of(finish.output),
+        request_hash=signatures.sha256_of(signatures.request_of(_request(context))),
+        message_id=None if finish.message is None else finish.message.id,
+        request_id=None if asked is None else asked.id,
+        price=price,
+    )
+
+
+def _request(context: RunContext) -> dict[str, Any] | None:
+    """Return the message that a response answers, or the last one of a conversation without it."""
+    history = context.request.history
+    asked = context.asked or (history[-1] if history else None)
+    message: dict[str, Any] | None = msgspec.to_builtins(asked)
+    return message

@@ -1,0 +1,1 @@
+"""REST and pages of who may: the account, keys, OAuth, tickets of sockets."""

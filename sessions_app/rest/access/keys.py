@@ -1,0 +1,284 @@
+"""REST: the caller's own API keys (docs/identity.md)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from agents_app.rest.problems import Problem, responses
+from agents_app.rest.rights import PROTOCOLS, Rights
+from agents_app.rest.views import StrictSerializer, address_of, caller, rights_of
+from chat_app.rest.edge import RestView
+from chat_app.rest.paging import list_of, list_response, read_query
+from chat_app.rest.serializers import NoQuery
+from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
+from payments_app.spending.periods import PERIODS
+from sessions_app.access import keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rest_framework.request import Request
+
+    from payments_app.spending.limits import LimitState
+    from sessions_app.models import ApiKey
+
+SECRET: Any = {"Cache-Control": "no-store"}
+
+
+class KeyBudgetSerializer(StrictSerializer):
+    """The budget of a key."""
+
+    amount = serializers.CharField(max_length=40, help_text="A decimal string.")
+    period = serializers.ChoiceField(choices=PERIODS)
+    currency = serializers.CharField(max_length=10, default=DEFAULT_ASSET)
+
+
+class KeyBudgetStateSerializer(serializers.Serializer[Any]):
+    """A budget, and how much of it is used in the period that runs; amounts are decimal strings."""
+
+    amount = serializers.CharField()
+    period = serializers.ChoiceField(choices=PERIODS)
+    currency = serializers.CharField()
+    spent = serializers.CharField()
+    held = serializers.CharField(help_text="What is reserved for running answers.")
+    resets_at = serializers.DateTimeField()
+
+
+class NewKeySerializer(StrictSerializer):
+    """The body of POST /api/v1/keys."""
+
+    name = serializers.CharField(max_length=100, help_text="What the key is for.")
+    scopes = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        max_length=40,
+        help_text="Of docs/identity.md; `*` has all, `chats:*` all of that name.",
+    )
+    chats = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        max_length=keys.RESTRICTED_TO,
+        required=False,
+        allow_null=True,
+        help_text="The ids of the only chats that it is for.",
+    )
+    agents = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        max_length=keys.RESTRICTED_TO,
+        required=False,
+        allow_null=True,
+        help_text="The ids of the only agents that it may ask.",
+    )
+    protocols = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(PROTOCOLS)),
+        max_length=len(PROTOCOLS),
+        required=False,
+        allow_null=True,
+        help_text="The only protocols that it is for.",
+    )
+    budget = KeyBudgetSerializer(required=False, allow_null=True)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class RotationSerializer(StrictSerializer):
+    """The body of POST /api/v1/keys/{id}/rotate."""
+
+    keep_seconds = serializers.IntegerField(
+        default=0,
+        min_value=0,
+        max_value=int(keys.KEEPS_SECRET.total_seconds()),
+        help_text="How long the secret before stays good; 0 ends it, and its connections, now.",
+    )
+
+
+class KeySerializer(serializers.Serializer[Any]):
+    """A key in force, without its secret; null restricts nothing."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    prefix = serializers.CharField(help_text="How its secret begins.")
+    scopes = serializers.ListField(child=serializers.CharField())
+    chats = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    agents = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    protocols = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    budget = KeyBudgetStateSerializer(allow_null=True)
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    used_at = serializers.DateTimeField(allow_null=True, help_text="To five minutes.")
+    previous_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until when the secret before is good beside the new one."
+    )
+
+
+class KeySecretSerializer(KeySerializer):
+    """A key with its secret, which is shown once."""
+
+    secret = serializers.CharField()
+
+
+class KeysView(RestView):
+    """The caller's keys."""
+
+    read_scope = "keys:read"
+    write_scope = "keys:write"
+
+    @extend_schema(
+        operation_id="list_keys", responses={200: list_of(KeySerializer), **responses(400, 403)}
+    )
+    def get(self, request: Request) -> Response:
+        """Return the caller's keys in force, the newest first; there are at most 100."""
+        read_query(request, NoQuery)
+        data = keys_data(keys.keys_of(caller(request).pk))
+        return list_response(request, data, next_cursor=None)
+
+    @extend_schema(
+        operation_id="create_key",
+        request=NewKeySerializer,
+        responses={201: KeySecretSerializer, **responses(400, 403, 409, 413, 415)},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a key, with no right that the caller's credential lacks; it is shown once."""
+        body = NewKeySerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        try:
+            made = keys.make_key(
+                caller(request).pk,
+                _wanted(body.validated_data),
+                by=rights_of(request),
+                address=address_of(request),
+            )
+        except keys.TooManyKeys:
+            raise _too_many() from None
+        except keys.ImpossibleKey as error:
+            raise ValidationError({error.field: str(error)}) from error
+        return _shown(made, status=201)
+
+
+class KeyView(RestView):
+    """One of the caller's keys."""
+
+    read_scope = "keys:read"
+    write_scope = "keys:write"
+
+    @extend_schema(operation_id="get_key", responses={200: KeySerializer, **responses(403, 404)})
+    def get(self, request: Request, key_id: str) -> Response:
+        """Return a key in force."""
+        return Response(keys_data([_own(request, key_id)])[0])
+
+    @extend_schema(operation_id="revoke_key", responses={204: None, **responses(403, 404)})
+    def delete(self, request: Request, key_id: str) -> Response:
+        """Revoke a key. What uses it ends within five seconds."""
+        key = _own(request, key_id)
+        if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
+            raise Http404
+        return Response(status=204)
+
+
+class KeyRotationView(RestView):
+    """A new secret for one of the caller's keys."""
+
+    write_scope = "keys:write"
+
+    @extend_schema(
+        operation_id="rotate_key",
+        request=RotationSerializer,
+        responses={200: KeySecretSerializer, **responses(400, 403, 404, 413, 415)},
+    )
+    def post(self, request: Request, key_id: str) -> Response:
+        """Replace the secret of a key that has no right which the caller's credential lacks."""
+        key = _own(request, key_id)
+        body = RotationSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        keys.check_within(key.rights, by=rights_of(request))
+        keep = timedelta(seconds=body.validated_data["keep_seconds"])
+        try:
+            made = keys.rotate_key(key, by=caller(request), keep=keep, address=address_of(request))
+        except LookupError:
+            raise Http404 from None
+        return _shown(made)
+
+
+def keys_data(rows: Sequence[ApiKey]) -> list[dict[str, Any]]:
+    """Return keys as REST has them."""
+    budgets = keys.budgets_of(rows)
+    return [_data(row, budgets.get(row.pk)) for row in rows]
+
+
+def _data(row: ApiKey, budget: LimitState | None) -> dict[str, Any]:
+    return {
+        "id": str(row.pk),
+        "name": row.name,
+        "prefix": row.prefix,
+        "scopes": row.scopes,
+        "chats": row.chats,
+        "agents": row.agents,
+        "protocols": row.protocols,
+        "budget": None if budget is None else _budget_data(budget),
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+        "used_at": row.used_at,
+        "previous_until": row.previous_until,
+    }
+
+
+def _budget_data(state: LimitState) -> dict[str, Any]:
+    return {
+        "amount": str(state.limit.amount),
+        "period": state.limit.period,
+        "currency": state.limit.amount.asset,
+        "spent": str(state.spent),
+        "held": str(state.held),
+        "resets_at": state.resets_at,
+    }
+
+
+def _shown(made: keys.NewSecret, *, status: int = 200) -> Response:
+    data = {**keys_data([made.key])[0], "secret": made.secret}
+    return Response(data, status=status, headers=SECRET)
+
+
+def _own(request: Request, key_id: str) -> ApiKey:
+    if (key := keys.find_key(caller(request).pk, int(key_id))) is None:
+        raise Http404
+    return key
+
+
+def _wanted(values: dict[str, Any]) -> keys.KeyRequest:
+    budget = values.get("budget")
+    return keys.KeyRequest(
+        name=values["name"],
+        rights=Rights(
+            scopes=frozenset(values["scopes"]),
+            chats=_set(values.get("chats")),
+            agents=_set(values.get("agents")),
+            protocols=_set(values.get("protocols")),
+        ),
+        expires_at=values.get("expires_at"),
+        budget=None
+        if budget is None
+        else keys.KeyBudget(
+            amount=_amount(budget["amount"], budget["currency"]), period=budget["period"]
+        ),
+    )
+
+
+def _set(names: Sequence[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
+
+
+def _amount(text: str, currency: str) -> Money:
+    try:
+        return Money.parse(text, currency)
+    except InvalidAmount as error:
+        raise ValidationError({"budget": {"amount": str(error)}}) from error
+
+
+def _too_many() -> Problem:
+    most = settings.UAMP_KEYS_PER_USER
+    return Problem("too_many_keys", f"You have {most} keys. Revoke one, then make another.")

@@ -1,0 +1,25 @@
+"""REST: a chat as a file, each answer with its receipt (docs/rest.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chat_app.rest.messages.export import ExportView
+from sessions_app.rest.chats.receipts import receipts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def _receipts(
+    chat_id: str, user_id: int, response_ids: Collection[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the receipts of answers by the ids of their responses."""
+    found = receipts_of(chat_id, user_id, response_ids=response_ids)
+    return {receipt.pop("response_id"): receipt for receipt in found}
+
+
+class ReceiptedExportView(ExportView):
+    """A chat as a file."""
+
+    receipts = staticmethod(_receipts)

@@ -1,0 +1,116 @@
+"""`/shared/{secret}`: a chat as a page to read, for everyone who has the link (docs/links.md).
+
+The pages need no scripts and no sign-in. A secret that opens nothing is answered like one that
+never was. People who are signed in are counted by their address, too.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Final
+
+from django.shortcuts import render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from chat_app.contents.reading_rights import ContentNotFound
+from chat_app.links.share_links import count_opening, share_link_of
+from chat_app.links.shared_pages import shared_content, shared_page
+from chat_app.rest.contents.contents import blob_response
+from chat_app.rest.paging import SEQ_MAX
+from sessions_app.access import rates, throttles
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+    from django.http.response import HttpResponseBase
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+# No search engine lists the page, no browser sends its address, no cache keeps it after its end.
+_HEADERS: Final = {
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-store",
+}
+
+
+def _for_strangers(kind: str) -> Callable[..., Callable[..., HttpResponseBase]]:
+    """Count a request of an address as a kind, and set the headers of every answer."""
+
+    def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        @wraps(view)
+        def answered(request: HttpRequest, **path: object) -> HttpResponseBase:
+            quota = throttles.count(request, kind, None)
+            response = view(request, **path) if quota.allowed else _too_often(request, quota)
+            for name, value in _HEADERS.items():
+                response[name] = value
+            response.headers.setdefault("Content-Security-Policy", POLICY)
+            return response
+
+        return answered
+
+    return decorate
+
+
+@require_safe
+@_for_strangers("shared pages")
+def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
+    """Show a page of the messages; `after` and `before` are places to go on from."""
+    link = share_link_of(secret)
+    if link is None:
+        return _not_found(request)
+    before, after = (_place(request.GET.get(name, "")) for name in ("before", "after"))
+    address = rates.visitors(str(request.META.get("REMOTE_ADDR", "")))
+    shown = shared_page(link, before=before, after=after, asker=address)
+    if request.method == "GET" and before is after is None:
+        count_opening(link)
+    context = {
+        "title": link.title or link.chat.title or gettext("A shared chat"),
+        "shared_by": link.created_by.get_username() if link.created_by else "",
+        "grows": link.until_seq is None,
+        "made_at": link.created_at,
+        "expires_at": link.expires_at,
+        "page": shown,
+        "path": request.path,
+    }
+    return render(request, "sessions_app/shared_chat.html", context)
+
+
+@require_safe
+@_for_strangers("shared files")
+def shared_file(
+    request: HttpRequest, content_id: uuid.UUID
+) -> HttpResponse | StreamingHttpResponse:
+    """Return a content of a message that a link shows, by the signed address of its page."""
+    link, place = (_place(request.GET.get(name, "")) for name in ("link", "at"))
+    signature = request.GET.get("signature", "")
+    try:
+        content = shared_content(
+            content_id, link_id=link or 0, place=place or 0, signature=signature
+        )
+    except ContentNotFound:
+        return _not_found(request)
+    return blob_response(content, request)
+
+
+def _not_found(request: HttpRequest) -> HttpResponse:
+    return render(request, "sessions_app/shared_nothing.html", status=404)
+
+
+def _too_often(request: HttpRequest, quota: rates.Quota) -> HttpResponse:
+    context = {"seconds": quota.retry_after}
+    refused = render(request, "sessions_app/shared_too_often.html", context, status=429)
+    refused["Retry-After"] = str(quota.retry_after)
+    return refused
+
+
+def _place(text: str) -> int | None:
+    """Return a place of the query; None where there is none, or what is there is no number."""
+    if not (text.isascii() and text.isdecimal() and len(text) < len(str(SEQ_MAX))):
+        return None
+    return int(text)

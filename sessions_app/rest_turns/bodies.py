@@ -1,0 +1,141 @@
+"""The bodies of REST requests that begin or answer turns, and the events that they are."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+from rest_framework import serializers
+
+from agents_app.rest.views import StrictSerializer
+from chat_app.contents import reading_rights
+from chat_app.contents.quota import ContentOwner
+from chat_app.contents.references import item_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ATTACHMENTS: Final = 20
+_MESSAGE_ID: Final = r"^msg_[A-Za-z0-9_-]{1,36}\Z"
+# What an input has of the item of its content.
+_INPUT_MEMBERS: Final = {"image", "audio", "video", "file", "format", "filename", "mime_type"}
+
+
+class NewMessageSerializer(StrictSerializer):
+    """The body of POST /api/v1/chats/{id}/messages: a text, files, or both.
+
+    The agents of the chat answer by their triggers. With `queue` a message that comes while answers
+    run there is sent when they have ended.
+    """
+
+    content = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="The text, in Markdown; at most UAMP_MESSAGE_BYTES.",
+    )
+    attachments = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=ATTACHMENTS,
+        help_text="`content_id`s of files that were uploaded.",
+    )
+    reply_to = serializers.RegexField(
+        _MESSAGE_ID, required=False, help_text="The message of the chat that this one answers."
+    )
+    thread = serializers.RegexField(
+        _MESSAGE_ID, required=False, help_text="The message to whose thread this one belongs."
+    )
+    also_in_chat = serializers.BooleanField(
+        required=False, help_text="Of a message in a thread: whether the chat shows it too."
+    )
+    queue = serializers.BooleanField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a message of nothing."""
+        attrs = super().validate(attrs)
+        text = attrs.get("content", "")
+        if len(text.encode("utf-8", "surrogatepass")) > settings.UAMP_MESSAGE_BYTES:
+            raise serializers.ValidationError(
+                {"content": f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."}
+            )
+        if not text.strip() and not attrs.get("attachments"):
+            raise serializers.ValidationError({"content": "A message has a text or a file."})
+        return attrs
+
+
+class NewResponseSerializer(NewMessageSerializer):
+    """The body of POST /api/v1/responses: a question to one agent.
+
+    It is asked in `chat`, of which the agent is a member, or in a new private chat.
+    """
+
+    agent = serializers.CharField(max_length=100)
+    chat = serializers.RegexField(
+        r"^[A-Za-z0-9_-]{1,40}\Z", required=False, help_text="The chat; without it a new one."
+    )
+    response = serializers.DictField(
+        required=False,
+        help_text="What `response.create` of UAMP has as `response`: instructions, tools, model, …",
+    )
+    response_format = serializers.DictField(
+        required=False, help_text="The form of the answer, as in `response.create` of UAMP."
+    )
+
+
+class RetrySerializer(StrictSerializer):
+    """The body of POST /api/v1/responses/{id}/retry: nothing, or what the new answer overrides."""
+
+    response = serializers.DictField(
+        required=False, help_text="What `response.create` of UAMP has as `response`."
+    )
+
+
+class DecisionSerializer(StrictSerializer):
+    """The body of POST /api/v1/tool-calls/{id}/decision."""
+
+    approved = serializers.BooleanField()
+    reason = serializers.CharField(
+        required=False, max_length=1000, help_text="Of a refusal, for the model."
+    )
+
+
+class ToolResultSerializer(StrictSerializer):
+    """The body of POST /api/v1/tool-calls/{id}/result, of a tool that the client has."""
+
+    result = serializers.CharField(
+        allow_blank=True, trim_whitespace=False, help_text="JSON text, as in `tool.result`."
+    )
+    is_error = serializers.BooleanField(required=False, default=False)
+
+
+def input_events(body: Mapping[str, Any], *, user_id: int) -> list[dict[str, Any]]:
+    """Return the inputs of a message; raises ValidationError for a file that is not the caller's.
+
+    The first one names the message that is answered, and the thread.
+    """
+    events: list[dict[str, Any]] = []
+    if body.get("content", "").strip():
+        events.append({"type": "input.text", "text": body["content"]})
+    for place, content_id in enumerate(body.get("attachments", ())):
+        events.append(_input_of(content_id, place, user_id=user_id))
+    for name in ("reply_to", "thread", "also_in_chat"):
+        if name in body:
+            events[0][name] = body[name]
+    return [{"event_id": uuid.uuid4().hex, **event} for event in events]
+
+
+def _input_of(content_id: uuid.UUID, place: int, *, user_id: int) -> dict[str, Any]:
+    owner = ContentOwner(user_id=user_id)
+    try:
+        content = reading_rights.readable(str(content_id), owner=owner)
+    except reading_rights.ContentNotFound as error:
+        raise serializers.ValidationError(
+            {"attachments": {str(place): "There is no such file, or it is not yours."}}
+        ) from error
+    item: dict[str, Any] = msgspec.to_builtins(item_of(content))
+    members = {name: value for name, value in item.items() if name in _INPUT_MEMBERS}
+    last = {"is_final": True} if item["type"] == "audio" else {}
+    return {"type": f"input.{item['type']}", **members, **last}

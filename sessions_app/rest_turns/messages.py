@@ -1,0 +1,140 @@
+"""REST: a message that is sent to a chat, as over a socket (docs/rest.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.db.models import Exists, OuterRef, Q, Sum
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
+from chat_app.rest.edge import check_member
+from chat_app.rest.messages.history import MessagesView
+from chat_app.rest.messages.message_filters import has_item
+from chat_app.rest.messages.message_serializers import MessageSerializer, message_data
+from payments_app.money import DEFAULT_ASSET, Money
+from payments_app.reporting import answer_costs
+from sessions_app.rest.chats.receipts import receipts_of
+from sessions_app.rest_turns.bodies import NewMessageSerializer, input_events
+from sessions_app.rest_turns.reading import (
+    ResponseSerializer,
+    called_tools,
+    of_session,
+    responses_data,
+)
+from sessions_app.rest_turns.requests import HEADER, key_of, principal_of, send, session_in
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from sessions_app.rest_turns.requests import SentEvents
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    HEADER,
+    location="header",
+    required=False,
+    description="1 to 128 characters. The same request again has no second effect; another one"
+    " under the same key is refused (409).",
+)
+
+
+class UnansweredSerializer(serializers.Serializer[Any]):
+    """Why agents do not answer a message that is for them: a code of the protocol, and words."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class SentMessageSerializer(serializers.Serializer[Any]):
+    """A message that was sent, and the answers that it led to.
+
+    A queued message has none of them yet.
+    """
+
+    message = MessageSerializer(allow_null=True)
+    responses = ResponseSerializer(many=True)
+    queued = serializers.BooleanField()
+    unanswered = UnansweredSerializer(allow_null=True)
+
+
+class SentMessagesView(MessagesView):
+    """The messages of a chat."""
+
+    write_scope = "messages:write"
+    methods_storing_text: ClassVar = ()  # the handler counts the text, as on a socket
+
+    def conditions(self, query: dict[str, Any], chat_id: str) -> Q:
+        """Return what the filters ask of messages, also about their responses and payments."""
+        found = super().conditions(query, chat_id)
+        has = query.get("has", "").split(",")
+        if "tool" in has:
+            found &= called_tools() | has_item("tool_call")
+        if "payment" in has:
+            found &= Q(Exists(answer_costs.charges(OuterRef("response_id"))))
+        if "cost_min" in query:
+            charged = answer_costs.charges(OuterRef("response_id"), asset=DEFAULT_ASSET)
+            total = charged.order_by().values("response_id").annotate(total=Sum("amount"))
+            least = Money.parse(query["cost_min"]).amount
+            found &= Q(Exists(total.filter(total__gte=least)))
+        if "session" in query:
+            found &= of_session(query["session"], principal_of(self.request))
+        return found
+
+    def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
+        """Add to messages what `expand` names."""
+        super().expand(data, query, reader)
+        wanted = query.get("expand", "").split(",")
+        ids = [row["response_id"] for row in data if row["response_id"]]
+        if "payment" in wanted and ids:
+            found = receipts_of(data[0]["chat_id"], reader, response_ids=ids)
+            receipts = {one["response_id"]: one for one in found}
+            for row in data:
+                row["payment"] = receipts.get(row["response_id"])
+        if "response" in wanted:
+            answers = {one["id"]: one for one in responses_data(ids)}
+            for row in data:
+                row["response"] = answers.get(row["response_id"])
+
+    @extend_schema(
+        operation_id="create_message",
+        parameters=[IDEMPOTENCY_KEY],
+        request=NewMessageSerializer,
+        responses={
+            201: SentMessageSerializer,
+            202: SentMessageSerializer,
+            **responses(400, 403, 404, 409, 413, 415, 429, 503),
+        },
+    )
+    def post(self, request: Request, chat_id: str) -> Response:
+        """Send a message; members see it and its answers live. 202 for one that is queued.
+
+        The answers go on when this is answered: read them, or follow `…/events` as a stream.
+        """
+        check_member(request, chat_id)
+        body = NewMessageSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        values: dict[str, Any] = body.validated_data
+        key = key_of(request)
+        inputs = input_events(values, user_id=caller(request).pk)
+        create = {"type": "response.create", "queue": values.get("queue", False)}
+        sent = send(request, session_in(chat_id), [*inputs, create], key=key)
+        return sent_response(request, sent, queue=values.get("queue", False))
+
+
+def sent_response(request: Request, sent: SentEvents, *, queue: bool = False) -> Response:
+    """Return the answer to a turn: its message and responses as they are now."""
+    message, why = None, sent.unanswered
+    headers = {"Idempotency-Replayed": "true"} if sent.repeated else {}
+    if sent.message_id is not None:
+        message = message_data(sent.message_id, reader=caller(request).pk)
+        headers["Location"] = f"/api/v1/messages/{sent.message_id}"
+    data = {
+        "message": message,
+        "responses": responses_data(sent.response_ids),
+        "queued": queue and message is None,
+        "unanswered": None if why is None else {"code": why.code, "message": why.message},
+    }
+    return Response(data, status=202 if data["queued"] else 201, headers=headers)

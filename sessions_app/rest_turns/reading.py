@@ -1,0 +1,185 @@
+"""Responses and their tool calls as REST shows them to members of their chats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, OuterRef, Q
+from django.http import Http404
+from rest_framework import serializers
+
+from chat_app.conversation.versions import answers_of
+from chat_app.log.deletions import has_deleted_answer
+from chat_app.rest.edge import seen_chats
+from sessions_app.models import Response, ToolCall
+from sessions_app.selectors import sessions_named
+from sessions_app.tools.approvals import asker_id
+from uamp import ResponseState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+    from rest_framework.request import Request
+
+    from sessions_app.access.principal import Principal
+
+STATES = [state.value for state in ResponseState]
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """Why a response failed, with a code of `response.error`."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ResponseSerializer(serializers.Serializer[Any]):
+    """An agent's answer, also while it runs."""
+
+    id = serializers.CharField()
+    chat_id = serializers.CharField()
+    agent = serializers.CharField()
+    status = serializers.ChoiceField(choices=STATES)
+    question_id = serializers.CharField(allow_null=True, help_text="The message that it answers.")
+    message_id = serializers.CharField(
+        allow_null=True, help_text="The message that it became, once it has ended."
+    )
+    text = serializers.CharField(
+        help_text="The answer, or as much of it as was stored a moment ago while it runs."
+    )
+    output = serializers.ListField(
+        child=serializers.DictField(), help_text="Its content items, once it has ended."
+    )
+    usage = serializers.DictField(allow_null=True)
+    error = ErrorSerializer(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class ToolCallSerializer(serializers.Serializer[Any]):
+    """A call of a tool by an answer."""
+
+    id = serializers.CharField()
+    call_id = serializers.CharField(help_text="Its id in the events of its response.")
+    response_id = serializers.CharField()
+    kind = serializers.CharField(help_text="Who executes it: client, long (a worker) or agent.")
+    name = serializers.CharField()
+    arguments = serializers.CharField(help_text="JSON text.")
+    status = serializers.CharField(
+        help_text="asking, waiting, queued, running, done, failed, cancelled or unknown"
+    )
+    result = serializers.CharField()
+    is_error = serializers.BooleanField()
+    content_items = serializers.ListField(child=serializers.DictField())
+    progress = serializers.DictField(allow_null=True)
+    asked_user_id = serializers.CharField(
+        allow_null=True, help_text="Who asked for the work and may allow it, besides owners."
+    )
+    decided_by = serializers.CharField(allow_null=True)
+    decided_at = serializers.DateTimeField(allow_null=True)
+    deadline = serializers.DateTimeField()
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+def responses_for(request: Request) -> QuerySet[Any]:
+    """Return the responses of the caller's chats."""
+    return Response.objects.filter(chat__in=seen_chats(request))
+
+
+def response_for(request: Request, response_id: str) -> Response:
+    """Return a response of one of the caller's chats; raises Http404."""
+    row: Response | None = responses_for(request).filter(pk=response_id).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def calls_for(request: Request) -> QuerySet[ToolCall]:
+    """Return the tool calls of the caller's chats, and those that are asked about there."""
+    chats = seen_chats(request)
+    rows = ToolCall.objects.filter(response__chat__in=chats) | ToolCall.objects.filter(
+        asked_in__in=chats.values("pk")
+    )
+    return rows.select_related("response__session")
+
+
+def call_for(request: Request, call_id: str) -> ToolCall:
+    """Return a tool call by its id in REST; raises Http404."""
+    row = calls_for(request).filter(pk=int(call_id)).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def called_tools() -> Q:
+    """Return the condition that a message is the answer of a response that called tools."""
+    return Q(Exists(ToolCall.objects.filter(response_id=OuterRef("response_id"))))
+
+
+def of_session(wire_id: str, principal: Principal) -> Q:
+    """Return the condition that a message came in a session of a principal, or answers there."""
+    rows = Response.objects.filter(session__in=sessions_named(wire_id, principal))
+    return Q(response_id__in=rows.values("pk")) | Q(pk__in=rows.values("message_id"))
+
+
+def responses_data(response_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return responses as ResponseSerializer describes them, in the order of their ids.
+
+    The caller has checked that they may be read. The number of queries does not depend on how many
+    there are.
+    """
+    rows = (
+        Response.objects.filter(pk__in=response_ids)
+        .annotate(is_withheld=has_deleted_answer())
+        .select_related("agent")
+        .in_bulk()
+    )
+    answers = answers_of(response_ids)
+    return [
+        _response_data(rows[response_id], answers.get(response_id))
+        for response_id in response_ids
+        if response_id in rows
+    ]
+
+
+def _response_data(row: Any, answer_id: str | None) -> dict[str, Any]:
+    error = row.error
+    return {
+        "id": row.pk,
+        "chat_id": row.chat_id,
+        "agent": row.agent.name,
+        "status": row.status,
+        "question_id": row.message_id,
+        "message_id": answer_id,
+        "text": "" if row.is_withheld else row.text,
+        "output": [] if row.is_withheld or row.finished_at is None else row.output,
+        "usage": row.usage,
+        "error": None if error is None else {"code": error["code"], "message": error["message"]},
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+    }
+
+
+def call_data(row: ToolCall) -> dict[str, Any]:
+    """Return a tool call as ToolCallSerializer describes it."""
+    return {
+        "id": str(row.pk),
+        "call_id": row.call_id,
+        "response_id": row.response_id,
+        "kind": row.kind,
+        "name": row.name,
+        "arguments": row.arguments,
+        "status": row.status,
+        "result": row.result,
+        "is_error": row.is_error,
+        "content_items": row.content_items,
+        "progress": row.progress,
+        "asked_user_id": asker_id(row),
+        "decided_by": None if row.decided_by_id is None else str(row.decided_by_id),
+        "decided_at": row.decided_at,
+        "deadline": row.deadline,
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+    }

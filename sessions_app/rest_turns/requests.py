@@ -1,0 +1,232 @@
+"""A REST request as a UAMP client: its session, and the events that it sends there.
+
+A person has one session for each chat and agent over REST, whose id is made of these. Events of a
+request with an `Idempotency-Key` have an id of that key: sent again they lead to what they led to
+the first time, and another body under the same key is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from asgiref.sync import async_to_sync
+from rest_framework.serializers import ValidationError
+
+from agents_app.rest.problems import Problem, ProblemKind
+from agents_app.rest.views import caller
+from sessions_app import selectors
+from sessions_app.access import auth
+from sessions_app.access.principal import Principal
+from sessions_app.handlers.sessions import find_session
+from sessions_app.models import SessionTransport
+from sessions_app.transports.http_exchange import HttpExchange, retry_after
+from uamp import ErrorCode, RemoteProtocolError
+from uamp.errors.http_status import http_status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rest_framework.request import Request
+
+    from sessions_app.records import OpenSession
+
+HEADER: Final = "Idempotency-Key"
+KEY_CHARS: Final = 128
+TRANSPORT: Final = SessionTransport.REST.value
+_NAMESPACE: Final = uuid.UUID("b1c7a3f2-52a4-4f0e-9f0c-6a0a8a5d9d10")
+# Refusals that REST has a code of its own for; the others keep the protocol's.
+_CODES: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.UNKNOWN_SESSION: "not_found",
+    ErrorCode.CHAT_NOT_FOUND: "not_found",
+    ErrorCode.UNKNOWN_CALL: "not_found",
+    ErrorCode.FORBIDDEN: "forbidden",
+    ErrorCode.EVENT_ID_CONFLICT: "idempotency_conflict",
+    ErrorCode.EVENT_TOO_LARGE: "content_too_large",
+    ErrorCode.RATE_LIMITED: "rate_limit_exceeded",
+    ErrorCode.BUSY: "unavailable",
+    ErrorCode.UNAVAILABLE: "unavailable",
+    ErrorCode.INTERNAL_ERROR: "internal_error",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestKey:
+    """The identity of a repeated request: the id of its event, and a digest of it.
+
+    `is_given` is false for a request without a key, which has a new id each time.
+    """
+
+    event_id: str
+    sha256: str = ""
+    is_given: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentEvents:
+    """The outcome of a request's events.
+
+    `message_id` and `response_ids` are those of the turn, `repeated` whether an earlier request
+    with the same key had begun it, and `unanswered` why agents do not answer that would have.
+    """
+
+    message_id: str | None
+    response_ids: Sequence[str]
+    repeated: bool
+    unanswered: RemoteProtocolError | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RestSession:
+    """The session of a request: that of a chat and an agent, or a new private one.
+
+    `name` is the session's id on the wire; without one the server makes it.
+    """
+
+    chat_id: str | None = None
+    agent: str | None = None
+    name: str = ""
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+
+    def create(self) -> dict[str, Any]:
+        """Return the event that opens it."""
+        named = {"id": self.name} if self.name else {}
+        event: dict[str, Any] = {
+            "type": "session.create",
+            "uamp_version": "1.0",
+            "session": {"modalities": ["text"], **named},
+        }
+        if self.chat_id is not None:
+            event["chat"] = self.chat_id
+        if self.agent is not None:
+            event["agent"] = self.agent
+        return event
+
+
+def session_in(chat_id: str, agent: str | None = None) -> RestSession:
+    """Return the caller's session of a chat, in which `agent` answers each turn, or none."""
+    digest = hashlib.sha256(msgspec.json.encode((agent or "", chat_id))).hexdigest()
+    return RestSession(chat_id=chat_id, agent=agent, name=f"{TRANSPORT}-{digest[:40]}")
+
+
+def key_of(request: Request) -> RequestKey:
+    """Return what a request is known by; raises ValidationError for a key that is too long."""
+    key = request.headers.get(HEADER)
+    if key is None:
+        return RequestKey(event_id=uuid.uuid4().hex)
+    if not 0 < len(key) <= KEY_CHARS:
+        raise ValidationError({HEADER: f"This header has 1 to {KEY_CHARS} characters."})
+    # The order of members makes no other request.
+    body = json.dumps(request.data, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(f"{request.path}\n{body}".encode()).hexdigest()
+    event_id = str(uuid.uuid5(_NAMESPACE, key))
+    return RequestKey(event_id=event_id, sha256=digest, is_given=True)
+
+
+def principal_of(request: Request) -> Principal:
+    """Return the principal of a request that the view has let in."""
+    principal = request.auth
+    if isinstance(principal, Principal):
+        return principal
+    return auth.of_user(caller(request), web_session=request.session.session_key or "")
+
+
+def send(
+    request: Request,
+    session: RestSession,
+    events: Sequence[Mapping[str, Any]],
+    *,
+    key: RequestKey | None = None,
+) -> SentEvents:
+    """Send events in a session, as a client with a socket would; return what they led to.
+
+    The last one has the id of `key`. Raises Problem for the first refusal; what was taken before it
+    stays.
+    """
+    principal = principal_of(request)
+    row_id, repeated, unanswered = async_to_sync(_send)(request, principal, session, events, key)
+    outcome = None if key is None else selectors.outcome_of(row_id, key.event_id)
+    return SentEvents(
+        message_id=None if outcome is None else outcome.message_id,
+        response_ids=() if outcome is None else outcome.response_ids,
+        repeated=repeated,
+        unanswered=unanswered,
+    )
+
+
+async def _send(
+    request: Request,
+    principal: Principal,
+    session: RestSession,
+    events: Sequence[Mapping[str, Any]],
+    key: RequestKey | None,
+) -> tuple[str, bool, RemoteProtocolError | None]:
+    exchange = HttpExchange(request._request, principal, TRANSPORT)  # noqa: SLF001 the public request has no scope
+    refused: list[RemoteProtocolError] = []
+    exchange.connection.on_error = refused.append
+    exchange.connection.request_sha256 = "" if key is None else key.sha256
+    try:
+        session_id = await _attach(exchange, session, refused)
+        for place, event in enumerate(events, 1):
+            named: dict[str, Any] = {**event, "session_id": session_id}
+            if key is not None and place == len(events):
+                named["event_id"] = key.event_id
+            await exchange.take(msgspec.json.encode(named))
+            if refused:
+                raise problem_of(refused[0])
+        connection = exchange.connection
+        row_id = connection.sessions[session_id].session.id
+        return row_id, connection.has_repeated, connection.unanswered
+    finally:
+        await exchange.close()
+
+
+async def opened(request: Request, principal: Principal, session: RestSession) -> OpenSession:
+    """Return a session, which is opened where it is not there yet; raises Problem."""
+    exchange = HttpExchange(request._request, principal, TRANSPORT)  # noqa: SLF001 the public request has no scope
+    refused: list[RemoteProtocolError] = []
+    exchange.connection.on_error = refused.append
+    try:
+        session_id = await _attach(exchange, session, refused)
+        return exchange.connection.sessions[session_id].session
+    finally:
+        await exchange.close()
+
+
+async def _attach(
+    exchange: HttpExchange, session: RestSession, refused: list[RemoteProtocolError]
+) -> str:
+    """Attach a session, which is opened where it is not there yet; return its id on the wire.
+
+    `refused` are the errors of the exchange. Raises Problem.
+    """
+    connection = exchange.connection
+    if session.name and await find_session(session.name, connection.principal) is not None:
+        await exchange.attach_known(session.name)
+        return session.name
+    connection.defaults.follows_closed = True
+    await exchange.take(msgspec.json.encode(session.create()))
+    if not refused:
+        return next(iter(connection.sessions))
+    if refused[0].code != ErrorCode.SESSION_EXISTS or not session.name:
+        raise problem_of(refused[0])
+    # Another request of the caller has opened it a moment ago.
+    refused.clear()
+    await exchange.attach_known(session.name)
+    return session.name
+
+
+def problem_of(error: RemoteProtocolError) -> Problem:
+    """Return a refusal of the protocol as REST has it."""
+    wait = retry_after(error)
+    members = {} if wait is None else {"retry_after": wait}
+    if error.code in _CODES:
+        return Problem(_CODES[ErrorCode(error.code)], error.message, members=members)
+    code = str(error.code)
+    title = f"{code.replace('_', ' ').capitalize()}."
+    kind = ProblemKind(http_status(ErrorCode(error.code)), title, "")
+    return Problem(code, error.message, kind=kind, members=members)

@@ -1,0 +1,28 @@
+"""The refusal of a turn that has to be paid first, for edges without the headers of x402."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_app import x402
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from agents_app.selectors import AgentSpec
+    from payments_app.money import Money
+    from sessions_app.billing.payers import Source
+    from sessions_app.records import OpenSession
+
+
+async def refuse_unpaid(session: OpenSession, spec: AgentSpec, amount: Money) -> Source:
+    """Raise RemoteProtocolError payment_required, with what is needed in the details (x402)."""
+    del session
+    body = x402.requirements(
+        amount,
+        resource_url=f"urn:uamp:agent:{spec.name}",
+        description=spec.description or f"An answer of {spec.name}",
+        agent=spec.name,
+    )
+    raise RemoteProtocolError(
+        ErrorCode.PAYMENT_REQUIRED, "This has to be paid first.", details={"payment": body}
+    )

@@ -1,0 +1,124 @@
+"""Speech to an agent in a call: a turn of its host, which that agent alone answers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from chat_app.calls.agents import hosted_agent
+from chat_app.calls.change import NotInCall
+from chat_app.contents.wave import duration_ms
+from chat_app.members import membership
+from sessions_app import database
+from sessions_app.access.standing import agent_disabled
+from sessions_app.models import Response
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.types.inline_media import media_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chat_app.members.membership import AgentMember
+    from sessions_app.records import OpenSession
+
+FORMATS: Final = ("pcm16", "g711_ulaw", "g711_alaw")
+LEAST_MS: Final = 100
+"""A vendor takes no shorter sound."""
+TEXT_CHARS: Final = 1_000
+"""Text beside the sound says whose speech it is."""
+AGAIN_SECONDS: Final = 1
+
+
+async def agent_spoken_to(
+    session: OpenSession, create: ev.ResponseCreate, inputs: Sequence[ev.InputEvent]
+) -> AgentMember:
+    """Return the agent of a call to which a turn is said.
+
+    Raises RemoteProtocolError: not_in_call unless the session is the agent's host, agent_not_found
+    for one that is quiet or has left the chat, agent_disabled for one that is switched off,
+    invalid_event and event_too_large for inputs that are no speech, and busy while the agent
+    answers in this chat.
+    """
+    speech = create.call
+    if speech is None or create.replaces is not None or create.queue:
+        raise _invalid("What is said in a call replaces no answer and is not queued.", "call")
+    _check_speech(inputs)
+    agent = await database.run(partial(_agent, session, speech))
+    if agent.is_quiet:
+        raise RemoteProtocolError(
+            ErrorCode.AGENT_NOT_FOUND, "The agents of this chat are quiet for now."
+        )
+    return agent
+
+
+def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
+    """Return the agent, which answers nothing else in the chat now. Synchronous."""
+    try:
+        agent_id = hosted_agent(
+            chat_id=session.chat_id,
+            call_id=speech.call_id,
+            session_id=session.id,
+            name=speech.agent,
+        )
+    except NotInCall:
+        raise RemoteProtocolError(
+            ErrorCode.NOT_IN_CALL, "Only the host of an agent in a call speaks to it."
+        ) from None
+    members = membership.all_agent_members(session.chat_id)
+    agent = next((member for member in members if member.agent_id == agent_id), None)
+    if agent is None:
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "The agent is not in this chat.")
+    if not agent.is_enabled:
+        raise RemoteProtocolError(*agent_disabled(agent.name))
+    answering = Response.objects.filter(
+        chat_id=session.chat_id, agent_id=agent_id, status__in=Response.LIVE
+    )
+    if answering.exists():
+        raise RemoteProtocolError(
+            ErrorCode.BUSY,
+            f"{agent.name} is answering. Cancel that answer, or send this when it has ended.",
+            details={"retry_after": AGAIN_SECONDS},
+        )
+    return agent
+
+
+def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
+    most = settings.UAMP_CALL_SPEECH_SECONDS * 1000
+    length = words = 0
+    for given in inputs:
+        if isinstance(given, ev.InputText) and given.role == "user" and given.messages is None:
+            words += len(given.text)
+        elif isinstance(given, ev.InputAudio) and isinstance(given.audio, str):
+            length += _length_of(given)
+        else:
+            raise _invalid("What is said in a call is raw sound, and text that names it.", "inputs")
+    if length > most or words > TEXT_CHARS:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"What is said at once in a call has at most {most // 1000} seconds of sound and"
+            f" {TEXT_CHARS} characters of text.",
+        )
+    if length < LEAST_MS:
+        raise _invalid(f"What is said in a call has {LEAST_MS} ms of sound at least.", "inputs")
+
+
+def _length_of(given: ev.InputAudio) -> int:
+    """Return the milliseconds of a piece of sound."""
+    if given.format not in FORMATS:
+        raise RemoteProtocolError(
+            ErrorCode.UNSUPPORTED_MODALITY,
+            f"Sound in a call is {', '.join(FORMATS)}.",
+            details={"modality": "audio"},
+        )
+    try:
+        samples = media_bytes(str(given.audio))
+    except ValueError:
+        raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "The sound is no base64.") from None
+    return duration_ms(len(samples), given.format)
+
+
+def _invalid(message: str, field: str) -> RemoteProtocolError:
+    return RemoteProtocolError(ErrorCode.INVALID_EVENT, message, details={"field": field})

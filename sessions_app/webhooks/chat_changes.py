@@ -1,0 +1,154 @@
+"""Finds new entries of the logs of chats for their webhooks, and queues them.
+
+The log is the queue: `queued_seq` of a webhook says how far it was read. One of the processes moves
+it, in the transaction that writes the deliveries. A webhook is looked at while it has `look_at`:
+`wake` sets it where a chat was written to a moment ago, `wake_all` where that was missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+from django.utils import timezone
+
+from chat_app.log.history import chat_heads
+from chat_app.log.log_pages import places_after
+from chat_app.members.chat_lists import changed_since
+from sessions_app import database
+from sessions_app.access import rates
+from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.webhooks.changes import AT_ONCE, OF_ONE, postpone_all
+from sessions_app.webhooks.deliveries import disable, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+LOOKS_BACK_SECONDS: Final = 30
+"""A chat that was written to so long ago is looked at: the write may have taken as long."""
+WOKEN_AT_ONCE: Final = 1000
+ENTRIES: Final = 20
+"""Entries of a log that are queued for one webhook at once."""
+UNSENT: Final = 50
+"""With so many unsent deliveries no more are queued for a webhook: they wait in the log."""
+PAUSE_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DueEntries:
+    """The next deliveries of a webhook: (seq, type), up to the place `until` of its log."""
+
+    webhook: int
+    counted_as: str
+    queued_seq: int
+    until: int
+    is_all: bool
+    entries: Sequence[tuple[int, str]]
+
+
+async def queue_entries() -> None:
+    """Queue what webhooks of chats are to be sent now."""
+    refused: set[str] = set()
+    for due in await database.run(find_entries):
+        if due.counted_as in refused:
+            continue
+        for place, (seq, _) in enumerate(due.entries):
+            quota = await rates.limiter().take("webhooks", due.counted_as)
+            if not quota.allowed:
+                refused.add(due.counted_as)
+                await database.run(queue, due, until=seq - 1, count=place)
+                await database.run(postpone_all, due.counted_as, quota.retry_after)
+                break
+        else:
+            await database.run(queue, due, until=due.until, count=len(due.entries))
+
+
+def find_entries() -> list[DueEntries]:
+    """Return what is to be queued, for AT_ONCE webhooks, and OF_ONE of one person."""
+    wake()
+    now = timezone.now()
+    due = Webhook.objects.filter(chat__isnull=False, look_at__lte=now)
+    if not due.exists():
+        # Every process asks every second.
+        return []
+    place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
+    first = due.annotate(place=place).filter(place__lte=OF_ONE).order_by("place", "look_at")
+    chosen = Webhook.objects.filter(pk__in=list(first.values_list("pk", flat=True)[:AT_ONCE]))
+    rows = list(chosen.select_related("user").order_by("look_at"))
+    heads = chat_heads(row.chat_id for row in rows if row.chat_id is not None)
+    found = []
+    for row in rows:
+        if (reason := refusal(row)) is not None:
+            disable(row.pk, reason)
+        elif _unsent(row) >= UNSENT:
+            later = now + timedelta(seconds=PAUSE_SECONDS)
+            Webhook.objects.filter(pk=row.pk, look_at__isnull=False).update(look_at=later)
+        else:
+            found.append(_due_entries(row, heads.get(row.chat_id or "", 0)))
+    return found
+
+
+def _unsent(row: Webhook) -> int:
+    return WebhookDelivery.objects.filter(webhook=row, finished_at__isnull=True).count()
+
+
+def _due_entries(row: Webhook, head: int) -> DueEntries:
+    entries, until = places_after(
+        row.chat_id or "", row.queued_seq, head=head, types=row.types, limit=ENTRIES
+    )
+    return DueEntries(
+        webhook=row.pk,
+        counted_as=row.counted_as,
+        queued_seq=row.queued_seq,
+        until=until,
+        is_all=until == head,
+        entries=entries,
+    )
+
+
+@transaction.atomic
+def queue(due: DueEntries, *, until: int, count: int) -> bool:
+    """Queue the first `count` entries, up to a place; return whether it was this call that did."""
+    is_all = due.is_all and until == due.until
+    moved = Webhook.objects.filter(
+        pk=due.webhook, queued_seq=due.queued_seq, look_at__isnull=False
+    ).update(queued_seq=until, sent=F("sent") + count, look_at=None if is_all else timezone.now())
+    if not moved:
+        return False
+    last = Webhook.objects.values_list("sent", flat=True).get(pk=due.webhook)
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(webhook_id=due.webhook, number=number, state=event_type, seq=seq)
+        for number, (seq, event_type) in enumerate(due.entries[:count], last - count + 1)
+    )
+    return True
+
+
+def wake() -> int:
+    """Have webhooks looked at whose chats were written to a moment ago; return how many."""
+    since = timezone.now() - timedelta(seconds=LOOKS_BACK_SECONDS)
+    return _wake(Webhook.objects.filter(chat__in=changed_since(since)))
+
+
+def wake_all() -> int:
+    """Have all webhooks looked at that are behind, however long ago their chats were written to."""
+    return _wake(Webhook.objects.all())
+
+
+def _wake(webhooks: QuerySet[Webhook]) -> int:
+    behind = webhooks.filter(
+        chat__isnull=False,
+        disabled_at__isnull=True,
+        look_at__isnull=True,
+        chat__last_seq__gt=F("queued_seq"),
+    )
+    found = list(behind.values_list("pk", flat=True)[:WOKEN_AT_ONCE])
+    if not found:
+        return 0
+    idle = Webhook.objects.filter(pk__in=found, look_at__isnull=True, disabled_at__isnull=True)
+    return idle.update(look_at=timezone.now())

@@ -1,0 +1,222 @@
+"""The webhooks of people for their chats: made, changed, tried and deleted. Synchronous.
+
+A webhook is a person's, whichever credential made it, and is sent what the person may read. There
+are at most UAMP_WEBHOOKS_PER_USER of one person. Its secret is returned once, and kept encrypted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from audit_app.record import AuditAction, record
+from chat_app.log.history import chat_heads
+from chat_app.members.membership import NotAMember, is_member
+from sessions_app.access import rates
+from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.webhooks.chat_bodies import CURRENT, PING, PREVIOUS, PREVIOUS_UNTIL
+from sessions_app.webhooks.deliveries import disable
+from sessions_app.webhooks.encryption import decrypted, encrypted
+from sessions_app.webhooks.receivers import check_literal
+from sessions_app.webhooks.signature import new_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from django.db.models import QuerySet
+
+TYPES: Final = (
+    "message.created", "message.edited", "message.deleted", "message.read", "message.pinned",
+    "message.unpinned", "reaction.added", "reaction.removed", "response.created", "response.done",
+    "response.error", "response.cancelled", "participant.joined", "participant.left",
+    "participant.updated", "chat.updated", "chat.forked", "link.created", "link.revoked",
+    "agent.stopped", "call.updated", "call.ended", "state.updated",
+)  # fmt: skip
+"""The events that the log of a chat has."""
+FORMAT: Final = "chat"
+STOPPED: Final = "The person who made it stopped it."
+KEEPS_SECRET: Final = timedelta(days=7)
+"""So long at most a body is signed with the secret before, too."""
+OPEN_AT_ONCE: Final = 100
+"""Unsent deliveries beyond which a person sends nothing by hand."""
+
+
+class TooManyWebhooks(Exception):
+    """The person has as many webhooks as UAMP_WEBHOOKS_PER_USER allows."""
+
+
+class WebhookStopped(Exception):
+    """Nothing is sent to the webhook until it is enabled again."""
+
+
+class TooManyUnsent(Exception):
+    """The webhook has OPEN_AT_ONCE deliveries that are still to be sent."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebhookRequest:
+    """A webhook that a person asks for; without `after` it is sent what is written from now on."""
+
+    chat_id: str
+    url: str
+    name: str = ""
+    types: Sequence[str] = ()
+    after: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebhookSecret:
+    """A webhook with its secret, which is shown once."""
+
+    webhook: Webhook
+    secret: str = field(repr=False)
+
+
+def webhooks_of(user_id: int, *, chats: Collection[str] | None = None) -> QuerySet[Webhook]:
+    """Return a person's webhooks; with `chats`, those of these chats alone."""
+    rows = Webhook.objects.filter(user=user_id, chat__isnull=False)
+    return rows if chats is None else rows.filter(chat__in=chats)
+
+
+def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
+    """Return what was sent, and is to be sent, to a webhook."""
+    return WebhookDelivery.objects.filter(webhook=webhook)
+
+
+@transaction.atomic
+def make(user_id: int, wanted: WebhookRequest, *, address: str = "") -> WebhookSecret:
+    """Make a webhook of a chat that the person is in.
+
+    Raises NotAMember, TooManyWebhooks, and RemoteProtocolError invalid_event for a wrong address.
+    """
+    check_literal(wanted.url)
+    if not is_member(wanted.chat_id, user_id):
+        raise NotAMember
+    # Of two requests at once the second counts the webhook of the first.
+    user = User.objects.select_for_update(no_key=True).get(pk=user_id)
+    if webhooks_of(user_id).count() >= settings.UAMP_WEBHOOKS_PER_USER:
+        raise TooManyWebhooks
+    secret = new_secret()
+    head = chat_heads([wanted.chat_id])[wanted.chat_id]
+    row = Webhook.objects.create(
+        chat_id=wanted.chat_id,
+        user=user,
+        name=wanted.name,
+        principal=rates.person(user_id),
+        counted_as=rates.person(user_id),
+        format=FORMAT,
+        url=wanted.url,
+        secrets=encrypted({CURRENT: secret}),
+        types=sorted(set(wanted.types)),
+        queued_seq=head if wanted.after is None else min(wanted.after, head),
+        look_at=timezone.now(),
+    )
+    record(user, AuditAction.WEBHOOK_MADE, row, detail=_facts(row), address=address)
+    return WebhookSecret(webhook=row, secret=secret)
+
+
+@transaction.atomic
+def change(webhook: Webhook, values: dict[str, Any], *, by: User, address: str = "") -> Webhook:
+    """Change `url`, `name`, `types`, `enabled` and `after`, whichever are named.
+
+    One that is enabled again goes on where it was stopped. Raises LookupError where it was deleted,
+    or where a person who left the chat would begin it again or learn how far the log goes, and
+    RemoteProtocolError invalid_event for a wrong address.
+    """
+    if "url" in values:
+        check_literal(values["url"])
+    row = Webhook.objects.select_for_update(no_key=True, of=("self",)).filter(pk=webhook.pk).first()
+    if row is None or row.chat_id is None:
+        raise LookupError("The webhook was deleted.")
+    if ("after" in values or values.get("enabled")) and not is_member(row.chat_id, by.pk):
+        raise LookupError("The person left the chat.")
+    row.url = values.get("url", row.url)
+    row.name = values.get("name", row.name)
+    row.types = sorted(set(values.get("types", row.types)))
+    if "after" in values:
+        row.queued_seq = min(values["after"], chat_heads([row.chat_id])[row.chat_id])
+    if values.get("enabled", row.disabled_at is None):
+        row.disabled_at, row.disabled_reason, row.look_at = None, "", timezone.now()
+    row.save(
+        update_fields=[
+            "url",
+            "name",
+            "types",
+            "queued_seq",
+            "disabled_at",
+            "disabled_reason",
+            "look_at",
+        ]
+    )
+    if values.get("enabled") is False and row.disabled_at is None:
+        disable(row.pk, STOPPED)
+        row.refresh_from_db()
+    record(by, AuditAction.WEBHOOK_CHANGED, row, detail=_facts(row), address=address)
+    return row
+
+
+@transaction.atomic
+def delete(webhook: Webhook, *, by: User, address: str = "") -> None:
+    """Delete a webhook, with what it was sent and was to be sent."""
+    record(by, AuditAction.WEBHOOK_DELETED, webhook, detail=_facts(webhook), address=address)
+    webhook.delete()
+
+
+@transaction.atomic
+def rotate(webhook: Webhook, *, by: User, keep: timedelta, address: str = "") -> WebhookSecret:
+    """Give a webhook a new secret; bodies are signed with the one before, too, for `keep`.
+
+    Raises LookupError where it was deleted.
+    """
+    row = Webhook.objects.select_for_update(no_key=True, of=("self",)).filter(pk=webhook.pk).first()
+    if row is None:
+        raise LookupError("The webhook was deleted.")
+    before, secret = decrypted(row.secrets).get(CURRENT), new_secret()
+    secrets = {CURRENT: secret}
+    keep = min(keep, KEEPS_SECRET)
+    if before is not None and keep > timedelta(0):
+        until = int(time.time() + keep.total_seconds())
+        secrets |= {PREVIOUS: before, PREVIOUS_UNTIL: str(until)}
+    row.secrets = encrypted(secrets)
+    row.save(update_fields=["secrets"])
+    record(by, AuditAction.WEBHOOK_ROTATED, row, address=address)
+    return WebhookSecret(webhook=row, secret=secret)
+
+
+def ping(webhook: Webhook) -> WebhookDelivery:
+    """Queue a `ping`.
+
+    Raises WebhookStopped, TooManyUnsent, and LookupError where the webhook was deleted.
+    """
+    return _queue(webhook, state=PING, seq=None)
+
+
+def redeliver(delivery: WebhookDelivery) -> WebhookDelivery:
+    """Queue again what a delivery had, as a new one; raises as `ping` does."""
+    return _queue(delivery.webhook, state=delivery.state, seq=delivery.seq)
+
+
+@transaction.atomic
+def _queue(webhook: Webhook, *, state: str, seq: int | None) -> WebhookDelivery:
+    row = Webhook.objects.select_for_update(no_key=True, of=("self",)).filter(pk=webhook.pk).first()
+    if row is None:
+        raise LookupError("The webhook was deleted.")
+    if row.disabled_at is not None:
+        raise WebhookStopped
+    if deliveries_of(row).filter(finished_at__isnull=True).count() >= OPEN_AT_ONCE:
+        raise TooManyUnsent
+    Webhook.objects.filter(pk=row.pk).update(sent=F("sent") + 1)
+    return WebhookDelivery.objects.create(webhook=row, number=row.sent + 1, state=state, seq=seq)
+
+
+def _facts(row: Webhook) -> str:
+    """Return what the audit says of a webhook; an address may have a secret in its query."""
+    return f"{row.name!r} of {row.chat_id}: {row.url.partition('?')[0]}, {row.types or 'all'}"
