@@ -32,13 +32,16 @@ CONVERSATION = ConversationCapabilities(
     client_events=CONVERSATION_CLIENT_EVENTS,
     server_events=CONVERSATION_SERVER_EVENTS,
     features=(
-        "ask_again", "calls", "deletes", "edits", "export", "forks", "members", "pins", "presence",
-        "quotes", "reactions", "read_receipts", "search", "threads", "typing", "versions",
+        "ask_again", "call_agents", "calls", "deletes", "edits", "export", "forks", "members",
+        "pins", "presence", "quotes", "reactions", "read_receipts", "search", "threads", "typing",
+        "versions",
     ),
 )  # fmt: skip
-"""What people and programs do in the chats of this server, whichever agent answers."""
+"""The acts of people and programs in the chats of this server, whichever agent answers."""
 _MODALITIES = ("text", "image", "audio", "video", "file")
-_CSV = FileCapabilities(supported_mime_types=("text/csv",), supports_structured_data=True)
+_CSV = FileCapabilities(
+    supported_mime_types=("text/csv", "text/tab-separated-values"), supports_structured_data=True
+)
 
 
 def agent_capabilities(spec: AgentSpec) -> Capabilities:

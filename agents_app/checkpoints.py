@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from agents_app.models import Checkpoint
-from agents_app.tools.registry import storable_json
+from uamp.storable_text import storable_json
 from uamp.types.content import ContentItem, TextContent, ThinkingContent
 from uap import VERSION, AgentState, InvalidState
 from upp import ToolResultMessage
@@ -24,7 +24,7 @@ class UnreadableCheckpointError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseCheckpoint:
-    """What is known of a response after its last whole step.
+    """The state of a response after its last whole step.
 
     The messages of `state` are those of the response alone; `output` is what was shown of it until
     then, `step` the number of its steps and `fence` the takeover in which it was saved.

@@ -1,4 +1,4 @@
-"""What an agent asks for its work: prices as its row keeps them.
+"""The prices of an agent's work, as its row keeps them.
 
 A price is a decimal string of at most nine places and is never a float; it becomes money
 where it is charged.
@@ -38,6 +38,17 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def is_free(self) -> bool:
         """Whether nothing has a price."""
         return not any(map(_is_something, self.amounts))
+
+    @property
+    def reads_free(self) -> bool:
+        """Whether nothing that a model reads has a price."""
+        of_input = (
+            self.input_per_1k,
+            self.cache_read_per_1k,
+            self.cache_write_per_1k,
+            self.audio_input_per_1k,
+        )
+        return not any(price is not None and _is_something(price) for price in of_input)
 
     @property
     def amounts(self) -> list[str]:

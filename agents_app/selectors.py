@@ -7,17 +7,27 @@ from a row to which access was checked before.
 import os
 import time
 import unicodedata
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.core.cache import cache
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
 from agents_app.mcp.listing import SourceTool, resolved_names, wanted_tools
-from agents_app.models import AGENT_ID, NAME_PATTERN, Agent, ModelProvider, ToolSource
+from agents_app.models import (
+    AGENT_ID,
+    NAME_PATTERN,
+    Agent,
+    AgentKind,
+    ModelProvider,
+    RemoteProtocol,
+    ToolSource,
+)
 from agents_app.pricing import FREE, Pricing, read_pricing
 
 SPEC_SECONDS = 5.0
@@ -26,7 +36,7 @@ once (Django signals); another process sees the change after at most this time."
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run needs to know of an agent.
+    """An agent as its runs need it.
 
     `tools` are names, also of the `source_tools`: what its MCP servers listed when this was read.
     """
@@ -56,6 +66,13 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     max_seconds: int | None = None
     history_messages: int | None = None
+    url: str = ""
+    protocol: str = ""
+    secret: str = ""
+    """The key of a remote agent, as its row keeps it (agents_app.remote.keys)."""
+    failures: int = 0
+    retry_at: float | None = None
+    """Until when a remote agent is not called, in seconds since 1970."""
     created_at: int = 0
     """Seconds since 1970."""
 
@@ -82,20 +99,28 @@ _ADDRESS_VARIABLES = {
 }
 
 
-def get_agent(name: str, *, viewer: Any) -> AgentSpec | None:
-    """Return the enabled agent of an id or a name, in any case of letters.
+def get_agent(name: str, *, viewer: Any, is_enabled: bool = True) -> AgentSpec | None:
+    """Return the agent of an id or a name, in any case of letters: one that is switched on, or off.
 
     `viewer` is a user, a user's pk, an AnonymousUser or None. None when there is no agent that the
     viewer may use: an agent that exists is reported as missing.
     """
-    if AGENT_ID.fullmatch(name) and (agent := _visible(viewer).filter(pk=name).first()):
+    visible = _visible(viewer, is_enabled=is_enabled)
+    if AGENT_ID.fullmatch(name) and (agent := visible.filter(pk=name).first()):
         return _spec(agent)
     folded = _folded(name)
     if not NAME_PATTERN.fullmatch(folded):
         return None
-    named = _visible(viewer).annotate(folded_name=Lower("name"))
+    named = visible.annotate(folded_name=Lower("name"))
     agent = named.filter(folded_name=folded).first()
     return None if agent is None else _spec(agent)
+
+
+def agent_id_named(name: str) -> str | None:
+    """Return the id of the agent of a name or id, also of one that is private or switched off."""
+    rows = Agent.objects.annotate(folded_name=Lower("name"))
+    named = Q(folded_name=_folded(name)) if NAME_PATTERN.fullmatch(_folded(name)) else Q(pk=name)
+    return rows.filter(named | Q(pk=name)).values_list("pk", flat=True).first()
 
 
 def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
@@ -114,6 +139,17 @@ def list_agents(viewer: Any) -> list[AgentSpec]:
     return [_spec(agent) for agent in _visible(viewer).order_by(Lower("name"))]
 
 
+def enabled(agent_ids: Collection[str]) -> set[str]:
+    """Return those of these agents that are there and switched on, as their rows are now."""
+    rows = Agent.objects.filter(pk__in=agent_ids, is_enabled=True)
+    return set(rows.values_list("pk", flat=True))
+
+
+def any_agent_takes_calls() -> bool:
+    """Return whether an agent here takes sound and speaks (providers.options.takes_calls)."""
+    return Agent.objects.filter(provider=ModelProvider.OPENAI_REALTIME, is_enabled=True).exists()
+
+
 def models_without_a_price() -> list[tuple[str, str]]:
     """Return name and model of the public agents that the operator's key pays, by name."""
     agents = Agent.objects.filter(is_enabled=True, is_public=True)
@@ -126,8 +162,9 @@ def _is_for_visitors() -> Q:
 
     They have no model, or a price of their answers or tokens, or a model at the operator's own
     address: only an inside host may speak plain http (docs/adr/0014-models-keys-and-addresses.md).
+    A remote agent has a price, or is for people.
     """
-    matching = Q(provider=ModelProvider.SCRIPTED)
+    matching = Q(provider=ModelProvider.SCRIPTED) & ~Q(kind=AgentKind.REMOTE)
     for price in _PRICES_OF_MODELS:
         # A price of "0" is none.
         matching |= Q(**{f"pricing__{price}__regex": "[1-9]"})
@@ -189,6 +226,11 @@ def connect_cache() -> None:
     post_delete.connect(_forget_all, sender=ToolSource, dispatch_uid="agents_app.selectors")
 
 
+def forget(agent: Agent) -> None:
+    """Read an agent anew the next time, after a write that sends no signal."""
+    _forget(agent)
+
+
 def _forget(instance: Agent, **_kwargs: Any) -> None:
     _specs.pop(instance.pk, None)
     _ids.pop(_folded(instance.name), None)
@@ -203,8 +245,8 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
-def _visible(viewer: Any) -> QuerySet[Agent]:
-    agents = Agent.objects.filter(is_enabled=True)
+def _visible(viewer: Any, *, is_enabled: bool = True) -> QuerySet[Agent]:
+    agents = Agent.objects.filter(is_enabled=is_enabled)
     user_id = getattr(viewer, "pk", viewer)
     if user_id is None:
         public = agents.filter(is_public=True)
@@ -220,7 +262,7 @@ def _spec(agent: Agent) -> AgentSpec:
         name=agent.name,
         description=agent.description,
         kind=agent.kind,
-        provider=agent.provider,
+        provider=_provider(agent),
         model=agent.model,
         instructions=agent.instructions,
         options=agent.options,
@@ -239,8 +281,22 @@ def _spec(agent: Agent) -> AgentSpec:
         max_output_tokens=agent.max_output_tokens,
         max_seconds=agent.max_seconds,
         history_messages=agent.history_messages,
+        url=agent.url,
+        protocol=agent.protocol,
+        secret=agent.secret,
+        failures=agent.failures,
+        retry_at=None if agent.retry_at is None else agent.retry_at.timestamp(),
         created_at=int(agent.created_at.timestamp()),
     )
+
+
+def _provider(agent: Agent) -> str:
+    """Return what answers for an agent: of a remote one, whose parameters its protocol takes."""
+    if agent.kind != AgentKind.REMOTE:
+        return agent.provider
+    if agent.protocol == RemoteProtocol.COMPLETIONS:
+        return ModelProvider.OPENAI_COMPAT.value
+    return f"remote_{agent.protocol}"
 
 
 def _delegates(names: list[str]) -> tuple[tuple[str, str], ...]:
@@ -252,3 +308,21 @@ def _delegates(names: list[str]) -> tuple[tuple[str, str], ...]:
         folded_name__in=wanted, is_enabled=True
     )
     return tuple(rows.order_by("name").values_list("name", "description"))
+
+
+NAMES_SECONDS = 60
+NAMES_MOST = 10_000
+
+
+def known_names() -> dict[str, str]:
+    """Return the names of agents by their ids, for lists: at most a minute old, NAMES_MOST."""
+    names: dict[str, str] | None = cache.get("agents:names")
+    if names is None:
+        names = dict(Agent.objects.order_by("-pk").values_list("pk", "name")[:NAMES_MOST])
+        cache.set("agents:names", names, NAMES_SECONDS)
+    return names
+
+
+def names_of(agent_ids: Collection[str]) -> dict[str, str]:
+    """Return the names of agents by their ids; those that are gone are left out."""
+    return dict(Agent.objects.filter(pk__in=list(agent_ids)).values_list("pk", "name"))

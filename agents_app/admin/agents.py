@@ -1,127 +1,30 @@
 """Agents in the admin: operators add, change and switch them off here."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from django import forms
 from django.contrib import admin
+from django.http import HttpRequest
 from django.urls import URLPattern, path
+from django.utils import timezone
 
+from agents_app.admin.agent_form import AgentForm
 from agents_app.admin.mcp import ToolSourceAdmin
+from agents_app.admin.remote import remote_view
 from agents_app.admin.trial import trial_view
-from agents_app.conversation.presentation import PRESENT
-from agents_app.conversation.state_changes import SET_STATE
-from agents_app.mcp.listing import all_of, listed_tools
-from agents_app.models import Agent, ModelProvider
-from agents_app.providers.clients import is_key_name
-from agents_app.providers.options import problem_of, unknown_options
-from agents_app.providers.scripts import SCRIPTS
+from agents_app.models import Agent, AgentKind
+from agents_app.remote.discovery import facts_of
 from agents_app.sponsorships import budgets_of
-from agents_app.tools.registry import server_tools
-
-if TYPE_CHECKING:
-    # Django's classes take type arguments in its stubs only.
-    _AgentForm = forms.ModelForm[Agent]
-    _AgentAdmin = admin.ModelAdmin[Agent]
-else:
-    _AgentForm = forms.ModelForm
-    _AgentAdmin = admin.ModelAdmin
+from audit_app.admin.records import AuditedAdmin
 
 # Importing it is what registers it.
 __all__ = ["AgentAdmin", "AgentForm", "ToolSourceAdmin"]
 
 
-class AgentForm(_AgentForm):
-    """Checks what would only fail when the agent is asked."""
-
-    def clean_tools(self) -> Any:
-        """Refuse names that no tool of this server has."""
-        tools = self.cleaned_data["tools"]
-        if isinstance(tools, list):
-            of_sources = listed_tools()
-            names = [
-                PRESENT,
-                SET_STATE,
-                *server_tools(),
-                *dict.fromkeys(all_of(tool.source) for tool in of_sources),
-                *(tool.name for tool in of_sources),
-            ]
-            unknown = [str(name) for name in tools if name not in names]
-            if unknown:
-                known = ", ".join(names) or "none"
-                raise forms.ValidationError(
-                    f"No such tool: {', '.join(unknown)}. This server has: {known}."
-                )
-        return tools
-
-    def clean_approvals(self) -> Any:
-        """Refuse tools that cannot wait for a person: only long ones can."""
-        approvals = self.cleaned_data["approvals"]
-        if _is_names(approvals):
-            long = {name for name, tool in server_tools().items() if tool.long_running}
-            long.update(tool.name for tool in listed_tools())
-            short = [name for name in approvals if name not in long]
-            if short:
-                raise forms.ValidationError(
-                    f"Only a long tool can wait for a person, and these are none: "
-                    f"{', '.join(short)}."
-                )
-        return approvals
-
-    def clean_delegates(self) -> Any:
-        """Refuse agents that there are not."""
-        delegates = self.cleaned_data["delegates"]
-        if _is_names(delegates):
-            known = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
-            missing = [name for name in delegates if name.casefold() not in known]
-            if missing:
-                raise forms.ValidationError(f"No such agent: {', '.join(missing)}.")
-        return delegates
-
-    def clean_options(self) -> Any:
-        """Refuse a key in a row: rows are shown, copied and backed up."""
-        options = self.cleaned_data["options"]
-        if isinstance(options, dict) and "api_key" in options:
-            raise forms.ValidationError(
-                "Keep keys out of the database: put the key into an environment variable and its"
-                ' name here, as {"api_key_env": "MY_API_KEY"}.'
-            )
-        if isinstance(options, dict):
-            variable = options.get("api_key_env")
-            if variable is not None and not is_key_name(variable):
-                raise forms.ValidationError(
-                    "The environment variable of a key has a name that ends in _API_KEY."
-                )
-        return options
-
-    def clean(self) -> dict[str, Any]:
-        """Check that something can answer for the agent."""
-        values: dict[str, Any] = super().clean() or self.cleaned_data
-        options, provider = values.get("options"), values.get("provider")
-        if isinstance(options, dict) and provider is not None:
-            script = options.get("script", values.get("name"))
-            problem = problem_of(provider, options)
-            if unknown := unknown_options(provider, options):
-                self.add_error("options", f"There are no such options: {', '.join(unknown)}.")
-            if problem is not None:
-                self.add_error("options", problem)
-            elif provider == ModelProvider.SCRIPTED and script not in SCRIPTS:
-                self.add_error(
-                    "options", f'Name a script, as {{"script": "echo"}}: {", ".join(SCRIPTS)}.'
-                )
-        if values.get("provider") != ModelProvider.SCRIPTED and not values.get("model"):
-            self.add_error("model", "Name the model that answers.")
-        return values
-
-
-def _is_names(value: Any) -> bool:
-    """Return whether a field holds a list of names; the model reports it where it does not."""
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
 @admin.register(Agent)
-class AgentAdmin(_AgentAdmin):
+class AgentAdmin(AuditedAdmin):
     """The list of agents and the form of one."""
 
+    find_by = ("id__begins", "name")
     form = AgentForm
     list_display = (
         "name",
@@ -137,8 +40,17 @@ class AgentAdmin(_AgentAdmin):
     list_filter = ("is_enabled", "is_public", "kind", "provider", "trigger")
     list_select_related = ("owner",)
     search_fields = ("name", "description", "model", "id")
-    autocomplete_fields = ("owner",)
-    readonly_fields = ("id", "created_at", "updated_at", "sponsoring")
+    # The list of an autocomplete has no name for a screen reader.
+    raw_id_fields = ("owner",)
+    readonly_fields = (
+        "id",
+        "created_at",
+        "updated_at",
+        "sponsoring",
+        "has_key",
+        "health",
+        "found_there",
+    )
     fieldsets: ClassVar = [
         (None, {"fields": ["name", "description", "is_enabled", "is_public", "owner", "trigger"]}),
         (
@@ -159,6 +71,21 @@ class AgentAdmin(_AgentAdmin):
             },
         ),
         (
+            "Called by URL",
+            {
+                "description": "Of a remote agent. Its <em>model</em> is its name over there.",
+                "fields": [
+                    "url",
+                    "protocol",
+                    "key",
+                    "has_key",
+                    "remove_key",
+                    "found_there",
+                    "health",
+                ],
+            },
+        ),
+        (
             "Limits of one answer",
             {"fields": ["max_steps", "max_output_tokens", "max_seconds", "history_messages"]},
         ),
@@ -173,7 +100,59 @@ class AgentAdmin(_AgentAdmin):
         agreed = (f"{amount} USD by {period}" for period, amount in budgets.items())
         return ", ".join(agreed) or "nothing: the owner has not agreed to"
 
+    @admin.display(description="a key is kept", boolean=True)
+    def has_key(self, agent: Agent) -> bool:
+        """Return whether a remote agent is sent a key."""
+        return bool(agent.secret)
+
+    @admin.display(description="how it does")
+    def health(self, agent: Agent) -> str:
+        """Return how calls of a remote agent went, or how many daemons a connected one has."""
+        if agent.kind == AgentKind.CONNECTED:
+            count = agent.connections.count()
+            return "Its daemon is not connected." if not count else f"Connected: {count} daemons."
+        if agent.kind != AgentKind.REMOTE:
+            return "It runs on this server."
+        failed = (
+            f"{agent.failed_at:%Y-%m-%d %H:%M} UTC: {agent.last_error}" if agent.failed_at else ""
+        )
+        if not agent.failures:
+            return f"It answers. The last error was at {failed}" if failed else "It answers."
+        pause = f" It is not called before {agent.retry_at:%H:%M:%S} UTC." if agent.retry_at else ""
+        return f"{agent.failures} calls failed in a row.{pause} The last error: {failed}"
+
     def get_urls(self) -> list[URLPattern]:
         """Add the trial, which asks for itself who comes: the admin's own check is synchronous."""
         trial = path("<str:agent_id>/try/", trial_view, name="agents_app_agent_try")
-        return [trial, *super().get_urls()]
+        remote = path("remote/", remote_view, name="agents_app_agent_remote")
+        return [trial, remote, *super().get_urls()]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what an address named in the query says: the page of remote agents links here."""
+        initial: dict[str, Any] = dict(super().get_changeform_initial_data(request))
+        if initial.pop("streams", None) == "0":
+            initial["options"] = {"streams": False}
+        return initial
+
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 the interface's
+        """Write the row; of a remote agent with what its address says now."""
+        if obj.kind == AgentKind.REMOTE and (
+            {"url", "key"} & {*form.changed_data} or not obj.found
+        ):
+            obj.found, obj.probed_at = facts_of(obj), timezone.now()
+        super().save_model(request, obj, form, change)
+
+    @admin.display(description="what its address says")
+    def found_there(self, agent: Agent) -> str:
+        """Return what was read at the address of a remote agent when it was saved."""
+        found = agent.found if isinstance(agent.found, dict) else {}
+        prices = ", ".join(f"{name}: {price}" for name, price in found.get("pricing", {}).items())
+        ways = {str(way.get("protocol")) for way in found.get("ways", ())}
+        said = (
+            found.get("name", ""),
+            found.get("description", ""),
+            f"Price over there: {prices}." if prices else "",
+            f"Tools: {', '.join(found.get('tools', ()))}." if found.get("tools") else "",
+            f"Protocols: {', '.join(sorted(ways))}." if ways else "",
+        )
+        return " ".join(text for text in said if text) or "nothing was read there"

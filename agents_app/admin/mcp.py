@@ -17,20 +17,20 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from agents_app.admin.line_fields import LinesField, PairsField
 from agents_app.mcp.listing import tools_of
 from agents_app.mcp.places import HIDDEN, SourceFailed, check_command, check_references, policy
 from agents_app.mcp.places import shown as shown_value
 from agents_app.mcp.tools import refresh
 from agents_app.models import ToolSource, ToolSourceTransport
 from agents_app.outbound.rules import Unreachable, check_url
+from audit_app.admin.records import AuditedAdmin
 
 if TYPE_CHECKING:
     # Django's classes take type arguments in its stubs only.
     _SourceForm = forms.ModelForm[ToolSource]
-    _SourceAdmin = admin.ModelAdmin[ToolSource]
 else:
     _SourceForm = forms.ModelForm
-    _SourceAdmin = admin.ModelAdmin
 
 REFRESH_SECONDS = 60.0
 """The action begins no refresh later than this."""
@@ -46,19 +46,23 @@ class SourceForm(_SourceForm):
     """Checks what would only fail when the source is used; `may_start` is set by the admin."""
 
     may_start: ClassVar[bool] = False
+    args = LinesField(help_text="Of stdio: the arguments of the program, one on a line.")
+    env = PairsField(
+        separator="=",
+        help_text="Of stdio: its environment, one NAME=value on a line. ${MCP_…} is read from the"
+        " environment of this server. What is written out is kept, and not shown again.",
+    )
+    headers = PairsField(
+        separator=":",
+        help_text="Of HTTP: headers of each request, one on a line, as Authorization: Bearer"
+        " ${MCP_TOKEN}. Values as in the environment.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("env", "headers"):
             if name in self.initial:
                 self.initial[name] = _shown(self.initial[name])
-
-    def clean_args(self) -> Any:
-        """Refuse what is no list of texts."""
-        args = self.cleaned_data["args"]
-        if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
-            raise forms.ValidationError("Write a JSON list of texts.")
-        return args
 
     def clean_env(self) -> Any:
         """Refuse what no environment can have."""
@@ -69,11 +73,9 @@ class SourceForm(_SourceForm):
         return self._texts("headers")
 
     def _texts(self, field: str) -> dict[str, str]:
-        given = self.cleaned_data[field]
-        if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
-            raise forms.ValidationError('Write a JSON object of texts, as {"NAME": "value"}.')
+        given: dict[str, str] = self.cleaned_data[field]
         for name, value in given.items():
-            if set("\r\n\0") & set(name + value) or not name or not (name + value).isascii():
+            if "\0" in name + value or not (name + value).isascii():
                 raise forms.ValidationError(f"{name!r} has a value that cannot be sent.")
             try:
                 check_references(value)
@@ -118,7 +120,7 @@ class SourceForm(_SourceForm):
 
 
 @admin.register(ToolSource)
-class ToolSourceAdmin(_SourceAdmin):
+class ToolSourceAdmin(AuditedAdmin):
     """The list of sources, and one with its tools."""
 
     form = SourceForm

@@ -31,6 +31,8 @@ from agents_app.models import Agent
 from agents_app.runtime.agent_run import AgentError, RunRequest, run_agent
 from agents_app.selectors import AgentSpec, get_spec
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
+from audit_app.admin.records import record_request
+from audit_app.record import AuditAction
 from uamp.errors import ErrorCode
 from uamp.events import Event, UsageDelta, text_delta
 from uamp.json_patch import PatchOperation
@@ -38,16 +40,20 @@ from uamp.output import OutputBuilder
 from uamp.shared_state import VersionedState
 from uamp.types.content import ContentItem, Message, ToolCallData
 from uamp.types.session import UsageStats
-from upp import UPPError
 
 PROMPT_CHARS = 32_000
 PERMISSION = "agents_app.try_agent"
+PROBE = "Answer with the one word: ready."
+"""The question of a probe: for the model alone, without tools and instructions."""
+PROBE_TOKENS = 64
+"""So much a probe lets the model write: some think before they answer."""
+PROBE_SECONDS = 20.0
 _MINUTE = 60
 
 
 @dataclass(kw_only=True)
 class Trial:
-    """What came of a trial: plain content items, what was used, and what went wrong.
+    """The outcome of a trial: plain content items, usage, and errors.
 
     `error` is the message for users, `detail` the provider's own, for operators.
     """
@@ -136,8 +142,28 @@ def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> Tr
     return _payment(user_id, spec, request)
 
 
-async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None) -> Trial:
-    """Ask an agent once, for at most UAMP_TRIAL_SECONDS; what fails is in the Trial.
+async def probe_agent(spec: AgentSpec, *, user_id: int | None = None) -> Trial:
+    """Ask the model of an agent for one word, with bounds of its own (PROBE…)."""
+    bare = msgspec.structs.replace(
+        spec,
+        instructions="",
+        tools=(),
+        source_tools=(),
+        approvals=(),
+        delegates=(),
+        strategy="loop",
+        strategy_options={},
+        max_steps=1,
+        max_output_tokens=min(PROBE_TOKENS, spec.max_output_tokens or PROBE_TOKENS),
+    )
+    seconds = min(PROBE_SECONDS, settings.UAMP_TRIAL_SECONDS)
+    return await try_agent(bare, PROBE, user_id=user_id, seconds=seconds)
+
+
+async def try_agent(
+    spec: AgentSpec, prompt: str, *, user_id: int | None = None, seconds: float | None = None
+) -> Trial:
+    """Ask an agent once, for at most `seconds` (UAMP_TRIAL_SECONDS); failures are in the Trial.
 
     One that has a price is paid by `user_id`, and refused without.
     """
@@ -158,15 +184,14 @@ async def try_agent(spec: AgentSpec, prompt: str, *, user_id: int | None = None)
 
     try:
         await payment.open()
-        async with asyncio.timeout(settings.UAMP_TRIAL_SECONDS):
+        async with asyncio.timeout(seconds or settings.UAMP_TRIAL_SECONDS):
             end = await run_agent(spec, request, receive, broker=broker, media=broker)
         trial.usage, trial.model, trial.steps = end.usage, end.model, end.steps
     except TimeoutError:
         trial.code, trial.error = "timeout", "The trial took too long and was stopped."
     except AgentError as error:
         trial.code, trial.error = str(error.code), error.message
-        if isinstance(cause := error.__cause__, UPPError):
-            trial.detail = f"{cause.provider}, {cause.code}: {cause.message}"
+        trial.detail = error.cause
     finally:
         trial.cost = str(await payment.close(trial.code or None))
     trial.seconds = time.monotonic() - began
@@ -251,7 +276,7 @@ def _refused(words: str) -> ToolOutcome:
 
 
 class TrialForm(forms.Form):
-    """What the agent is asked."""
+    """The question to the agent."""
 
     prompt = forms.CharField(max_length=PROMPT_CHARS, widget=forms.Textarea(attrs={"rows": 4}))
 
@@ -270,13 +295,20 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
     agent = await Agent.objects.filter(pk=agent_id).afirst()
     if agent is None:
         raise Http404
-    form = TrialForm(request.POST if request.method == "POST" else None)
+    is_probe = request.method == "POST" and "probe" in request.POST
+    sent = {"prompt": PROBE} if is_probe else request.POST
+    form = TrialForm(sent if request.method == "POST" else None)
     trial, status = None, 200
     if form.is_valid():
-        if await _is_admitted(user):
+        if await is_admitted(user):
             spec = await sync_to_async(get_spec)(agent.pk)
-            trial = await try_agent(spec, form.cleaned_data["prompt"], user_id=user.pk)
-            await sync_to_async(_record)(user, agent, trial)
+            if is_probe:
+                trial = await probe_agent(spec, user_id=user.pk)
+            else:
+                trial = await try_agent(spec, form.cleaned_data["prompt"], user_id=user.pk)
+            await sync_to_async(_record)(
+                request, user, agent, trial, "Probed" if is_probe else "Tried"
+            )
         else:
             status = 429
             most = settings.UAMP_TRIALS_PER_MINUTE
@@ -284,18 +316,24 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
     return await sync_to_async(_page)(request, agent, form, trial, status)
 
 
-async def _is_admitted(user: User) -> bool:
+async def is_admitted(user: User) -> bool:
+    """Count a trial, or a look at an address, of a person; return whether it may be made."""
+    return await sync_to_async(may_look)(user)
+
+
+def may_look(user: User) -> bool:
+    """Do the same. Synchronous."""
     key = f"trials:{user.pk}:{int(time.time()) // _MINUTE}"
-    await cache.aadd(key, 0, timeout=_MINUTE)
-    return bool(await cache.aincr(key) <= settings.UAMP_TRIALS_PER_MINUTE)
+    cache.add(key, 0, timeout=_MINUTE)
+    return bool(cache.incr(key) <= settings.UAMP_TRIALS_PER_MINUTE)
 
 
-def _record(user: User, agent: Agent, trial: Trial) -> None:
+def _record(request: HttpRequest, user: User, agent: Agent, trial: Trial, done: str) -> None:
     """Write down that there was a trial; not what was asked."""
     end = f"it failed ({trial.code})" if trial.code else f"{trial.steps} steps"
-    LogEntry.objects.log_actions(
-        user.pk, [agent], CHANGE, f"Tried it: {end}, {trial.seconds:.1f} s.", single_object=True
-    )
+    detail = f"{done} it: {end}, {trial.seconds:.1f} s."
+    LogEntry.objects.log_actions(user.pk, [agent], CHANGE, detail, single_object=True)
+    record_request(request, AuditAction.AGENT_PROBED, agent, detail=detail)
 
 
 def _page(

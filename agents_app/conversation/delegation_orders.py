@@ -9,7 +9,8 @@ from typing import Annotated, Any, Protocol
 import msgspec
 
 from agents_app.conversation.presentation import ATTACHMENTS
-from agents_app.tools.registry import ToolOutcome, schema_of, storable
+from agents_app.tools.registry import ToolOutcome, schema_of
+from uamp.storable_text import storable
 from uamp.types.content import (
     ToolCallData,
 )

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
-from agents_app.tools.registry import ToolError, ToolOutcome, schema_of, storable
+from agents_app.tools.registry import ToolError, ToolOutcome, schema_of
+from uamp.storable_text import storable
 from uamp.types.content import (
     ContentItem,
     MediaContent,

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
-from agents_app.tools.registry import ToolError, ToolOutcome, schema_of, storable_json
+from agents_app.tools.registry import ToolError, ToolOutcome, schema_of
 from uamp.json_patch import PatchOperation
 from uamp.shared_state import VersionedState
+from uamp.storable_text import storable_json
 
 SET_STATE = "set_state"
 STATE = "shared_state"

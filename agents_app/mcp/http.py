@@ -21,7 +21,7 @@ _ERROR_STATUS = 400
 
 @dataclass
 class Talk:
-    """What is known of the requests to a server: `status` is that of its last refusal."""
+    """The state of the requests to a server: `status` is that of its last refusal."""
 
     status: int | None = None
     is_too_large: bool = False

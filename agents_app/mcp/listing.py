@@ -1,4 +1,4 @@
-"""What MCP servers listed, as tools of agents: names, hints, and which of them an agent has.
+"""Listings of MCP servers as tools of agents: names, hints, and which of them an agent has.
 
 A tool of a source is named `<source>__<tool>` in letters, digits, _ and -, at most 64 of
 them, whatever its server calls it; one name never means two tools.

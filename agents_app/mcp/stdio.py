@@ -31,7 +31,7 @@ _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream
 
 @dataclass
 class Life:
-    """What is known of a program that was started; `is_gone`: it ended before its session.
+    """The state of a program that was started; `is_gone`: it ended before its session.
 
     The tasks that read and write its pipes and the task of the session set it, on one event loop.
     """

@@ -5,8 +5,6 @@ answer has content ids where it had media, and neither addresses nor base64. Wha
 ToolError in words.
 """
 
-import base64
-import binascii
 import logging
 import mimetypes
 import time
@@ -22,16 +20,10 @@ from django.utils import timezone
 from agents_app.mcp.listing import SourceTool, source_of, tools_of
 from agents_app.mcp.places import Place, SourceFailed, place_of
 from agents_app.models import ToolSource
-from agents_app.tools.registry import (
-    ServerTool,
-    ToolContext,
-    ToolError,
-    ToolOutcome,
-    server_tools,
-    storable,
-    storable_json,
-)
+from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, server_tools
 from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, misfit
+from uamp.storable_text import storable, storable_json
+from uamp.types.inline_media import decode_base64
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -267,9 +259,9 @@ class _Parts:
         filename = f"{self._name}-{len(self.items) + 1}{extension}"
         try:
             item = self._context.write_content(
-                base64.b64decode(data, validate=True), mime_type=mime_type, filename=filename
+                decode_base64(data), mime_type=mime_type, filename=filename
             )
-        except (binascii.Error, ToolError) as error:
+        except (ValueError, ToolError) as error:
             self.texts.append(f"[The tool's {kind} cannot be kept: {error}]")
             return
         self.items.append(item)

@@ -1,4 +1,4 @@
-"""Agents, their sponsorships, checkpoints and tool sources as rows."""
+"""Agents, their sponsorships, connections, checkpoints and tool sources as rows."""
 
 from agents_app.models.agents import (
     AGENT_ID,
@@ -7,10 +7,12 @@ from agents_app.models.agents import (
     AgentKind,
     BudgetPeriod,
     ModelProvider,
+    RemoteProtocol,
     Sponsorship,
     new_agent_id,
 )
 from agents_app.models.checkpoints import Checkpoint
+from agents_app.models.connections import AgentConnection, ProcessLease
 from agents_app.models.tool_sources import (
     SOURCE_NAME,
     ToolSource,
@@ -23,10 +25,13 @@ __all__ = [
     "NAME_PATTERN",
     "SOURCE_NAME",
     "Agent",
+    "AgentConnection",
     "AgentKind",
     "BudgetPeriod",
     "Checkpoint",
     "ModelProvider",
+    "ProcessLease",
+    "RemoteProtocol",
     "Sponsorship",
     "ToolSource",
     "ToolSourceApproval",

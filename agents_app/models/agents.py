@@ -29,7 +29,8 @@ AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
 
 
 presence_changed = Signal()
-"""An agent (`agent`) was switched on or off; it is saved, and perhaps not yet committed."""
+"""An agent (`agent`) was switched on or off, or its first daemon came or its last one went; it is
+saved, and perhaps not yet committed."""
 
 
 def new_agent_id() -> str:
@@ -38,15 +39,41 @@ def new_agent_id() -> str:
 
 
 class AgentKind(models.TextChoices):
-    """Where an agent runs; this server runs the hosted ones."""
+    """Where an agent runs: here, at an address that is called, or where it dials in from."""
 
     HOSTED = "hosted"
     REMOTE = "remote", "remote (called by URL)"
     CONNECTED = "connected", "connected (dials in)"
 
 
+class RemoteProtocol(models.TextChoices):
+    """How a remote agent is called."""
+
+    UAMP = "uamp", "UAMP (WebSocket)"
+    UAMP_HTTP = "uamp_http", "UAMP (HTTP)"
+    COMPLETIONS = "completions", "OpenAI Chat Completions"
+    RESPONSES = "responses", "OpenAI Responses"
+    A2A = "a2a", "A2A 1.0"
+    A2A_03 = "a2a_03", "A2A 0.3"
+    AG_UI = "ag_ui", "AG-UI"
+    ACP = "acp", "Agent Client Protocol (WebSocket)"
+    ENVELOPE = "envelope", "Signed envelope (WebSocket)"
+    ENVELOPE_HTTP = "envelope_http", "Signed envelope (HTTP)"
+    ENVELOPE_GRPC = "envelope_grpc", "Signed envelope (gRPC)"
+
+
+ENVELOPES = frozenset(
+    {
+        RemoteProtocol.ENVELOPE.value,
+        RemoteProtocol.ENVELOPE_HTTP.value,
+        RemoteProtocol.ENVELOPE_GRPC.value,
+    }
+)
+"""The protocols by which this server asks an agent of a peer, in its own name."""
+
+
 class ModelProvider(models.TextChoices):
-    """What answers for a hosted agent."""
+    """The provider that answers for a hosted agent."""
 
     SCRIPTED = "scripted", "scripted (no model)"
     OPENAI_COMPAT = "openai_compat", "OpenAI-compatible server"
@@ -91,8 +118,24 @@ class Agent(models.Model):
         max_length=20, choices=ModelProvider, default=ModelProvider.SCRIPTED
     )
     model = models.CharField(
-        max_length=200, blank=True, help_text="The provider's name of the model."
+        max_length=200,
+        blank=True,
+        help_text="The provider's name of the model; of a remote agent, its name over there.",
     )
+    url = models.CharField(
+        "address",
+        max_length=2000,
+        blank=True,
+        help_text="Of a remote agent: where it is called, beginning with https://.",
+    )
+    protocol = models.CharField(
+        max_length=20,
+        choices=RemoteProtocol,
+        blank=True,
+        help_text="Of a remote agent: how it is called.",
+    )
+    # The key of a remote agent, encrypted (agents_app.remote.keys); it is never shown.
+    secret = models.TextField(blank=True, editable=False)
     instructions = models.TextField(
         blank=True, help_text="The system prompt. It is never sent to clients."
     )
@@ -137,6 +180,8 @@ class Agent(models.Model):
         " (UAMP_ANONYMOUS_MODELS).",
     )
     is_enabled = models.BooleanField(default=True)
+    # Whether a daemon of a connected agent is registered; `agents_app.connections` alone writes it.
+    is_connected = models.BooleanField(default=False, db_default=False, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -171,6 +216,16 @@ class Agent(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Messages of the chat that it is shown. Empty, or more: UAMP_HISTORY_MESSAGES.",
     )
+    # What the address of a remote agent says of itself (agents_app.remote.discovery).
+    found = models.JSONField(default=dict, blank=True, editable=False)
+    # How a remote agent does (agents_app.remote.health): calls that failed in a row, the last error
+    # in the words for operators, and until when it is not called.
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+    failed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # When its address was last asked what it says of itself.
+    probed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    retry_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -189,6 +244,10 @@ class Agent(models.Model):
             models.CheckConstraint(
                 condition=Q(kind__in=["hosted", "remote", "connected"]),
                 name="agent_kind_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(protocol__in=["", *RemoteProtocol.values]),
+                name="agent_protocol_is_known",
             ),
             models.CheckConstraint(
                 condition=Q(provider__in=ModelProvider.values),
@@ -229,6 +288,11 @@ class Agent(models.Model):
         `presence_changed` is sent where a known agent is switched on or off by it.
         """
         before = None if self._state.adding else Agent.objects.filter(pk=self.pk).first()
+        if before is not None and kwargs.get("update_fields") is None:
+            # A daemon may have come or gone since this row was read.
+            self.is_connected = before.is_connected
+            fields = (field for field in self._meta.concrete_fields if not field.primary_key)
+            kwargs["update_fields"] = [one.name for one in fields if one.name != "is_connected"]
         super().save(*args, **kwargs)
         self.sponsorships.exclude(user=self.owner).delete()
         if before is not None and before.is_online != self.is_online:
@@ -268,8 +332,10 @@ class Agent(models.Model):
 
     @property
     def is_online(self) -> bool:
-        """Whether it answers: it is switched on, and this server runs its kind."""
-        return self.is_enabled and self.kind == AgentKind.HOSTED
+        """Whether it answers: switched on, and run here, reached at its address, or connected."""
+        if self.kind == AgentKind.REMOTE:
+            return self.is_enabled and (self.retry_at is None or self.retry_at <= timezone.now())
+        return self.is_enabled and (self.kind == AgentKind.HOSTED or self.is_connected)
 
     def _approvals_problem(self) -> str | None:
         approvals = self.approvals
@@ -285,7 +351,7 @@ def _is_among(name: str, tools: list[str]) -> bool:
 
 
 class BudgetPeriod(models.TextChoices):
-    """What the amount is for."""
+    """The span that the amount is for."""
 
     DAY = "day"
     WEEK = "week"

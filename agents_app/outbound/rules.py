@@ -45,7 +45,7 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What may be asked, and how much of it may come.
+    """Limits of an outbound request: where it may go, and how much may come back.
 
     `allowed` are "host:port" or "host:*" that may be plain http and private; `own_hosts` are names
     of this server, in the form of ALLOWED_HOSTS, that are never asked unless they are allowed.

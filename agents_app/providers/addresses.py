@@ -11,6 +11,7 @@ it, or to a host in UAMP_MODEL_ALLOW_HOSTS, and to no other.
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -97,7 +98,9 @@ def _place(address: str) -> str:
     return f"{host}:{port}" if host else ""
 
 
-def guarded_connector(target: Target) -> aiohttp.BaseConnector:
+def guarded_connector(
+    target: Target, *, tls: ssl.SSLContext | None = None
+) -> aiohttp.BaseConnector:
     """Return the connections of the running event loop to one target.
 
     The name is looked up for each connection, and the connection goes to what was looked up and
@@ -105,7 +108,10 @@ def guarded_connector(target: Target) -> aiohttp.BaseConnector:
     """
     guard = _Guard(target)
     return connector_with(
-        ssl=certified(), resolver=guard, use_dns_cache=False, socket_factory=guard.open_socket
+        ssl=tls or certified(),
+        resolver=guard,
+        use_dns_cache=False,
+        socket_factory=guard.open_socket,
     )
 
 

@@ -11,7 +11,8 @@ import httpx
 import msgspec
 
 VOICE = r"^[A-Za-z0-9_-]{1,64}\Z"
-"""What a vendor's name of a voice may look like."""
+"""The form of a vendor's name of a voice."""
+_AMOUNT = r"^[0-9]{1,9}(?:\.[0-9]{1,9})?\Z"
 _HEARING = frozenset({"google", "openai_realtime"})
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
@@ -57,6 +58,17 @@ class _Realtime(_OfModel):
     transcription: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
 
 
+class _RemoteOptions(_ProviderOptions):
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
+    params: _Params = msgspec.field(default_factory=_Params)
+    # Whether a remote agent over Chat Completions takes sound.
+    audio: bool = False
+    # False for a remote agent of A2A that answers at once and does not stream.
+    streams: bool = True
+    # What a remote agent may be paid over there for one answer, in USD; nothing without it.
+    pays_per_answer: Annotated[str, msgspec.Meta(pattern=_AMOUNT)] | None = None
+
+
 SPEECH_FORMATS = ("pcm16", "g711_ulaw", "g711_alaw")
 """The formats of sound that a Realtime API takes and speaks."""
 # What the adapters of the providers can put into a request.
@@ -80,6 +92,11 @@ def audio_formats(provider: str, options: Mapping[str, Any]) -> tuple[str, ...]:
 def speech_formats(provider: str) -> tuple[str, ...]:
     """Return the formats of sound in which an agent's model answers; none for most."""
     return SPEECH_FORMATS if provider == "openai_realtime" else ()
+
+
+def takes_calls(provider: str, options: Mapping[str, Any]) -> bool:
+    """Return whether an agent's model takes sound and speaks, and so takes part in calls."""
+    return "pcm16" in audio_formats(provider, options) and bool(speech_formats(provider))
 
 
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
@@ -107,9 +124,11 @@ def unknown_options(provider: str, options: Mapping[str, Any]) -> list[str]:
     return sorted(set(options) - set(option_names(provider)))
 
 
-def _kind(provider: str) -> type[_Scripted | _OfModel]:
+def _kind(provider: str) -> type[_Scripted | _OfModel | _RemoteOptions]:
     if provider == "scripted":
         return _Scripted
+    if provider == "remote":
+        return _RemoteOptions
     return _Realtime if provider == "openai_realtime" else _OfModel
 
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from agents_app.conversation.history import attachments_of
 from agents_app.conversation.state_changes import SET_STATE, state_in
 from agents_app.selectors import AgentSpec
+from uap.uamp_adapter.history import attachments_of
 from upp import (
     AssistantMessage,
     ErrorCode,
@@ -312,11 +312,14 @@ def _without_mention(name: str, text: str) -> str:
     return text[found.end() :] if found else text
 
 
+_TABLES = {"text/csv", "text/tab-separated-values"}
+
+
 def _last_csv(request: LLMRequest) -> str | None:
     for message in reversed(request.messages):
         for attached in reversed(attachments_of(message)):
-            named = attached["filename"].casefold().endswith(".csv")
-            if attached["content_id"] and (named or attached["mime_type"] == "text/csv"):
+            named = attached["filename"].casefold().endswith((".csv", ".tsv"))
+            if attached["content_id"] and (named or attached["mime_type"] in _TABLES):
                 return str(attached["content_id"])
     return None
 
@@ -335,7 +338,7 @@ def _last_picture(request: LLMRequest) -> str | None:
 
 
 def _pictures(text: str) -> dict[str, str]:
-    """Return the pictures named in a tool's result (conversation.content_labels): ids, and why."""
+    """Return the pictures named in a tool's result (uamp.content_labels): ids, and why."""
     return dict(_PICTURE.findall(text))
 
 

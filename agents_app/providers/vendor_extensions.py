@@ -17,9 +17,10 @@ from uamp.types.generation import ReasoningEffort, StopWords, Verbosity
 logger = logging.getLogger(__name__)
 
 THINKING_TOKENS: Final = 4096
-"""What Anthropic's models may think with where a client only says that they shall think."""
+"""The thinking budget of Anthropic's models where a client only turns thinking on."""
 _LEAST_THINKING: Final = 1024
 
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _TopK = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 _Word = Annotated[str, msgspec.Meta(max_length=200)]
 _Stops = Annotated[tuple[_Word, ...], msgspec.Meta(max_length=16)]
@@ -61,7 +62,7 @@ class _Google(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     top_p: Share | None = None
     top_k: _TopK | None = None
     max_output_tokens: Tokens | None = None
-    seed: Seed | None = None
+    seed: _Int32 | None = None
     stop_sequences: _Stops | None = None
 
 

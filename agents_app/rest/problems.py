@@ -21,6 +21,10 @@ from django.http import Http404, HttpResponse
 from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
+from agents_app.rest.error_details import flatten
+from agents_app.rest.rights import MissingRight
+from telemetry import log_fields
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -99,11 +103,40 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "message_conflict": ProblemKind(
         409, "The message was changed meanwhile.", "Take its revision, then edit that one."
     ),
+    "response_running": ProblemKind(
+        409, "The answer has not ended.", "Wait for its end, or cancel it."
+    ),
+    "wrong_offset": ProblemKind(
+        409, "The upload does not end there.", "Go on from `offset`, or ask for it with HEAD."
+    ),
     "too_many_links": ProblemKind(
         409, "The chat has as many links as it may have.", "Revoke one, then make another."
     ),
+    "too_many_keys": ProblemKind(
+        409, "You have as many keys as you may have.", "Revoke one, then make another."
+    ),
+    "too_many_agents": ProblemKind(
+        409, "You have as many agents as you may have.", "Connect one of those that you have."
+    ),
+    "too_many_webhooks": ProblemKind(
+        409, "You have as many webhooks as you may have.", "Delete one, then make another."
+    ),
+    "webhook_stopped": ProblemKind(
+        409, "Nothing is sent to the webhook.", "Enable it, then ask again."
+    ),
+    "too_many_unsent": ProblemKind(
+        409, "The webhook has too much that is still to be sent.", "Wait until it was sent."
+    ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
+    "precondition_failed": ProblemKind(
+        412, "It was changed meanwhile.", "Read it again, then send If-Match with its new ETag."
+    ),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
+    "log_changed": ProblemKind(
+        409,
+        "The log of the chat was changed.",
+        "The server signs no further head of it. Ask its operator.",
+    ),
     "quota_exceeded": ProblemKind(
         413, "There is no more storage for you.", "Delete files, or ask the operator for more."
     ),
@@ -156,7 +189,7 @@ def refusal(
     """Return a problem as a response, outside the views of Django REST Framework."""
     if retry_after is not None:
         members["retry_after"] = retry_after
-    members.setdefault("request_id", uuid.uuid4().hex)
+    members.setdefault("request_id", log_fields.current().request_id or uuid.uuid4().hex)
     body = document(code, detail=detail, instance=instance, kind=kind, **members)
     response = HttpResponse(
         msgspec.json.encode(body), status=body["status"], content_type=MEDIA_TYPE
@@ -181,7 +214,8 @@ def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpRes
 class Problem(exceptions.APIException):
     """A refusal with a code of PROBLEMS; `errors` are `{pointer or parameter, detail}`.
 
-    `status` replaces the code's own; `members` are further members of the document (RFC 9457 §3.2).
+    `kind` is that of a code of the protocol, which PROBLEMS has not. `status` replaces the code's
+    own; `members` are further members of the document (RFC 9457 §3.2).
     """
 
     def __init__(
@@ -191,9 +225,11 @@ class Problem(exceptions.APIException):
         *,
         errors: Sequence[Mapping[str, str]] = (),
         status: int | None = None,
+        kind: ProblemKind | None = None,
         members: Mapping[str, Any] | None = None,
     ) -> None:
-        self.status_code = PROBLEMS[code].status if status is None else status
+        self.kind = kind or PROBLEMS[code]
+        self.status_code = self.kind.status if status is None else status
         super().__init__(detail, code)
         self.code = code
         self.errors = errors
@@ -226,6 +262,9 @@ class ProblemSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     request_id = serializers.CharField()
     retry_after = serializers.IntegerField(required=False, help_text="Seconds.")
+    scope = serializers.CharField(
+        required=False, help_text="With `forbidden`, the scope that the credential lacks."
+    )
 
 
 def responses(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
@@ -242,11 +281,13 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     request: Request = context["request"]
     request_id = _request_id(request)
     code = _code(error)
-    kind = PROBLEMS[code]
     if isinstance(error, Problem):
-        kind = kind._replace(status=error.status_code)
-    wait = getattr(error, "wait", None)
-    if code == "unavailable":
+        kind = error.kind._replace(status=error.status_code)
+        wait = error.members.get("retry_after")
+    else:
+        kind = PROBLEMS[code]
+        wait = getattr(error, "wait", None)
+    if code == "unavailable" and not isinstance(error, Problem):
         logger.error("request %s of %s found no storage", request_id, request.path, exc_info=error)
         wait = UNAVAILABLE_SECONDS
     if code == "internal_error":
@@ -257,7 +298,7 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         detail=_detail(error, code),
         instance=request.path,
         request_id=request_id,
-        **(error.members if isinstance(error, Problem) else {}),
+        **_members(error),
     )
     headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
     if errors := _errors(error):
@@ -272,8 +313,20 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     return Response(body, status=kind.status, headers=headers, content_type=MEDIA_TYPE)
 
 
+def _members(error: Exception) -> Mapping[str, Any]:
+    if isinstance(error, Problem):
+        return error.members
+    # The scope that the credential lacks, for a program that asks for another one.
+    return {"scope": error.scope} if isinstance(error, MissingRight) and error.scope else {}
+
+
 def _request_id(request: Request) -> str:
-    """Return the id that the proxy or client gave the request, or a new one."""
+    """Return the id under which the log has the request.
+
+    Without a server before the view it is that of the client, or a new one.
+    """
+    if known := log_fields.current().request_id:
+        return known
     given = str(request.headers.get("X-Request-ID", ""))
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
@@ -295,6 +348,8 @@ def is_out_of_space(error: Exception) -> bool:
 
 def _detail(error: Exception, code: str) -> str:
     """Return what the framework says where that helps; otherwise what can be done."""
+    if isinstance(error, MissingRight):
+        return str(error)
     if isinstance(error, exceptions.APIException) and code not in _OWN_WORDS:
         return str(error.detail)
     return PROBLEMS[code].remedy
@@ -306,6 +361,7 @@ _CODES: Final[Sequence[tuple[type[Exception], str]]] = (
     (exceptions.NotAuthenticated, "unauthorized"),
     (exceptions.AuthenticationFailed, "unauthorized"),
     (exceptions.PermissionDenied, "forbidden"),
+    (MissingRight, "forbidden"),
     (exceptions.NotFound, "not_found"),
     (exceptions.MethodNotAllowed, "method_not_allowed"),
     (exceptions.UnsupportedMediaType, "unsupported_media_type"),
@@ -337,28 +393,3 @@ def _errors(error: Exception) -> list[Mapping[str, str]]:
         case exceptions.ValidationError(detail=detail):
             return [{"pointer": pointer, "detail": message} for pointer, message in flatten(detail)]
     return []
-
-
-def flatten(detail: Any, pointer: str = "") -> list[tuple[str, str]]:
-    """Return the messages of a DRF error detail, each with its JSON pointer (RFC 6901)."""
-    if isinstance(detail, dict):
-        return [
-            pair
-            for name, inner in detail.items()
-            for pair in flatten(
-                inner, pointer if name == "non_field_errors" else f"{pointer}/{_escape(name)}"
-            )
-        ]
-    if isinstance(detail, list):
-        return [
-            pair
-            for index, inner in enumerate(detail)
-            for pair in flatten(
-                inner, f"{pointer}/{index}" if isinstance(inner, dict | list) else pointer
-            )
-        ]
-    return [(pointer, str(detail))]
-
-
-def _escape(name: object) -> str:
-    return str(name).replace("~", "~0").replace("/", "~1")

@@ -8,19 +8,22 @@ cancels everything that the run started, down to the provider's request.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from agents_app.conversation.history import open_ended, output_messages, to_conversation
-from agents_app.conversation.media import MediaLoader
 from agents_app.conversation.state_changes import SET_STATE, STATE, described
 from agents_app.providers.clients import build_model, vendor_params
 from agents_app.providers.options import audio_formats, speech_formats
-from agents_app.runtime.failures import AgentError, fail
+from agents_app.remote import health
+from agents_app.remote.models import Give, remote_model
+from agents_app.remote.parameters import params_of
+from agents_app.runtime.connected_run import run_connected
+from agents_app.runtime.daemons import Daemons, HeldElsewhere
+from agents_app.runtime.failures import AgentError, cause_of, check_remote, fail
 from agents_app.runtime.model_calls import OrderlyModel, Tokens
 from agents_app.runtime.run_request import RunFinished, RunRequest, ToolBroker
 from agents_app.runtime.run_tools import HandedOver, RunTools
 from agents_app.runtime.step_hooks import CheckpointSaver, StepHooks, recent
-from agents_app.runtime.stream import Translator, added_usage, usage_stats
 from agents_app.runtime.structured import Form, Formed, FormedModel, form_of
 from agents_app.runtime.tool_choice import choosing
+from agents_app.runtime.usage import added_usage
 from agents_app.selectors import AgentSpec
 from agents_app.strategies import make_strategy
 from uamp.errors import ErrorCode
@@ -29,6 +32,9 @@ from uamp.types.content import TextContent, ToolCallContent
 from uamp.types.session import UsageStats
 from uap import Agent, AgentState, AgentStrategy, AgentStreamEvent, agent
 from uap.execution import ExecutionStrategy
+from uap.uamp_adapter.history import open_ended, output_messages, to_conversation
+from uap.uamp_adapter.media import MediaLoader
+from uap.uamp_adapter.stream import Translator, usage_stats
 from upp import ErrorCode as ProviderErrorCode
 from upp import Message as ModelMessage
 from upp import Model, ToolUseStrategy, UPPError
@@ -36,11 +42,14 @@ from upp import Model, ToolUseStrategy, UPPError
 __all__ = [
     "AgentError",
     "CheckpointSaver",
+    "Daemons",
+    "HeldElsewhere",
     "MediaLoader",
     "Receive",
     "RunFinished",
     "RunRequest",
     "ToolBroker",
+    "cause_of",
     "run_agent",
 ]
 
@@ -65,16 +74,41 @@ async def run_agent(
     broker: ToolBroker,
     media: MediaLoader,
     checkpoints: CheckpointSaver | None = None,
+    daemons: Daemons | None = None,
 ) -> RunFinished:
-    """Answer a request: give `receive` the text and the events of the response; return the end.
+    """Answer a request as the kind of the agent does; return the end.
 
+    `receive` is given the text and the events of the response.
     `receive` gets one at a time; the model and the tools continue when what it returned is done.
-    After each step but the last one
-    the state goes to `checkpoints`, before the next step begins. Raises AgentError, and what
-    `receive` raises. Cancel the task to stop the run.
+    Raises AgentError, what `receive` raises, and HeldElsewhere for a connected agent that another
+    process holds. Cancel the task to stop the run.
     """
-    if spec.kind != "hosted":
-        raise AgentError(f"{spec.name} does not run on this server.", code=ErrorCode.AGENT_OFFLINE)
+    if spec.kind != "connected":
+        return await _run_model(
+            spec, request, receive, broker=broker, media=media, checkpoints=checkpoints
+        )
+    if daemons is None:
+        raise AgentError(
+            f"A daemon answers for {spec.name}. Ask it in a chat.", code=ErrorCode.AGENT_OFFLINE
+        )
+    return await run_connected(spec, request, receive, broker=broker, daemons=daemons)
+
+
+async def _run_model(
+    spec: AgentSpec,
+    request: RunRequest,
+    receive: Receive,
+    *,
+    broker: ToolBroker,
+    media: MediaLoader,
+    checkpoints: CheckpointSaver | None,
+) -> RunFinished:
+    """Have a model answer: that of a hosted agent, or a remote agent as one.
+
+    After each step but the last one the state goes to `checkpoints`, before the next step begins.
+    """
+    if spec.kind == "remote":
+        check_remote(spec, servers=request.servers)
     tokens = Tokens(most=spec.max_output_tokens, written=request.written)
     form = form_of(spec, request.response_format, asker=request.asker)
     tools = RunTools(spec, request, broker, schema=None if form is None else form.schema)
@@ -110,6 +144,7 @@ async def run_agent(
             hooks=hooks.strategy(),
             tokens=tokens,
             form=form,
+            give=events.give,
         )
         if form is not None:
             await form.check()
@@ -122,9 +157,19 @@ async def run_agent(
             model=bot.model.model_id,
         )
     except UPPError as error:
-        fail(spec, error, parts=tools.parts.refused(), declined=tools.declined)
+        if spec.kind == "remote":
+            await health.note_failure(spec, error, said=cause_of(error))
+        fail(
+            spec,
+            error,
+            response_id=request.response_id,
+            parts=tools.parts.refused(),
+            declined=tools.declined,
+        )
     finally:
         events.end()
+    if spec.kind == "remote":
+        await health.note_answer(spec)
     turn = result.turn
     if turn.stop_reason == "content_filter":
         raise AgentError(
@@ -164,10 +209,7 @@ class _AgentEvents:
 
     async def emit(self, event: AgentStreamEvent) -> None:
         """Return when an event was received, counted and paid."""
-        while self._is_receiving:
-            self._received.clear()
-            await self._received.wait()
-        self._is_receiving = True
+        await self._turn()
         try:
             for shown in self._translator.follow(event):
                 if (receiving := self._give(shown)) is not None:
@@ -191,6 +233,22 @@ class _AgentEvents:
         if self._count % EVENTS_AT_ONCE == 0:
             await asyncio.sleep(0)
 
+    async def give(self, shown: Event) -> None:
+        """Pass on what a remote agent shows besides; return when it was received."""
+        await self._turn()
+        try:
+            if (receiving := self._give(shown)) is not None:
+                await receiving
+        finally:
+            self._is_receiving = False
+            self._received.set()
+
+    async def _turn(self) -> None:
+        while self._is_receiving:
+            self._received.clear()
+            await self._received.wait()
+        self._is_receiving = True
+
     def end(self) -> None:
         """Release the receiver, which holds the answer: an agent's objects form circles."""
         self._receive = None
@@ -211,16 +269,25 @@ def build_agent(
     hooks: AgentStrategy,
     tokens: Tokens,
     form: Form | None,
+    give: Give,
 ) -> Agent:
     """Return the uap agent of a row, configured for one request.
 
-    Raises UPPError for a row that no provider can serve. `context` are system texts of the
+    Raises UPPError for a row that no provider can serve. `give` receives what a remote agent shows
+    besides its text, thoughts and calls. `context` are system texts of the
     conversation, which follow the instructions of the row and of the request.
     """
-    model = build_model(
-        spec, model=request.params.get("model"), extensions=request.params.get("extensions")
-    )
-    params = vendor_params(spec, request.params)
+    if spec.kind == "remote":
+        model = remote_model(
+            spec, response_id=request.response_id, servers=request.servers, give=give
+        )
+        is_compatible = spec.provider == "openai_compat"
+        params = (vendor_params if is_compatible else params_of)(spec, request.params)
+    else:
+        model = build_model(
+            spec, model=request.params.get("model"), extensions=request.params.get("extensions")
+        )
+        params = vendor_params(spec, request.params)
     orderly: Model = OrderlyModel(
         choosing(model, spec.provider, request),
         tokens,

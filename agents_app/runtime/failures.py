@@ -1,14 +1,19 @@
 """The errors that users read when a run fails.
 
-A provider's own texts may hold keys, prompts and addresses. They go to the log; users get
-the words that are written here.
+A provider's own texts may hold keys, prompts and addresses. They go to the log and, without
+credentials, to the row of the response (`AgentError.cause`), which operators read; users get the
+words that are written here.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
+from django.conf import settings
+
+from agents_app.remote import health
 from agents_app.selectors import AgentSpec
+from telemetry import metrics
 from uamp.errors import ErrorCode
 from uap import PlanStepError
 from upp import ErrorCode as ProviderErrorCode
@@ -17,16 +22,52 @@ from upp import TooManyRoundsError, UPPError
 logger = logging.getLogger(__name__)
 
 TOOL_RESULT = "tool.result"
+CAUSE_CHARS = 2_000
+"""So much of a provider's own words is kept for operators."""
+
+_redact: Callable[[str], str] | None = None
+
+
+def redact_with(redact: Callable[[str], str]) -> None:
+    """Set what takes credentials out of a cause; without it no cause is kept."""
+    global _redact  # noqa: PLW0603 one for the process
+    _redact = redact
+
+
+def cause_of(error: Exception) -> str:
+    """Return what went wrong in the words of what raised it, for operators; "" where unknown.
+
+    Of a provider: its name, the code, the HTTP status and its own message. Without credentials, and
+    cut to CAUSE_CHARS.
+    """
+    if isinstance(error, AgentError):
+        return error.cause
+    if _redact is None:
+        return ""
+    if isinstance(error, UPPError):
+        status = "" if error.status_code is None else f" (HTTP {error.status_code})"
+        text = f"{error.provider or 'model'} {error.code}{status}: {error.message}"
+    else:
+        text = f"{type(error).__name__}: {error}"
+    return _redact(text)[:CAUSE_CHARS].replace("\0", "")
 
 
 class AgentError(Exception):
-    """A run failed; `message` is for users, `retry_after` in seconds."""
+    """A run failed; `message` is for users, `cause` for operators, `retry_after` in seconds."""
 
-    def __init__(self, message: str, *, code: ErrorCode, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: ErrorCode,
+        retry_after: float | None = None,
+        cause: str = "",
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.retry_after = retry_after
+        self.cause = cause
 
 
 _FAILURES = {
@@ -66,12 +107,77 @@ _FAILURES = {
     ProviderErrorCode.CANCELLED: (ErrorCode.INTERRUPTED, "The answer was interrupted."),
 }
 _FAILURE = (ErrorCode.PROVIDER_ERROR, "The model failed. Try again.")
+_REMOTE_FAILURES = {
+    ProviderErrorCode.AUTHENTICATION_FAILED: (
+        ErrorCode.PROVIDER_ERROR,
+        "{name} is a remote agent and does not accept its key. Its owner has to check it.",
+    ),
+    ProviderErrorCode.RATE_LIMITED: (
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        "{name} is a remote agent and gets too many requests. Try again later.",
+    ),
+    ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
+        ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+        "The conversation is too long for {name}. Start a new one or send less.",
+    ),
+    ProviderErrorCode.MODEL_NOT_FOUND: (
+        ErrorCode.AGENT_OFFLINE,
+        "{name} is not at its address any more. Its owner has to correct it.",
+    ),
+    ProviderErrorCode.INVALID_REQUEST: (
+        ErrorCode.PROVIDER_ERROR,
+        "{name} is a remote agent and refused the request.",
+    ),
+    ProviderErrorCode.INVALID_RESPONSE: (
+        ErrorCode.PROVIDER_ERROR,
+        "{name} is a remote agent and sent what is no answer.",
+    ),
+    ProviderErrorCode.CONTENT_FILTERED: (
+        ErrorCode.CONTENT_FILTERED,
+        "The answer of {name} was filtered out.",
+    ),
+    ProviderErrorCode.QUOTA_EXCEEDED: (
+        ErrorCode.QUOTA_EXCEEDED,
+        "{name} has to be paid on another server, and its owner's budget does not allow that.",
+    ),
+    ProviderErrorCode.NETWORK_ERROR: (
+        ErrorCode.AGENT_OFFLINE,
+        "The connection to the remote agent {name} failed. Try again.",
+    ),
+    ProviderErrorCode.TIMEOUT: (
+        ErrorCode.TIMEOUT,
+        "The remote agent {name} did not answer in time. Try again.",
+    ),
+    ProviderErrorCode.CANCELLED: (ErrorCode.INTERRUPTED, "The answer was interrupted."),
+}
+_REMOTE_FAILURE = (ErrorCode.PROVIDER_ERROR, "The remote agent {name} failed. Try again.")
+
+
+def check_remote(spec: AgentSpec, *, servers: int) -> None:
+    """Raise AgentError for a remote agent that is not called now.
+
+    That is one that failed again and again, until its pause is over, and any one for a request that
+    `servers` servers have passed on already.
+    """
+    if servers >= settings.UAMP_REMOTE_HOPS:
+        raise AgentError(
+            f"{spec.name} is a remote agent, and {servers} servers have passed this request on"
+            " already. It is passed on no further.",
+            code=ErrorCode.TOO_MANY_STEPS,
+        )
+    if pause := health.pause_of(spec):
+        raise AgentError(
+            f"{spec.name} is a remote agent and cannot be reached at the moment. Try again later.",
+            code=ErrorCode.AGENT_OFFLINE,
+            retry_after=pause,
+        )
 
 
 def fail(
     spec: AgentSpec,
     error: UPPError,
     *,
+    response_id: str,
     parts: Collection[str] = (),
     declined: Collection[str] = (),
 ) -> NoReturn:
@@ -79,33 +185,49 @@ def fail(
 
     `parts` names what the request was the first to carry of what the client sent. The provider took
     what the agent and the server send, so a refusal is that of the parts. `declined` are the ids
-    of calls that the client or a person made fail.
+    of calls that the client or a person made fail. The line in the log names the response.
     """
     if isinstance(error.__cause__, AgentError):
         raise error.__cause__
-    logger.warning("Agent %s: %s %s: %s", spec.name, error.provider, error.code, error.message)
+    logger.warning(
+        "response %s, agent %s: %s %s: %s",
+        response_id,
+        spec.name,
+        error.provider,
+        error.code,
+        error.message,
+    )
+    metrics.PROVIDER_ERRORS.labels(spec.provider, error.code.value).inc()
+    cause = cause_of(error)
     if isinstance(error, TooManyRoundsError):
         raise AgentError(
             f"{spec.name} used its {spec.max_steps} tool rounds without coming to an answer.",
             code=ErrorCode.TOO_MANY_STEPS,
+            cause=cause,
         ) from error
     if isinstance(error.__cause__, PlanStepError):
-        raise _step_error(error.__cause__, declined) from error
+        raise _step_error(error.__cause__, declined, cause) from error
+    if spec.kind == "remote":
+        code, message = _REMOTE_FAILURES.get(error.code, _REMOTE_FAILURE)
+        message = message.format(name=spec.name)
+        raise AgentError(message, code=code, retry_after=error.retry_after, cause=cause) from error
     if parts and error.code == ProviderErrorCode.INVALID_REQUEST:
         only_result = set(parts) == {TOOL_RESULT}
         raise AgentError(
             f"The model refused the request with the client's {' and '.join(sorted(parts))}.",
             code=ErrorCode.INVALID_TOOL_RESULT if only_result else ErrorCode.REQUEST_REFUSED,
+            cause=cause,
         ) from error
     code, message = _FAILURES.get(error.code, _FAILURE)
-    raise AgentError(message, code=code, retry_after=error.retry_after) from error
+    raise AgentError(message, code=code, retry_after=error.retry_after, cause=cause) from error
 
 
-def _step_error(error: PlanStepError, declined: Collection[str]) -> AgentError:
+def _step_error(error: PlanStepError, declined: Collection[str], cause: str) -> AgentError:
     if error.calls.isdisjoint(declined):
         text = "A step of the agent's plan failed, because its tool did."
-        return AgentError(text, code=ErrorCode.PROVIDER_ERROR)
+        return AgentError(text, code=ErrorCode.PROVIDER_ERROR, cause=cause)
     return AgentError(
         "A step of the agent's plan failed: its call was not allowed, or the client's tool failed.",
         code=ErrorCode.STEP_REFUSED,
+        cause=cause,
     )

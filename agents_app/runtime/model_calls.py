@@ -7,6 +7,7 @@ inference is asked for more tokens than the answer has left.
 """
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
@@ -14,7 +15,8 @@ from uuid import uuid4
 from msgspec.structs import replace as changed
 
 from agents_app.providers.clients import at_most
-from agents_app.tools.registry import storable
+from telemetry import metrics, spans
+from uamp.storable_text import storable
 from upp import (
     AssistantMessage,
     LLMCapabilities,
@@ -30,6 +32,8 @@ from upp.stream import Emit
 CALLS_AT_ONCE = 32
 """So many calls of one answer of a model are run."""
 NAME_CHARS = 128
+TOKENS_COUNTED = 10**12
+"""So many tokens of one inference are in the metrics at most; what is paid has its own bound."""
 _ID = re.compile(r"[!-~]{1,128}")
 
 
@@ -79,8 +83,25 @@ class OrderlyModel(EmittingModel):
             request = replace(request, params=at_most(request.params, left))
         if self.sent is not None:
             self.sent(request)
-        response = await infer(self.model, request, emit)
-        self.tokens.written += response.usage.output_tokens
+        began = time.monotonic()
+        with spans.span(
+            "inference",
+            kind=spans.SpanKind.CLIENT,
+            attributes={
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": self.provider,
+                "gen_ai.request.model": self.model_id,
+            },
+        ) as span:
+            response = await infer(self.model, request, emit)
+            usage = response.usage
+            read, written = _counted(usage.input_tokens), _counted(usage.output_tokens)
+            span.set_attribute("gen_ai.usage.input_tokens", read)
+            span.set_attribute("gen_ai.usage.output_tokens", written)
+        metrics.INFERENCE_SECONDS.labels(self.provider).observe(time.monotonic() - began)
+        metrics.TOKENS.labels(self.provider, "input").inc(read)
+        metrics.TOKENS.labels(self.provider, "output").inc(written)
+        self.tokens.written += usage.output_tokens
         if self.answered is not None:
             self.answered()
         if not response.message.tool_calls:
@@ -89,6 +110,11 @@ class OrderlyModel(EmittingModel):
         calls = message.tool_calls[CALLS_AT_ONCE:]
         self.surplus.update(call.tool_call_id for call in calls)
         return replace(response, message=message)
+
+
+def _counted(tokens: int) -> int:
+    """Return a provider's number as metrics and spans take it: none below 0, or without an end."""
+    return min(max(tokens, 0), TOKENS_COUNTED)
 
 
 def _orderly(

@@ -1,4 +1,4 @@
-"""What one run of an agent is given and what it returns; the port to its response."""
+"""The input and the result of one run of an agent; the port to its response."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -23,7 +23,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     `resume` without a result are run again, under their old ids. With a `checkpoint` the agent goes
     on from there, and `resume` is its output and what was added to it. `written` are the tokens
     that the response has cost before. With `ends_at_tools` the run ends after a step in which the
-    client's tools were called. `asker` is the key under which limits count one client's requests.
+    client's tools were called. `asker` is the key under which limits count one client's requests,
+    and `servers` how many servers passed this one on.
     """
 
     response_id: str
@@ -37,6 +38,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     written: int = 0
     ends_at_tools: bool = False
     asker: str = ""
+    servers: int = 0
 
 
 class ToolBroker(ContentPresenter, Delegator, SharedStateStore, Protocol):

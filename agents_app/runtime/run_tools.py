@@ -4,6 +4,7 @@ A call runs once it is paid. Its outcome is kept for the translator, and its tex
 """
 
 import logging
+import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,11 @@ from typing import Any
 import msgspec
 
 from agents_app.conversation import delegation_orders, presentation, state_changes
-from agents_app.conversation.content_labels import labelled, pure
 from agents_app.conversation.delegation_orders import (
     DELEGATE,
     delegate_description,
     delegate_schema,
 )
-from agents_app.conversation.history import plain_result
 from agents_app.conversation.presentation import PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA
 from agents_app.conversation.state_changes import (
     SET_STATE,
@@ -32,9 +31,12 @@ from agents_app.runtime.run_request import RunRequest, ToolBroker
 from agents_app.runtime.short_tools import run_here
 from agents_app.selectors import AgentSpec
 from agents_app.tools.registry import ServerTool, ToolOutcome
+from telemetry import metrics
+from uamp.content_labels import labelled, pure
 from uamp.types.content import ToolCallContent, ToolCallData, ToolResultContent
 from uamp.types.session import ToolDefinition
 from uap import AgentStreamEvent
+from uap.uamp_adapter.history import plain_result
 from upp import ErrorCode as ProviderErrorCode
 from upp import LLMRequest, Tool, UPPError, current_tool_call
 
@@ -124,7 +126,7 @@ class RunTools:
             await self._admit(call)
             if self._request.ends_at_tools:
                 return await self._hand_over(call)
-            return await self._finish(answered(call))
+            return await self._finish("client", answered(call))
 
         async def answered(call: ToolCallData) -> ToolOutcome:
             outcome = await self._broker.client_tool(call)
@@ -156,8 +158,8 @@ class RunTools:
             call = self._call()
             await self._admit(call)
             if tool.long_running:
-                return await self._finish(self._broker.long_tool(tool, call))
-            return await self._finish(run_here(tool, call.id, arguments))
+                return await self._finish("worker", self._broker.long_tool(tool, call))
+            return await self._finish("server", run_here(tool, call.id, arguments))
 
         return Tool(
             name=tool.name, description=tool.description, parameters=tool.parameters, run=run
@@ -191,16 +193,18 @@ class RunTools:
 
         async def present(arguments: dict[str, Any]) -> str:
             await self._admit(self._call())
-            return await self._finish(presentation.present(self._broker, arguments))
+            return await self._finish("server", presentation.present(self._broker, arguments))
 
         async def set_state(arguments: dict[str, Any]) -> str:
             await self._admit(self._call())
-            return await self._finish(state_changes.set_state(self._broker, arguments))
+            return await self._finish("server", state_changes.set_state(self._broker, arguments))
 
         async def delegate(arguments: dict[str, Any]) -> str:
             call = self._call()
             await self._admit(call)
-            return await self._finish(delegation_orders.delegate(self._broker, call, arguments))
+            return await self._finish(
+                "agent", delegation_orders.delegate(self._broker, call, arguments)
+            )
 
         tools = []
         if PRESENT in self._spec.tools:
@@ -232,8 +236,12 @@ class RunTools:
             )
         return tools
 
-    async def _finish(self, running: Awaitable[ToolOutcome]) -> str:
-        """Keep the outcome for the translator and return its text; an error is raised."""
+    async def _finish(self, kind: str, running: Awaitable[ToolOutcome]) -> str:
+        """Keep the outcome for the translator and return its text; an error is raised.
+
+        `kind` is by what it runs: the server, a worker, the client or another agent.
+        """
+        began = time.monotonic()
         try:
             outcome = await running
         except AgentError as error:
@@ -241,7 +249,10 @@ class RunTools:
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
         except Exception:
             logger.exception("Agent %s: a tool broke", self._spec.name)
+            metrics.TOOL_CALLS.labels(kind, "broken").inc()
             raise ToolFailedError("The tool broke inside the server.") from None
+        metrics.TOOL_SECONDS.labels(kind).observe(time.monotonic() - began)
+        metrics.TOOL_CALLS.labels(kind, "failed" if outcome.is_error else "done").inc()
         call_id = current_tool_call.get().tool_call_id
         self.outcomes[call_id] = outcome
         if outcome.is_refused:

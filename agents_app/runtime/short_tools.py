@@ -15,16 +15,9 @@ from typing import Any
 
 from django.db import connections
 
-from agents_app.tools.registry import (
-    FoundMessage,
-    ReadContent,
-    ServerTool,
-    ToolError,
-    ToolOutcome,
-    storable,
-    storable_items,
-)
+from agents_app.tools.registry import FoundMessage, ReadContent, ServerTool, ToolError, ToolOutcome
 from uamp.limits import DEFAULT_LIMITS
+from uamp.storable_text import storable, storable_items
 from uamp.types.content import ContentItem
 
 logger = logging.getLogger(__name__)
@@ -106,7 +99,7 @@ def _fit(outcome: ToolOutcome) -> ToolOutcome:
 
 
 class _Context:
-    """What a short tool may use: it has no progress, no worker, no content and no chat."""
+    """The context of a short tool: it has no progress, no worker, no content and no chat."""
 
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id

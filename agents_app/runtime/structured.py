@@ -99,14 +99,13 @@ class Form:
 def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Form | None:
     """Return the form that a request of `asker` asks for; None for plain text.
 
-    A script says the same again when it is asked again, and has no mode for «any object».
+    A script says the same again when it is asked again.
     """
     if wanted is None or wanted.type == "text":
         return None
     schema = wanted.json_schema.schema if wanted.json_schema is not None else None
-    if spec.provider == "scripted":
-        return None if schema is None else Form(spec.name, schema, asker=asker, repeats=0)
-    return Form(spec.name, schema or {"type": "object"}, asker=asker)
+    repeats = 0 if spec.provider == "scripted" else 1
+    return Form(spec.name, schema or {"type": "object"}, asker=asker, repeats=repeats)
 
 
 @dataclass(frozen=True)

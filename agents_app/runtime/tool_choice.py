@@ -1,4 +1,4 @@
-"""What a request demands of its model: which options the vendor takes, which tool is called.
+"""Demands of a request on its model: which options the vendor takes, which tool is called.
 
 A demand for a tool binds the model until it has called one. A model that is forced in every
 inference would call tools until its rounds are used up.
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents_app.providers.clients import vendor_params
+from agents_app.remote.parameters import unknown_options
 from agents_app.runtime.offered_tools import offered
 from agents_app.runtime.run_request import RunRequest
 from agents_app.selectors import AgentSpec
@@ -35,6 +36,8 @@ def refused_options(spec: AgentSpec, request: RunRequest) -> list[str]:
         for name, value in request.params.items()
         if name in GenerationOptions.__struct_fields__
     }
+    if spec.kind == "remote" and spec.provider != "openai_compat":
+        return unknown_options(spec, wanted)
     refused = unknown_parameters(spec.provider, wanted)
     if "tool_choice" not in refused and not _can_keep_to(spec, request):
         refused.append("tool_choice")

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from agents_app.tools.csv_table import Column, Table, decode, describe, parse
+from agents_app.tools.csv_text import DecodedText
 from agents_app.tools.registry import ToolContext, ToolOutcome, tool
 from uamp.types.content import ImageContent
 
@@ -26,10 +27,10 @@ def csv_report(
     """Summarise the columns of an attached CSV file as a Markdown table, with a chart."""
     context.progress(percent=0, step=1, stage="read", message="Reading the file")
     content = context.read_content(content_id)
-    text = decode(content.data)
+    decoded = decode(content.data)
     context.progress(percent=5, step=2, stage="parse", message=f"Parsing {content.filename}")
     table = parse(
-        text,
+        decoded.text,
         on_rows=lambda rows: context.progress(
             percent=5, step=2, stage="parse", message=f"Read {rows} rows"
         ),
@@ -60,12 +61,26 @@ def csv_report(
         item = msgspec.structs.replace(item, alt_text=f"Chart: {shows}")
     context.progress(percent=100, step=total, total_steps=total, stage="done", message="Done")
     return ToolOutcome(
-        result=summary(content.filename, table, columns, shows), content_items=(item,)
+        result=summary(content.filename, table, columns, shows, about_text(decoded)),
+        content_items=(item,),
     )
 
 
-def summary(filename: str, table: Table, columns: Sequence[Column], shows: str) -> str:
-    """Return what is in a table as Markdown."""
+def about_text(decoded: DecodedText) -> str:
+    """Return in which encoding a file was read, where nothing in it said that."""
+    if not decoded.encoding:
+        return ""
+    doubt = "" if decoded.is_sure else ", which is not certain"
+    return (
+        f" It was read as {decoded.encoding}{doubt}: if letters are wrong, save it as UTF-8 and"
+        " attach that file."
+    )
+
+
+def summary(
+    filename: str, table: Table, columns: Sequence[Column], shows: str, about: str = ""
+) -> str:
+    """Return what is in a table as Markdown; `about` is what else is to be said of the file."""
     rows = [
         f"| {_cell(c.name)} | {c.kind} | {c.filled} | {c.distinct} |"
         f" {' | '.join(_cell(fact) for fact in c.facts)} |"
@@ -75,7 +90,7 @@ def summary(filename: str, table: Table, columns: Sequence[Column], shows: str) 
     size = f"{_counted(table.rows, 'row')} and {_counted(len(columns), 'column')}"
     return "\n".join(
         (
-            f"**{_cell(filename)}** has {size}.{note}",
+            f"**{_cell(filename)}** has {size}.{note}{about}",
             "",
             "| column | kind | filled | different | smallest | largest | typical |",
             "|---|---|---:|---:|---:|---:|---|",

@@ -6,7 +6,6 @@ the ToolError describes what to do.
 
 import csv
 import io
-import math
 import re
 import statistics
 from collections import Counter
@@ -14,6 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from agents_app.tools import csv_text
+from agents_app.tools.csv_numbers import numbers_of
+from agents_app.tools.csv_text import DecodedText
 from agents_app.tools.registry import ToolError
 
 MAX_BYTES = 25 * 1024 * 1024
@@ -22,10 +24,13 @@ MAX_COLUMNS = 100
 ROWS_PER_STEP = 20_000
 """How many rows are read between two signs of life."""
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
 _UNFIT_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
+# The first line with which spreadsheets name the separator.
+_SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?[ \t]*(?:\r\n?|\n|\Z)', re.IGNORECASE)
+_SEPARATORS = ",;\t|"
+_SAMPLE_CHARS = 65_536
+_SAMPLE_LINES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What is in a column; `numbers` and `dates` are its values, when all of them are that."""
+    """A column; `numbers` and `dates` are its values, when all of them are that."""
 
     name: str
     kind: str
@@ -65,29 +70,20 @@ class Column:
         return "", "", f"“{value}” in {times} of {self.filled}"
 
 
-def decode(data: bytes) -> str:
-    """Return a file's text: UTF-8, UTF-16 with its mark, or else Windows-1252.
+def decode(data: bytes) -> DecodedText:
+    """Return a file's text, and which encoding was found where nothing in it says that.
 
     Raises ToolError for an empty, too large or binary file.
     """
     if len(data) > MAX_BYTES:
         limit = MAX_BYTES // 1024 // 1024
         raise ToolError(f"The file is larger than {limit} MB. Send a part of it.")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encodings = ["utf-16"]
-    else:
-        encodings = ["utf-8-sig", "cp1252"]
-    for encoding in encodings:
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if _UNFIT_CONTROLS.search(text):
-            break
-        if not text.strip():
-            raise ToolError("The file is empty. Save the table again and attach the new file.")
-        return text
-    raise ToolError("This is no text file. Save the table as CSV and attach that file.")
+    decoded = csv_text.detect(data)
+    if decoded is None or _UNFIT_CONTROLS.search(decoded.text):
+        raise ToolError("This file is not text. Save the table as CSV and attach that file.")
+    if not decoded.text.strip():
+        raise ToolError("The file is empty. Save the table again and attach the new file.")
+    return decoded
 
 
 def parse(text: str, *, on_rows: Callable[[int], None]) -> Table:
@@ -96,7 +92,7 @@ def parse(text: str, *, on_rows: Callable[[int], None]) -> Table:
     `on_rows` is called with the number of rows read, every ROWS_PER_STEP rows. Raises ToolError for
     what is no table, has no rows, or has too many rows or columns.
     """
-    delimiter = _delimiter(text)
+    delimiter, text = _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         rows = (row for row in reader if row)
@@ -128,21 +124,12 @@ def parse(text: str, *, on_rows: Callable[[int], None]) -> Table:
 
 
 def describe(name: str, values: Sequence[str], *, delimiter: str) -> Column:
-    """Return what is in a column. A comma is a decimal sign where it separates no values."""
+    """Return what is in a column."""
     filled = [value for value in values if value]
     counts = Counter(filled)
-    numbers: list[float] = []
+    numbers = numbers_of(filled, delimiter=delimiter)
     dates: list[datetime] = []
     kind = "text"
-    for value in filled:
-        text = value
-        if delimiter != "," and _DECIMAL_COMMA.fullmatch(value):
-            text = value.replace(",", ".")
-        # What is too large for a number of this machine is no number that could be compared.
-        if not _NUMBER.fullmatch(text) or not math.isfinite(number := float(text)):
-            numbers = []
-            break
-        numbers.append(number)
     if numbers:
         kind = "number"
     elif filled and all(_DATE.fullmatch(value) for value in counts):
@@ -154,7 +141,7 @@ def describe(name: str, values: Sequence[str], *, delimiter: str) -> Column:
         filled=len(filled),
         distinct=len(counts),
         frequent=tuple(counts.most_common(12)),
-        numbers=tuple(numbers),
+        numbers=numbers,
         dates=tuple(dates),
     )
 
@@ -166,10 +153,23 @@ def _dates(values: Sequence[str]) -> list[datetime]:
         return []
 
 
-def _delimiter(text: str) -> str:
-    """Return the separator that stands most often in the first row, outside quotation marks."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
-    return max(",;\t|", key=first.count)
+def _delimiter(text: str) -> tuple[str, str]:
+    """Return the separator of values, and the text without a line that names it.
+
+    Otherwise it is the one that most of the first lines have as often as the first row, and of
+    these the one that this has most often, outside quotation marks.
+    """
+    if (named := _SEPARATOR_LINE.match(text)) is not None:
+        return named[1], text[named.end() :]
+    sample = re.sub(r'"[^"]*"', "", text[:_SAMPLE_CHARS])
+    lines = [line for line in sample.splitlines() if line.strip()][:_SAMPLE_LINES]
+
+    def fits(separator: str) -> tuple[int, int]:
+        counts = [line.count(separator) for line in lines]
+        first = counts[0] if counts else 0
+        return (counts.count(first), first) if first else (0, 0)
+
+    return max(_SEPARATORS, key=fits), text
 
 
 def _names(row: Sequence[str]) -> list[str]:

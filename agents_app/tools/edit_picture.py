@@ -18,6 +18,8 @@ _BAND_PIXELS = 500_000
 _MAX_PIXELS = 50_000_000
 _SMALLEST_LETTERS = 6
 _SAVED_AS = {"JPEG": ("image/jpeg", "jpg"), "WEBP": ("image/webp", "webp")}
+# A file of several pictures, as telephones write them, is a JPEG to its readers.
+_READ_AS = {"MPO": "JPEG"}
 _TURNS = {
     90: Image.Transpose.ROTATE_270,
     180: Image.Transpose.ROTATE_180,
@@ -149,7 +151,7 @@ def _opened(content: ReadContent) -> tuple[Image.Image, str]:
         with Image.open(io.BytesIO(content.data)) as picture:
             if picture.width * picture.height > _MAX_PIXELS:
                 raise ToolError("The picture has more than 50 megapixels.")
-            kind = picture.format or ""
+            kind = _READ_AS.get(picture.format or "", picture.format or "")
             upright = ImageOps.exif_transpose(picture)
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError) as error:
         raise ToolError(message) from error

@@ -1,4 +1,4 @@
-"""What a web page says: its title, and its text as Markdown.
+"""The title of a web page, and its text as Markdown.
 
 It is written as it is read, tag by tag, and there is an end to what is kept. A page that
 means harm costs no more than another one (`agents_app.tools.page_tokens`).

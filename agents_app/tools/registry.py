@@ -31,7 +31,7 @@ class ToolCancelled(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOutcome:
-    """What a tool gave back: text for the model and for people, and media.
+    """The result of a tool: text for the model and for people, and media.
 
     `result` is plain text, JSON-serialised on the wire (UAMP §8.4.2). The result of a client's
     tool is the client's own JSON text. What `is_presented` is shown in the answer itself. A call
@@ -65,7 +65,7 @@ class FoundMessage:
 
 
 class ToolContext(Protocol):
-    """What a running tool may use."""
+    """The context of a running tool."""
 
     call_id: str
 
@@ -132,31 +132,6 @@ class ServerTool:
             raise TypeError(
                 f"The tool {self.name} must not run twice, so that it has to be a long one."
             )
-
-
-def storable(text: str) -> str:
-    """Return text that every database and codec takes: no NUL, no half characters."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def storable_json(value: Any) -> Any:
-    """Return JSON whose texts are `storable`, the names of members too."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, Mapping):
-        return {storable(str(key)): storable_json(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [storable_json(inner) for inner in value]
-    return value
-
-
-def storable_items(items: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
-    """Return content items whose texts are `storable`; raises ValueError for what is none."""
-    if not items:
-        return ()
-    return msgspec.convert(storable_json(msgspec.to_builtins(items)), tuple[ContentItem, ...])
 
 
 # --- Tools made of functions ---

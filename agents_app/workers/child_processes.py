@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import select
 import signal
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 
 PROCESSES: Final = 2
 START_SECONDS: Final = 30.0
+KILL_SECONDS: Final = 10.0
 # A process whose server was killed ends after so long, whatever it does.
 _ORPHAN_SECONDS: Final = 60
 _HEADER: Final = struct.Struct(">I")
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _READY: Final = b"ready"
+
+logger = logging.getLogger(__name__)
 
 
 class TooSlow(Exception):
@@ -186,7 +190,10 @@ class _ChildProcess:
     def kill(self) -> None:
         """End the process and close its pipes."""
         self._process.kill()
-        self._process.wait()
+        try:
+            self._process.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            logger.exception("a process does not die")
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):

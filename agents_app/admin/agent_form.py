@@ -1,0 +1,320 @@
+"""The form of an agent: pickers for its tools, inputs with bounds for its options and prices."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+
+from agents_app.admin.form_fields import FormPart, ListField, NamesField, PartsField
+from agents_app.conversation.presentation import PRESENT
+from agents_app.conversation.state_changes import SET_STATE
+from agents_app.mcp.listing import all_of, listed_tools
+from agents_app.models import Agent, AgentKind, ModelProvider
+from agents_app.providers.clients import is_key_name
+from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.scripts import SCRIPTS
+from agents_app.remote.keys import KEY_CHARS
+from agents_app.remote.rules import complete, problems_of
+from agents_app.strategies import MAX_STEPS
+from agents_app.tools.registry import server_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    # Django's classes take type arguments in its stubs only.
+    _AgentForm = forms.ModelForm[Agent]
+else:
+    _AgentForm = forms.ModelForm
+
+_SCRIPTED: Final = (ModelProvider.SCRIPTED.value,)
+_MODELS: Final = tuple(value for value in ModelProvider.values if value not in _SCRIPTED)
+_REALTIME: Final = (ModelProvider.OPENAI_REALTIME.value,)
+_COMPATIBLE: Final = (ModelProvider.OPENAI_COMPAT.value,)
+_SAMPLED: Final = (ModelProvider.OPENAI_COMPAT.value, ModelProvider.ANTHROPIC.value)
+MOST_TOKENS: Final = 10_000_000
+DELEGATES: Final = 200
+"""Agents that are offered as delegates; more than these are reached by their names in REST."""
+
+
+def _number(lowest: float, highest: float) -> forms.Field:
+    return forms.FloatField(min_value=lowest, max_value=highest)
+
+
+def _whole(lowest: int, highest: int) -> forms.Field:
+    return forms.IntegerField(min_value=lowest, max_value=highest)
+
+
+def _tokens(help_text: str = "") -> forms.Field:
+    return forms.IntegerField(min_value=1, max_value=MOST_TOKENS, help_text=help_text)
+
+
+def _price() -> forms.Field:
+    return forms.DecimalField(
+        min_value=0,
+        max_digits=18,
+        decimal_places=9,
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "size": 12}),
+    )
+
+
+def _option_parts() -> list[FormPart]:
+    keys = ", ".join(sorted(name for name in os.environ if is_key_name(name)))
+    return [
+        FormPart(
+            path=("script",),
+            label="Script",
+            field=forms.ChoiceField(choices=[("", "-"), *((name, name) for name in SCRIPTS)]),
+            only=_SCRIPTED,
+        ),
+        FormPart(
+            path=("delay",), label="Pause between words", field=_number(0, 60), unit="seconds",
+            only=_SCRIPTED,
+        ),
+        FormPart(
+            path=("base_url",), label="Address of the server",
+            field=forms.CharField(max_length=500, help_text="Empty: the provider's own."),
+            only=_MODELS,
+        ),
+        FormPart(
+            path=("api_key_env",), label="Environment variable of the key",
+            field=forms.CharField(
+                max_length=100,
+                help_text=f"Set on this server: {keys}." if keys else "None is set on this server.",
+            ),
+            only=_MODELS,
+        ),
+        FormPart(path=("timeout",), label="Longest wait for the model", field=_number(0.1, 3600),
+             unit="seconds", only=_MODELS),
+        FormPart(path=("context_window",), label="Context of the model", field=_tokens(),
+             unit="tokens"),
+        FormPart(path=("max_output_tokens",), label="Output of the model", field=_tokens(),
+             unit="tokens"),
+        FormPart(path=("reasoning_tokens",), label="Thinking, at most", field=_tokens(),
+             unit="tokens"),
+        FormPart(path=("params", "temperature"), label="Temperature", field=_number(0, 2),
+             only=_SAMPLED),
+        FormPart(path=("params", "top_p"), label="Top p", field=_number(0, 1), only=_SAMPLED),
+        FormPart(
+            path=("models",), label="Models that clients may choose",
+            field=ListField(help_text="One a line."), only=_MODELS,
+        ),
+        FormPart(path=("audio",), label="Its model takes sound", field=forms.BooleanField(),
+             only=_COMPATIBLE),
+        FormPart(path=("voice",), label="Voice", field=forms.CharField(max_length=64),
+             only=_REALTIME),
+        FormPart(
+            path=("transcription",), label="Model that writes down what is said",
+            field=forms.CharField(max_length=100), only=_REALTIME,
+        ),
+    ]  # fmt: skip
+
+
+def _price_parts(tools: Iterable[str]) -> list[FormPart]:
+    thousand = "USD for 1,000 tokens"
+    single = [
+        ("per_answer", "An answer", "USD"),
+        ("input_per_1k", "What it is sent", thousand),
+        ("output_per_1k", "What it writes", thousand),
+        ("cache_read_per_1k", "Read from the cache", thousand),
+        ("cache_write_per_1k", "Written to the cache", thousand),
+        ("audio_input_per_1k", "Sound that it is sent", thousand),
+        ("audio_output_per_1k", "Sound that it speaks", thousand),
+    ]
+    unfinished = [
+        ("whole", "the whole price of an answer"),
+        ("share", "its share of the tokens that an answer is expected to have"),
+    ]
+    return [
+        *(
+            FormPart(path=(name,), label=label, field=_price(), unit=unit)
+            for name, label, unit in single
+        ),
+        FormPart(
+            path=("unfinished",), label="A stopped answer costs", unless="whole",
+            field=forms.ChoiceField(choices=unfinished),
+        ),
+        FormPart(
+            path=("expected_tokens",), label="An answer is expected to have",
+            field=_whole(1, 1_000_000), unit="tokens",
+        ),
+        *(
+            FormPart(path=("tools", name), label=f"A call of {name}", field=_price(), unit="USD")
+            for name in tools
+            if not name.endswith("*")
+        ),
+    ]  # fmt: skip
+
+
+def _strategy_parts() -> list[FormPart]:
+    return [
+        FormPart(
+            path=("reasoning_prompt",), label="Prompt to think before it acts", only=("react",),
+            field=forms.CharField(max_length=4000, widget=forms.Textarea(attrs={"rows": 3})),
+        ),
+        FormPart(path=("max_plan_steps",), label="Steps of a plan, at most", only=("plan",),
+             field=_whole(1, MAX_STEPS)),
+        FormPart(path=("allow_replan",), label="It keeps its first plan", only=("plan",),
+             field=forms.BooleanField(), means=False),
+    ]  # fmt: skip
+
+
+class AgentForm(_AgentForm):
+    """Checks what would only fail when the agent is asked."""
+
+    options = PartsField([], follows="id_provider", label="Options of the provider")
+    pricing = PartsField([], label="Prices", help_text="Empty: it is free.")
+    strategy_options = PartsField([], follows="id_strategy", label="Options of the strategy")
+    tools = NamesField(label="Tools")
+    approvals = NamesField(
+        label="Asks a person before",
+        help_text="Those of its long tools that a person has to allow each time.",
+    )
+    delegates = NamesField(label="May give work to")
+    key = forms.CharField(
+        required=False,
+        max_length=KEY_CHARS,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Of a remote agent. It is kept encrypted, and not shown again. Empty: the one"
+        " that is kept, as long as the address leads to the same host.",
+    )
+    remove_key = forms.BooleanField(required=False, label="Forget the key that is kept")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        agent: Agent = self.instance
+        fields: dict[str, Any] = self.fields
+        priced = agent.pricing.get("tools", {}) if isinstance(agent.pricing, dict) else {}
+        tools = agent.tools if isinstance(agent.tools, list) else []
+        names = [name for name in dict.fromkeys([*tools, *priced]) if isinstance(name, str)]
+        parts = {
+            "options": _option_parts(),
+            "pricing": _price_parts(names),
+            "strategy_options": _strategy_parts(),
+        }
+        for name, found in parts.items():
+            if name in fields:
+                fields[name].set_parts(found)
+        offered = {
+            "tools": (offered_tools(), agent.tools),
+            "approvals": (_long_tools(), agent.approvals),
+            "delegates": (_other_agents(agent.pk), agent.delegates),
+        }
+        for name, (groups, kept) in offered.items():
+            if name in fields:
+                fields[name].offer(groups, kept)
+
+    def clean_tools(self) -> Any:
+        """Refuse names that no tool of this server has."""
+        names = [name for group in offered_tools().values() for name in group]
+        unknown = [name for name in self.cleaned_data["tools"] if name not in names]
+        if unknown:
+            known = ", ".join(names) or "none"
+            raise forms.ValidationError(
+                f"No such tool: {', '.join(unknown)}. This server has: {known}."
+            )
+        return self.cleaned_data["tools"]
+
+    def clean_approvals(self) -> Any:
+        """Refuse tools that cannot wait for a person: only long ones can."""
+        long = {name for group in _long_tools().values() for name in group}
+        short = [name for name in self.cleaned_data["approvals"] if name not in long]
+        if short:
+            raise forms.ValidationError(
+                f"Only a long tool can wait for a person, and these are none: {', '.join(short)}."
+            )
+        return self.cleaned_data["approvals"]
+
+    def clean_delegates(self) -> Any:
+        """Refuse agents that there are not."""
+        delegates = self.cleaned_data["delegates"]
+        known = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
+        missing = [name for name in delegates if name.casefold() not in known]
+        if missing:
+            raise forms.ValidationError(f"No such agent: {', '.join(missing)}.")
+        return delegates
+
+    def clean_options(self) -> Any:
+        """Refuse a key in a row: rows are shown, copied and backed up."""
+        options = self.cleaned_data["options"]
+        if "api_key" in options:
+            raise forms.ValidationError(
+                "Keep keys out of the database: put the key into an environment variable and name"
+                " the variable here, such as MY_API_KEY."
+            )
+        variable = options.get("api_key_env")
+        if variable is not None and not is_key_name(variable):
+            raise forms.ValidationError(
+                "The environment variable of a key has a name that ends in _API_KEY."
+            )
+        return options
+
+    def clean(self) -> dict[str, Any]:
+        """Check that something can answer for the agent."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if values.get("kind") == AgentKind.REMOTE:
+            for field, words in problems_of(values).items():
+                self.add_error(field, words)
+            return values
+        if values.get("key"):
+            self.add_error("key", "Only a remote agent has a key of its own.")
+        if values.get("kind") != AgentKind.CONNECTED:
+            self._check_model(values)
+        elif values.get("owner") is None:
+            self.add_error("owner", "A connected agent has an owner: their daemon registers it.")
+        return values
+
+    def _check_model(self, values: dict[str, Any]) -> None:
+        """Check that a script or a model of this server can answer for the agent."""
+        options, provider = values.get("options"), values.get("provider")
+        if isinstance(options, dict) and provider is not None:
+            script = options.get("script", values.get("name"))
+            problem = problem_of(provider, options)
+            if unknown := unknown_options(provider, options):
+                self.add_error("options", f"There are no such options: {', '.join(unknown)}.")
+            if problem is not None:
+                self.add_error("options", problem)
+            elif provider == ModelProvider.SCRIPTED and script not in SCRIPTS:
+                self.add_error("options", f"Name a script: {', '.join(SCRIPTS)}.")
+        if values.get("provider") != ModelProvider.SCRIPTED and not values.get("model"):
+            self.add_error("model", "Name the model that answers.")
+
+    def save(self, commit: bool = True) -> Agent:  # noqa: FBT001, FBT002 the interface's
+        """Write the row, with the key that was given."""
+        key = "" if self.cleaned_data.get("remove_key") else self.cleaned_data.get("key") or None
+        complete(self.instance, key)
+        return super().save(commit=commit)
+
+
+def offered_tools() -> dict[str, dict[str, str]]:
+    """Return what an agent can be given: names with descriptions, by where they are from."""
+    groups = {
+        "In every chat": {
+            PRESENT: "Shows files of the chat in its answer.",
+            SET_STATE: "Changes what the chat's clients and agents share.",
+        },
+        "This server": {name: tool.description for name, tool in server_tools().items()},
+    }
+    for tool in listed_tools():
+        group = groups.setdefault(f"MCP server {tool.source}", {})
+        group.setdefault(all_of(tool.source), "All of its tools, also later ones.")
+        group[tool.name] = tool.description
+    return groups
+
+
+def _long_tools() -> dict[str, dict[str, str]]:
+    """Return the tools that can wait for a person."""
+    groups = {
+        "This server": {
+            name: tool.description for name, tool in server_tools().items() if tool.long_running
+        }
+    }
+    for tool in listed_tools():
+        groups.setdefault(f"MCP server {tool.source}", {})[tool.name] = tool.description
+    return groups
+
+
+def _other_agents(agent_id: str) -> dict[str, dict[str, str]]:
+    others = Agent.objects.exclude(pk=agent_id).order_by("name")[:DELEGATES]
+    return {"Agents": {agent.name: agent.description for agent in others}}

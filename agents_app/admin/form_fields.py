@@ -1,0 +1,293 @@
+"""Fields of admin forms in which people pick and fill in, where the row keeps JSON.
+
+`PartsField` has an input with bounds for each known member of a JSON object, and a JSON text for
+what has no input. `NamesField` has a checkbox for each name of a JSON list.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.forms.widgets import Script
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import mark_safe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.utils.safestring import SafeString
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormPart:
+    """One input of a PartsField: where its value stands in the object, and how it is checked.
+
+    `unit` stands behind the input. `only` are the values of the select that the widget follows, for
+    which the input is of use; empty: for all. A value of `unless` is not written. A checkbox
+    writes `means` where it is checked.
+    """
+
+    path: tuple[str, ...]
+    label: str
+    field: forms.Field
+    unit: str = ""
+    only: tuple[str, ...] = ()
+    unless: Any = None
+    means: Any = True
+
+    @property
+    def name(self) -> str:
+        """Its name in the form."""
+        return "__".join(self.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Posted:
+    """The values that a browser sent: texts by the names of the parts, and the JSON of the rest."""
+
+    parts: dict[str, Any] = field(default_factory=dict)
+    rest: str = ""
+
+
+class PartsWidget(forms.Widget):
+    """A group of labelled inputs and a JSON text; `errors` are marked at their inputs."""
+
+    template_name = "admin/agents_app/widgets/parts.html"
+    use_fieldset = True
+
+    class Media:
+        """The attributes that hide the inputs that the chosen provider does not have."""
+
+        js: ClassVar[Any] = [Script("agent_form/parts.js", type="module")]
+
+    def __init__(self, *, follows: str = "") -> None:
+        super().__init__()
+        self.parts: Sequence[FormPart] = ()
+        self.follows = follows
+        self.errors: dict[str, str] = {}
+
+    def __deepcopy__(self, memo: Any) -> PartsWidget:
+        twin = copy.copy(self)
+        twin.attrs, twin.errors = self.attrs.copy(), {}
+        memo[id(self)] = twin
+        return twin
+
+    def id_for_label(self, id_: str) -> str:  # noqa: ARG002 the interface's
+        """Return no id: each input has a label of its own."""
+        return ""
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> _Posted:
+        """Return what was sent for each part, and the JSON text."""
+        parts = {
+            part.name: part.field.widget.value_from_datadict(data, files, f"{name}__{part.name}")
+            for part in self.parts
+        }
+        return _Posted(parts=parts, rest=data.get(name, ""))
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:  # noqa: ARG002 the interface's
+        """Return False: an object without members sends nothing."""
+        return False
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:  # noqa: ARG002 the project's templates have it
+        """Return the inputs as HTML."""
+        context = self.get_context(name, value, attrs)
+        return mark_safe(render_to_string(self.template_name, context))  # noqa: S308 a template's
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """Return the inputs with what they show."""
+        context = super().get_context(name, None, attrs)
+        posted = value if isinstance(value, _Posted) else _taken_apart(value, self.parts)
+        base = context["widget"]["attrs"].get("id") or f"id_{name}"
+        context["follows"] = self.follows
+        context["rest"] = {"value": posted.rest, "id": f"{base}__rest"}
+        context["is_open"] = bool(posted.rest.strip() not in {"", "{}"})
+        context["parts"] = [
+            self._shown(part, name, f"{base}__{part.name}", posted.parts.get(part.name))
+            for part in self.parts
+        ]
+        return context
+
+    def _shown(self, part: FormPart, name: str, id_: str, value: Any) -> dict[str, Any]:
+        error = self.errors.get(part.name, "")
+        attrs: dict[str, Any] = {"id": id_, **part.field.widget_attrs(part.field.widget)}
+        described = []
+        if part.field.help_text:
+            described.append(f"{id_}_help")
+        if error:
+            attrs["aria-invalid"] = "true"
+            described.append(f"{id_}_error")
+        if described:
+            attrs["aria-describedby"] = " ".join(described)
+        return {
+            "id": id_,
+            "label": part.label,
+            "unit": part.unit,
+            "help": part.field.help_text,
+            "only": " ".join(part.only),
+            "error": error,
+            "is_checkbox": isinstance(part.field.widget, forms.CheckboxInput),
+            "input": part.field.widget.render(f"{name}__{part.name}", value, attrs),
+        }
+
+
+class PartsField(forms.Field):
+    """A JSON object as inputs; what is wrong with one is said by its label, and marked there."""
+
+    widget: PartsWidget
+
+    def __init__(self, parts: Sequence[FormPart], *, follows: str = "", **options: Any) -> None:
+        super().__init__(widget=PartsWidget(follows=follows), required=False, **options)
+        self.set_parts(parts)
+
+    def __deepcopy__(self, memo: Any) -> PartsField:
+        twin: PartsField = super().__deepcopy__(memo)
+        return twin
+
+    def set_parts(self, parts: Sequence[FormPart]) -> None:
+        """Replace the inputs."""
+        for part in parts:
+            part.field.required = False
+        self.parts = self.widget.parts = tuple(parts)
+
+    def clean(self, value: Any) -> dict[str, Any]:
+        """Return the object: the inputs that are filled in, and the rest.
+
+        Raises ValidationError for an input that is refused, for a text that is no JSON object, and
+        for a member that has an input and stands in the text too.
+        """
+        posted = value if isinstance(value, _Posted) else _Posted()
+        found, problems = self._rest(posted.rest)
+        errors: dict[str, str] = {}
+        for part in self.parts:
+            try:
+                given = part.field.clean(posted.parts.get(part.name))
+            except forms.ValidationError as error:
+                errors[part.name] = " ".join(error.messages)
+                continue
+            if given is False or given in (None, "", []) or given == part.unless:
+                continue
+            if not _put(found, part.path, part.means if given is True else _plain(given)):
+                errors[part.name] = "It stands in the JSON too: write it once."
+        self.widget.errors = errors
+        labels = {part.name: part.label for part in self.parts}
+        problems += [f"{labels[name]}: {message}" for name, message in errors.items()]
+        if problems:
+            raise forms.ValidationError(problems)
+        return found
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Return whether what was sent means another object."""
+        try:
+            return bool(self.clean(data) != (initial or {}))
+        except forms.ValidationError:
+            return True
+
+    @staticmethod
+    def _rest(text: str) -> tuple[dict[str, Any], list[str]]:
+        if not text.strip():
+            return {}, []
+        try:
+            rest = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}, ["Enter a valid JSON object."]
+        return (rest, []) if isinstance(rest, dict) else ({}, ["Write a JSON object."])
+
+
+def _plain(value: Any) -> Any:
+    """Return a cleaned value as JSON keeps it: amounts are decimal strings."""
+    return format(value.normalize(), "f") if isinstance(value, Decimal) else value
+
+
+def _put(found: dict[str, Any], path: Sequence[str], value: Any) -> bool:
+    """Write a member at a path; False where there is one, or no object, already."""
+    inner = found
+    for name in path[:-1]:
+        inner = inner.setdefault(name, {})
+        if not isinstance(inner, dict):
+            return False
+    if path[-1] in inner:
+        return False
+    inner[path[-1]] = value
+    return True
+
+
+def _taken_apart(value: Any, parts: Sequence[FormPart]) -> _Posted:
+    """Return an object of a row as its inputs, and the JSON of what has none."""
+    if not isinstance(value, dict):
+        text = "" if value is None else json.dumps(value, ensure_ascii=False)
+        return _Posted(rest=text)
+    rest, shown = copy.deepcopy(value), {}
+    for part in parts:
+        inner: Any = rest
+        for name in part.path[:-1]:
+            inner = inner.get(name) if isinstance(inner, dict) else None
+        if isinstance(inner, dict) and _fits(part, inner.get(part.path[-1])):
+            kept = inner.pop(part.path[-1])
+            shown[part.name] = (
+                kept == part.means
+                if isinstance(part.field, forms.BooleanField)
+                else part.field.prepare_value(kept)
+            )
+    rest = {name: inner for name, inner in rest.items() if inner != {} or value[name] == {}}
+    return _Posted(parts=shown, rest=json.dumps(rest, ensure_ascii=False) if rest else "")
+
+
+def _fits(part: FormPart, value: Any) -> bool:
+    """Return whether an input can show a value; another one stays in the JSON."""
+    if value is None or isinstance(value, dict):
+        return False
+    if isinstance(part.field, forms.BooleanField):
+        return bool(value == part.means)
+    if isinstance(part.field, ListField):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return not isinstance(value, list | bool)
+
+
+class ListField(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def clean(self, value: Any) -> Any:
+        """Return the lines that have something in them."""
+        lines = (line.strip() for line in (super().clean(value) or "").splitlines())
+        return [line for line in lines if line]
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the lines as one text."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+
+class NamesField(forms.MultipleChoiceField):
+    """A JSON list of names as checkboxes; the form itself says which names are none."""
+
+    def __init__(self, **options: Any) -> None:
+        widget = forms.CheckboxSelectMultiple(attrs={"class": "names"})
+        super().__init__(widget=widget, required=False, **options)
+
+    def offer(self, groups: Mapping[str, Mapping[str, str]], kept: Any) -> None:
+        """Offer names with their descriptions in groups; a kept name that is none stands too."""
+        known = {name for names in groups.values() for name in names}
+        kept = kept if isinstance(kept, list) else []
+        gone = {str(name): "not there: uncheck it" for name in kept if name not in known}
+        every = {**groups, **({"No longer there": gone} if gone else {})}
+        self.choices = [
+            (group, [(name, _described(name, text)) for name, text in names.items()])
+            for group, names in every.items()
+            if names
+        ]
+
+    def valid_value(self, value: Any) -> bool:  # noqa: ARG002 the interface's
+        """Return True: the form refuses unknown names in its own words."""
+        return True
+
+
+def _described(name: str, text: str) -> str:
+    first = text.strip().splitlines()[0] if text.strip() else ""
+    return format_html('<span class="name">{}</span> <span>{}</span>', name, first[:200])

@@ -1,0 +1,73 @@
+"""Fields of admin forms with one entry on a line, where the row keeps a list or object of texts.
+
+`LinesField` is a list. `PairsField` is an object: a name, a separator and a value on each line.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+
+ROWS: Final = 4
+
+
+class _LineField(forms.Field):
+    """A text area whose lines are read; empty lines are left out."""
+
+    widget = forms.Textarea
+
+    def __init__(self, *, help_text: str = "") -> None:
+        attributes = {"rows": ROWS, "class": "vLargeTextField", "spellcheck": "false"}
+        super().__init__(
+            required=False, help_text=help_text, widget=forms.Textarea(attrs=attributes)
+        )
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Return whether the lines say something else than the row."""
+        return bool(self.prepare_value(initial) != self.prepare_value(data))
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
+class LinesField(_LineField):
+    """A list of texts."""
+
+    def prepare_value(self, value: Any) -> str:
+        """Return the list as lines; what was sent is shown again as it is."""
+        return "\n".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+    def to_python(self, value: Any) -> list[str]:
+        """Return the lines."""
+        return _lines(value)
+
+
+class PairsField(_LineField):
+    """An object of texts, with `separator` between each name and its value."""
+
+    def __init__(self, *, separator: str, help_text: str = "") -> None:
+        super().__init__(help_text=help_text)
+        self.separator = separator
+        self.space = " " if separator == ":" else ""
+
+    def prepare_value(self, value: Any) -> str:
+        """Return the object as lines; what was sent is shown again as it is."""
+        if not isinstance(value, dict):
+            return str(value or "")
+        return "\n".join(f"{name}{self.separator}{self.space}{of}" for name, of in value.items())
+
+    def to_python(self, value: Any) -> dict[str, str]:
+        """Return the pairs. Raises ValidationError for a line without a name, and a name twice."""
+        pairs: dict[str, str] = {}
+        for line in _lines(value):
+            name, found, text = line.partition(self.separator)
+            name = name.strip()
+            if not found or not name:
+                form = f"NAME{self.separator}{self.space}value"
+                raise forms.ValidationError(f"Write each line as {form}: {line[:80]!r} is not.")
+            if name in pairs:
+                raise forms.ValidationError(f"{name!r} stands there twice.")
+            pairs[name] = text.strip()
+        return pairs

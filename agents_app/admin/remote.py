@@ -1,0 +1,109 @@
+"""The page on which an operator pastes an address and sees what agent is behind it."""
+
+import asyncio
+import re
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from agents_app.admin.trial import is_admitted
+from agents_app.models import Agent, RemoteProtocol
+from agents_app.outbound.rules import URL_CHARS, Unreachable
+from agents_app.remote.discovery import FoundAgent, FoundWay, discover
+from agents_app.remote.keys import KEY_CHARS
+from agents_app.remote.rules import NO_KEY, is_key
+
+_ADD = "agents_app.add_agent"
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class AddressForm(forms.Form):
+    """Where the agent is, and what lets this server ask."""
+
+    url = forms.CharField(
+        label="Address",
+        max_length=URL_CHARS,
+        widget=forms.URLInput(attrs={"size": 80, "placeholder": "https://agents.example/agents/a"}),
+        help_text="Of the agent, of its card's folder, or of an API such as https://host/v1.",
+    )
+    key = forms.CharField(
+        required=False,
+        max_length=KEY_CHARS,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Where it is needed to look. It is sent to this address alone, and not kept.",
+    )
+
+    def clean_key(self) -> str:
+        """Return the key, by the rules of the keys that a row keeps."""
+        key = str(self.cleaned_data["key"])
+        if key and not is_key(key):
+            raise forms.ValidationError(NO_KEY)
+        return key
+
+
+@never_cache
+async def remote_view(request: HttpRequest) -> HttpResponse:
+    """Show the form, and what was found at its address; no thread waits for it.
+
+    Needs `agents_app.add_agent`; PermissionDenied without it.
+    """
+    user = await request.auser()
+    if not (isinstance(user, User) and user.is_active and user.is_staff):
+        return redirect_to_login(request.get_full_path(), reverse("admin:login"))
+    if not await user.ahas_perm(_ADD):
+        raise PermissionDenied
+    form = AddressForm(request.POST if request.method == "POST" else None)
+    found, status = None, 200
+    if form.is_valid():
+        if await is_admitted(user):
+            try:
+                url, key = form.cleaned_data["url"].strip(), form.cleaned_data["key"]
+                found = await asyncio.to_thread(discover, url, key)
+            except Unreachable as error:
+                form.add_error("url", f"No agent was found there: {error.reason}.")
+        else:
+            status = 429
+            form.add_error(None, "You looked too often. Wait a little.")
+    return await asyncio.to_thread(_page, request, form, found, status)
+
+
+def _page(
+    request: HttpRequest, form: AddressForm, found: FoundAgent | None, status: int
+) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "opts": Agent._meta,  # noqa: SLF001 the admin's templates ask for it
+        "title": "Add a remote agent",
+        "form": form,
+        "found": found,
+        "ways": [] if found is None else [_shown(found, way) for way in found.ways],
+    }
+    return render(request, "admin/agents_app/agent/remote.html", context, status=status)
+
+
+def _shown(found: FoundAgent, way: FoundWay) -> dict[str, str]:
+    """Return a way to call as the page has it; its link opens the form with these values."""
+    name = _NO_NAME.sub("-", found.name or way.model).strip("-._")[:64]
+    values = {
+        "kind": "remote",
+        "url": way.url,
+        "protocol": way.protocol,
+        "model": way.model,
+        "name": name,
+        "description": found.description,
+        **({} if way.streams else {"streams": "0"}),
+    }
+    return {
+        "protocol": str(RemoteProtocol(way.protocol).label),
+        "url": way.url,
+        "model": way.model,
+        "add": f"{reverse('admin:agents_app_agent_add')}?{urlencode(values)}",
+    }

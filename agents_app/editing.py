@@ -1,0 +1,185 @@
+"""Agents that people make and change themselves, checked as the admin checks them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from agents_app.admin.agent_form import offered_tools
+from agents_app.admin.trial import may_look
+from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
+from agents_app.models.agents import AgentReplyTrigger, StrategyName
+from agents_app.outbound.rules import Unreachable
+from agents_app.providers.clients import is_key_name
+from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.scripts import SCRIPTS
+from agents_app.remote.discovery import discover, facts_of
+from agents_app.remote.probes import probe
+from agents_app.remote.rules import NO_KEY, complete, is_key, may_own, problems_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.contrib.auth.models import User
+    from django.db.models import TextChoices
+
+__all__ = [
+    "FIELDS",
+    "NO_KEY",
+    "Unreachable",
+    "change",
+    "choices_of",
+    "discover",
+    "editable",
+    "is_key",
+    "make",
+    "may_look",
+    "may_make",
+    "probe",
+]
+
+FIELDS: Final = (
+    "name",
+    "description",
+    "kind",
+    "provider",
+    "model",
+    "url",
+    "protocol",
+    "instructions",
+    "options",
+    "tools",
+    "approvals",
+    "delegates",
+    "pricing",
+    "strategy",
+    "strategy_options",
+    "is_public",
+    "is_enabled",
+    "trigger",
+    "max_steps",
+    "max_output_tokens",
+    "max_seconds",
+    "history_messages",
+)
+_CHOICES: Final[Mapping[str, type[TextChoices]]] = {
+    "kind": AgentKind,
+    "provider": ModelProvider,
+    "protocol": RemoteProtocol,
+    "strategy": StrategyName,
+    "trigger": AgentReplyTrigger,
+}
+CONFIGURATION_BYTES: Final = 64 * 1024
+"""All fields of an agent, as JSON."""
+
+
+def choices_of(field: str) -> list[str]:
+    """Return what a field of an agent may be."""
+    return list(_CHOICES[field].values)
+
+
+def may_make(user: User) -> bool:
+    """Return whether a person makes agents: with the permission `agents_app.add_agent`."""
+    return user.has_perm("agents_app.add_agent")
+
+
+def editable(agent_id: str, user: User) -> Agent | None:
+    """Return an agent that a person may change: their own, with `agents_app.change_agent`.
+
+    Superusers may change all of them.
+    """
+    rows = Agent.objects.filter(pk=agent_id)
+    if not user.is_superuser:
+        if not user.has_perm("agents_app.change_agent"):
+            return None
+        rows = rows.filter(owner=user)
+    return rows.first()
+
+
+def make(values: Mapping[str, Any], *, owner: User) -> Agent:
+    """Make an agent of a person; raises ValidationError with a message for each wrong field.
+
+    The member `key` is the key of a remote agent.
+    """
+    values, key = dict(values), values.get("key")
+    values.pop("key", None)
+    agent = Agent(owner=owner, **values)
+    _check(agent, key)
+    _look(agent)
+    agent.save(force_insert=True)
+    return agent
+
+
+def change(agent: Agent, values: Mapping[str, Any]) -> Agent:
+    """Change fields of an agent; raises ValidationError, and then nothing was written.
+
+    The member `key` is the key of a remote agent; "" removes it.
+    """
+    for name, value in values.items():
+        if name != "key":
+            setattr(agent, name, value)
+    _check(agent, values.get("key"))
+    if {"url", "key", "kind"} & {*values}:
+        _look(agent)
+    agent.save()
+    return agent
+
+
+def _look(agent: Agent) -> None:
+    """Read what the address of a remote agent says of itself, as the admin's form does."""
+    agent.found, agent.probed_at = {}, None
+    if agent.kind == AgentKind.REMOTE:
+        agent.found, agent.probed_at = facts_of(agent), timezone.now()
+
+
+def _check(agent: Agent, key: str | None) -> None:
+    size = len(msgspec.json.encode({name: getattr(agent, name) for name in FIELDS}))
+    if size > CONFIGURATION_BYTES:
+        raise ValidationError(f"All fields have at most {CONFIGURATION_BYTES} bytes together.")
+    if problems := _problems(agent, key):
+        raise ValidationError(problems)
+    agent.full_clean()
+    complete(agent, key)
+
+
+def _problems(agent: Agent, key: str | None) -> dict[str, str]:
+    """Return what is wrong with fields, in the words of the admin's form."""
+    known = {name for group in offered_tools().values() for name in group}
+    agents = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
+    if agent.kind == AgentKind.REMOTE:
+        values = {name: getattr(agent, name) for name in FIELDS}
+        found = dict(problems_of({**values, "key": key}))
+        if not may_own(agent):
+            found["protocol"] = "An operator who may change peers makes the agents of peers."
+    elif agent.kind == AgentKind.CONNECTED:
+        # Its daemon knows what it answers with.
+        found = {}
+    else:
+        found = _problems_of_model(agent)
+    if key and agent.kind != AgentKind.REMOTE:
+        found["key"] = "Only a remote agent has a key of its own."
+    if missing := [name for name in agent.tools if name not in known]:
+        found["tools"] = f"No such tool: {', '.join(missing)}."
+    if missing := [name for name in agent.delegates if name.casefold() not in agents]:
+        found["delegates"] = f"No such agent: {', '.join(missing)}."
+    return found
+
+
+def _problems_of_model(agent: Agent) -> dict[str, str]:
+    options, provider = agent.options, agent.provider
+    variable = options.get("api_key_env")
+    found: dict[str, str | None] = {}
+    if "api_key" in options or (variable is not None and not is_key_name(variable)):
+        found["options"] = "A key stands in an environment variable whose name ends in _API_KEY."
+    elif unknown := unknown_options(provider, options):
+        found["options"] = f"There are no such options: {', '.join(unknown)}."
+    else:
+        found["options"] = problem_of(provider, options)
+    if provider != ModelProvider.SCRIPTED and not agent.model:
+        found["model"] = "Name the model that answers."
+    if provider == ModelProvider.SCRIPTED and options.get("script", agent.name) not in SCRIPTS:
+        found["options"] = f"Name a script: {', '.join(SCRIPTS)}."
+    return {name: words for name, words in found.items() if words}

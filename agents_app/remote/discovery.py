@@ -1,0 +1,257 @@
+"""Discover the agent behind an address: protocols, name, description, price.
+
+It reads an agent card (A2A §8), a directory and capabilities of UAMP (§9.2), and a list of models.
+Nothing that it reads is trusted: each address is checked before an agent is called there.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import msgspec
+
+from agents_app.models import Agent, RemoteProtocol
+from agents_app.outbound.guard import TooLarge, fetch
+from agents_app.outbound.rules import Unreachable
+from agents_app.pricing import read_pricing
+from agents_app.remote.addresses import policy, target_of
+from agents_app.remote.keys import Undecipherable, key_for
+from uamp.storable_text import storable, storable_json
+
+MOST = 50
+"""So many ways to call are kept, and so many names of models."""
+TEXT_CHARS = 2000
+NAME_CHARS = 200
+_WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+
+
+class FoundWay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One way to call an agent: protocol, address, and its name over there.
+
+    `streams` is False where a card says so.
+    """
+
+    protocol: str
+    url: str
+    model: str = ""
+    streams: bool = True
+
+
+class FoundAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The agent at an address; `pricing` as a row has it, empty where none is said."""
+
+    name: str = ""
+    description: str = ""
+    pricing: dict[str, Any] = {}
+    tools: tuple[str, ...] = ()
+    ways: tuple[FoundWay, ...] = ()
+
+
+def discover(url: str, key: str = "") -> FoundAgent:
+    """Return what an address says of its agent. Synchronous; a few seconds at most.
+
+    The key is sent to the scheme, host and port of the address alone. Raises Unreachable for an
+    address that may not be called, or where nothing answers as an agent does.
+    """
+    target_of(url)
+    base = url.rstrip("/")
+    origin = str(httpx.URL(url).copy_with(raw_path=b"/")).rstrip("/")
+    headers = {"Accept": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    places = dict.fromkeys(base + path for path in _WELL_KNOWN)
+    # The card of the server's root is another agent's where the address names one.
+    places |= dict.fromkeys(origin + path for path in _WELL_KNOWN) if base == origin else {}
+    asked: list[tuple[str, Callable[[str, Any], FoundAgent]]] = [
+        (base, _of_directory),
+        *((place, _of_card) for place in places),
+        (f"{base}/capabilities", _of_capabilities),
+        (f"{base}/models", _of_models),
+        (f"{base}/v1/models", _of_models),
+    ]
+
+    def ask(one: tuple[str, Callable[[str, Any], FoundAgent]]) -> FoundAgent | None:
+        found = _read(one[0], headers)
+        return None if found is None else one[1](one[0], found)
+
+    with ThreadPoolExecutor(len(asked), thread_name_prefix="discovery") as threads:
+        merged = _merged([found for found in threads.map(ask, asked) if found is not None])
+    if not merged.ways:
+        raise Unreachable("nothing there answers as an agent does")
+    return merged
+
+
+def facts_of(agent: Agent) -> dict[str, Any]:
+    """Return what the address of a row says, as the row keeps it; nothing where it says nothing.
+
+    An agent is often called at a path below the one that says what it is.
+    """
+    try:
+        url = target_of(agent.url).url
+        key = key_for(agent.secret, target_of(agent.url)) or ""
+    except (Unreachable, Undecipherable):
+        return {}
+    above = url.copy_with(raw_path=url.raw_path.rstrip(b"/").rpartition(b"/")[0] or b"/")
+    found: list[FoundAgent] = []
+    for place in dict.fromkeys((str(url), str(above))):
+        with suppress(Unreachable):
+            found.append(discover(place, key))
+    named = sorted(found, key=lambda one: not one.name)
+    facts: dict[str, Any] = msgspec.to_builtins(named[0]) if named else {}
+    return facts
+
+
+def _read(url: str, headers: Mapping[str, str]) -> Any:
+    """Return the JSON object at an address; None where there is none."""
+    try:
+        answer = fetch(url, policy(), headers=headers)
+        found = msgspec.json.decode(answer.data)
+    except (Unreachable, TooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    is_found = 200 <= answer.status < 300 and isinstance(found, dict)  # noqa: PLR2004 successes
+    return found if is_found else None
+
+
+def _of_directory(_url: str, found: Any) -> FoundAgent:
+    """Read an agent of a directory as this server has it (docs/adapters.md)."""
+    if found.get("object") != "agent":
+        return FoundAgent()
+    name, base = _text(found.get("name"), NAME_CHARS), _text(found.get("url"), TEXT_CHARS)
+    if not base:
+        return FoundAgent()
+    paths = {
+        RemoteProtocol.UAMP: "",
+        RemoteProtocol.UAMP_HTTP: "",
+        RemoteProtocol.COMPLETIONS: "/v1",
+        RemoteProtocol.RESPONSES: "/v1",
+        RemoteProtocol.A2A: "/a2a",
+        RemoteProtocol.A2A_03: "/a2a",
+        RemoteProtocol.AG_UI: "/agui",
+        RemoteProtocol.ACP: "/acp",
+    }
+    return FoundAgent(
+        name=name,
+        description=_text(found.get("description"), TEXT_CHARS),
+        pricing=_pricing(found.get("pricing")),
+        tools=_names(found.get("tools")),
+        ways=tuple(
+            FoundWay(protocol=protocol.value, url=f"{base}{path}", model=name)
+            for protocol, path in paths.items()
+        ),
+    )
+
+
+def _of_card(_url: str, found: Any) -> FoundAgent:
+    can = found.get("capabilities")
+    can = can if isinstance(can, dict) else {}
+    streams = can.get("streaming") is True
+    ways: list[FoundWay] = []
+    interfaces = found.get("supportedInterfaces")
+    for one in interfaces[:MOST] if isinstance(interfaces, list) else ():
+        if isinstance(one, dict) and one.get("protocolBinding") == "JSONRPC":
+            is_old = str(one.get("protocolVersion", "")).startswith("0.")
+            ways.append(_task_way(one.get("url"), is_old=is_old, streams=streams))
+    if not ways and found.get("preferredTransport", "JSONRPC") == "JSONRPC" and found.get("url"):
+        ways.append(_task_way(found.get("url"), is_old=True, streams=streams))
+    extensions = can.get("extensions")
+    prices = [
+        _pricing(one["params"].get("pricing"))
+        for one in (extensions if isinstance(extensions, list) else ())
+        if isinstance(one, dict) and isinstance(one.get("params"), dict)
+    ]
+    skills = found.get("skills")
+    return FoundAgent(
+        name=_text(found.get("name"), NAME_CHARS),
+        description=_text(found.get("description"), TEXT_CHARS),
+        pricing=next((price for price in prices if price), {}),
+        tools=_names([one.get("name") for one in skills if isinstance(one, dict)])
+        if isinstance(skills, list)
+        else (),
+        ways=tuple(ways),
+    )
+
+
+def _task_way(url: object, *, is_old: bool, streams: bool) -> FoundWay:
+    protocol = RemoteProtocol.A2A_03 if is_old else RemoteProtocol.A2A
+    return FoundWay(protocol=protocol.value, url=_text(url, TEXT_CHARS), streams=streams)
+
+
+def _of_capabilities(url: str, found: Any) -> FoundAgent:
+    if not isinstance(found.get("modalities"), list) or not found.get("id"):
+        return FoundAgent()
+    base = url.removesuffix("/capabilities")
+    name = _text(found.get("id"), NAME_CHARS)
+    extensions = found.get("extensions")
+    return FoundAgent(
+        name=name,
+        pricing=_pricing(extensions.get("pricing") if isinstance(extensions, dict) else None),
+        tools=_names(found.get("provides")),
+        ways=tuple(
+            FoundWay(protocol=protocol.value, url=base)
+            for protocol in (RemoteProtocol.UAMP, RemoteProtocol.UAMP_HTTP)
+        ),
+    )
+
+
+def _of_models(url: str, found: Any) -> FoundAgent:
+    listed = found.get("data")
+    names = (
+        [one.get("id") for one in listed if isinstance(one, dict)]
+        if isinstance(listed, list)
+        else []
+    )
+    base = url.removesuffix("/models")
+    return FoundAgent(
+        ways=tuple(
+            FoundWay(protocol=RemoteProtocol.COMPLETIONS.value, url=base, model=name)
+            for name in _names(names)
+        )
+    )
+
+
+def _merged(found: list[FoundAgent]) -> FoundAgent:
+    """Return one agent: of what is said twice, what was asked first counts."""
+    ways: dict[tuple[str, str, str], FoundWay] = {}
+    for one in found:
+        for way in one.ways:
+            if _may_be_called(way.url):
+                ways.setdefault((way.protocol, way.url, way.model), way)
+    return FoundAgent(
+        name=next((one.name for one in found if one.name), ""),
+        description=next((one.description for one in found if one.description), ""),
+        pricing=next((one.pricing for one in found if one.pricing), {}),
+        tools=next((one.tools for one in found if one.tools), ()),
+        ways=tuple(ways.values())[:MOST],
+    )
+
+
+def _may_be_called(url: str) -> bool:
+    try:
+        target_of(url)
+    except Unreachable:
+        return False
+    return True
+
+
+def _text(value: object, chars: int) -> str:
+    return value[:chars].replace("\0", "") if isinstance(value, str) else ""
+
+
+def _names(value: object) -> tuple[str, ...]:
+    found = value if isinstance(value, list | tuple) else ()
+    return tuple(storable(one[:NAME_CHARS]) for one in found if isinstance(one, str) and one)[:MOST]
+
+
+def _pricing(value: object) -> dict[str, Any]:
+    """Return prices as a row has them; none for what is no price."""
+    if not isinstance(value, dict):
+        return {}
+    kept: dict[str, Any] = storable_json(
+        {name: price for name, price in value.items() if price not in (None, {}, "0")}
+    )
+    try:
+        return {} if read_pricing(kept).is_free else kept
+    except ValueError:
+        return {}

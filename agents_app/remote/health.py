@@ -1,0 +1,111 @@
+"""How remote agents do, as columns of their rows: the circuit breaker and its pauses.
+
+After FAILURES calls in a row that failed by the other side's fault an agent is not called for a
+while, which doubles with each further failure, and its answers end at once. An answer that comes
+ends that.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import F
+from django.utils import timezone
+
+from agents_app.models import Agent
+from agents_app.models.agents import presence_changed
+from agents_app.selectors import AgentSpec, forget
+from upp import ErrorCode, UPPError
+
+logger = logging.getLogger(__name__)
+
+FAILURES = 3
+FIRST_PAUSE = 30
+LONGEST_PAUSE = 900
+"""In seconds."""
+ERROR_CHARS = 500
+_ITS_FAULT = frozenset(
+    {
+        ErrorCode.NETWORK_ERROR,
+        ErrorCode.TIMEOUT,
+        ErrorCode.INVALID_RESPONSE,
+        ErrorCode.PROVIDER_ERROR,
+        ErrorCode.AUTHENTICATION_FAILED,
+        ErrorCode.MODEL_NOT_FOUND,
+    }
+)
+
+RunSync = Callable[..., Awaitable[Any]]
+_run: RunSync = asyncio.to_thread
+
+
+def written_by(run: RunSync) -> None:
+    """Set the function that runs database work off the event loop."""
+    global _run  # noqa: PLW0603 one for the process
+    _run = run
+
+
+def pause_of(spec: AgentSpec) -> float:
+    """Return for how many seconds an agent is not called; 0 for one that is."""
+    return max(0.0, (spec.retry_at or 0.0) - time.time())
+
+
+async def run_sync(function: Callable[..., Any], *args: object) -> Any:
+    """Run a synchronous database function off the event loop, and return what it returns."""
+    return await _run(function, *args)
+
+
+async def note_failure(spec: AgentSpec, error: UPPError, *, said: str) -> None:
+    """Keep what went wrong, where it is the other side's fault; `said` is without credentials."""
+    if error.code in _ITS_FAULT:
+        await _run(failed, spec.id, said[:ERROR_CHARS])
+
+
+async def note_answer(spec: AgentSpec) -> None:
+    """Keep that an agent answered; nothing is written where it did before."""
+    if spec.failures:
+        await _run(answered, spec.id)
+
+
+def pause_after(failures: int) -> int:
+    """Return the seconds of pause after so many failures in a row."""
+    if failures < FAILURES:
+        return 0
+    return min(FIRST_PAUSE << min(failures - FAILURES, 16), LONGEST_PAUSE)
+
+
+def failed(agent_id: str, said: str) -> None:
+    """Write that a call of an agent failed, in words for operators. Synchronous."""
+    now = timezone.now()
+    rows = Agent.objects.filter(pk=agent_id)
+    if not rows.update(failures=F("failures") + 1, last_error=said, failed_at=now):
+        return
+    agent = rows.get()
+    was_online = agent.is_online
+    if pause := pause_after(agent.failures):
+        agent.retry_at = now + timedelta(seconds=pause)
+        rows.update(retry_at=agent.retry_at)
+        logger.warning(
+            "agent %s failed %s times and is not called for %s s", agent, agent.failures, pause
+        )
+    _changed(agent, was_online=was_online)
+
+
+def answered(agent_id: str) -> None:
+    """Write that an agent answers again. Synchronous."""
+    agent = Agent.objects.filter(pk=agent_id).first()
+    if agent is None:
+        return
+    was_online = agent.is_online
+    agent.failures, agent.retry_at = 0, None
+    Agent.objects.filter(pk=agent_id).update(failures=0, retry_at=None)
+    _changed(agent, was_online=was_online)
+
+
+def _changed(agent: Agent, *, was_online: bool) -> None:
+    forget(agent)
+    if agent.is_online != was_online:
+        presence_changed.send(sender=Agent, agent=agent)

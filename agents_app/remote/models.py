@@ -1,0 +1,157 @@
+"""The model of a remote agent: what `agents_app.runtime` asks in the place of a provider's.
+
+A remote agent is asked as a model is: it gets the conversation and the tools of the client, and
+its calls, thoughts and text take the same way to the chat. So it is paid, stopped, resumed and
+limited as every other agent.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from agents_app.outbound.rules import Unreachable
+from agents_app.remote.addresses import target_of
+from agents_app.remote.keys import Undecipherable, key_for
+from agents_app.remote.onward import OnwardPayments
+from agents_app.remote.protocols.a2a import A2a03Server, A2aServer
+from agents_app.remote.protocols.acp import AcpModel
+from agents_app.remote.protocols.ag_ui import AgUiServer
+from agents_app.remote.protocols.completions import CompletionsServer
+from agents_app.remote.protocols.envelopes import EnvelopeModel
+from agents_app.remote.protocols.responses import ResponsesServer
+from agents_app.remote.protocols.server import Called, RemoteServer, Shown
+from agents_app.remote.protocols.uamp_socket import UampSocketModel
+from agents_app.remote.protocols.uamp_stream import UampStreamServer
+from agents_app.selectors import AgentSpec
+from uamp.events import Event
+from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, Model, StreamEvent, UPPError
+from upp.model import EmittingModel, infer
+from upp.stream import Emit
+
+Give = Callable[[Event], Awaitable[None]]
+"""Receives the UAMP events of an answer that a model has none for."""
+
+_SERVERS: Mapping[str, type[RemoteServer]] = {
+    "a2a": A2aServer,
+    "a2a_03": A2a03Server,
+    "ag_ui": AgUiServer,
+    "completions": CompletionsServer,
+    "responses": ResponsesServer,
+    "uamp_http": UampStreamServer,
+}
+_MODELS: Mapping[str, Callable[[Called, Shown], Model]] = {
+    "acp": AcpModel,
+    "envelope": EnvelopeModel,
+    "envelope_grpc": EnvelopeModel,
+    "envelope_http": EnvelopeModel,
+    "uamp": UampSocketModel,
+}
+_cancelling: set[asyncio.Task[None]] = set()
+
+
+def remote_model(spec: AgentSpec, *, response_id: str, servers: int, give: Give) -> Model:
+    """Return the model of a remote agent for one run.
+
+    `servers` is how many servers passed the request on before this one. Raises UPPError
+    INVALID_REQUEST for a row without an address that may be called, AUTHENTICATION_FAILED for a
+    key that cannot be read any more, PROVIDER_ERROR for a request that passed too many servers.
+    """
+    shown = Shown()
+    called = called_of(spec, response_id=response_id, servers=servers)
+    if spec.protocol in _MODELS:
+        return RemoteModel(_MODELS[spec.protocol](called, shown), called, shown, give)
+    server = _SERVERS[spec.protocol](called, shown)
+    return RemoteModel(server(spec.model), called, shown, give, cancel=server.cancel)
+
+
+def called_of(spec: AgentSpec, *, response_id: str, servers: int) -> Called:
+    """Return where and how an agent is called; raises UPPError as `remote_model`."""
+    if spec.protocol not in _SERVERS.keys() | _MODELS.keys():
+        raise _refused(spec, "it names no protocol", ErrorCode.INVALID_REQUEST)
+    try:
+        target = target_of(spec.url)
+        key = key_for(spec.secret, target)
+    except Unreachable as error:
+        message = f"its address may not be called ({error.reason})"
+        raise _refused(spec, message, ErrorCode.INVALID_REQUEST) from error
+    except Undecipherable as error:
+        message = "its key cannot be read, because SECRET_KEY is another one"
+        raise _refused(spec, message, ErrorCode.AUTHENTICATION_FAILED) from error
+    return Called(
+        agent=spec.name,
+        protocol=spec.protocol,
+        target=target,
+        name=spec.model,
+        response_id=response_id,
+        hops=servers + 1,
+        silent=float(spec.options.get("timeout") or settings.UAMP_REMOTE_SILENT_SECONDS),
+        streams=spec.options.get("streams") is not False,
+        reasoning=int(spec.options.get("reasoning_tokens") or 0),
+        payments=OnwardPayments(spec.id, response_id, spec.options),
+        key=key,
+    )
+
+
+@dataclass(frozen=True)
+class RemoteModel(EmittingModel):
+    """A remote agent as a model; `give` receives what it shows besides.
+
+    `cancel` stops over there what is stopped here, and nothing waits for that.
+    """
+
+    inner: Model
+    called: Called
+    shown: Shown
+    give: Give
+    cancel: Callable[[], Coroutine[Any, Any, None]] | None = None
+
+    @property
+    def model_id(self) -> str:
+        """See Model."""
+        return self.inner.model_id
+
+    @property
+    def provider(self) -> str:
+        """See Model."""
+        return self.inner.provider
+
+    @property
+    def capabilities(self) -> LLMCapabilities:
+        """See Model."""
+        return self.inner.capabilities
+
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """See Model."""
+
+        async def pass_on(event: StreamEvent) -> None:
+            for one in self.shown.take():
+                await self.give(one)
+            await emit(event)
+
+        try:
+            response = await infer(self.inner, request, pass_on)
+        except BaseException:
+            if self.cancel is not None:
+                _begin(self.cancel())
+            if self.called.payments is not None:
+                _begin(self.called.payments.settle())
+            raise
+        if self.called.payments is not None:
+            # A run that is stopped here has its answer: its cost is counted all the same.
+            await asyncio.shield(_begin(self.called.payments.settle(self.called.payments.cost)))
+        return response
+
+
+def _begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Run something to its end, whatever becomes of the run."""
+    task = asyncio.create_task(work)
+    _cancelling.add(task)
+    task.add_done_callback(_cancelling.discard)
+    return task
+
+
+def _refused(spec: AgentSpec, message: str, code: ErrorCode) -> UPPError:
+    return UPPError(f"Agent {spec.name}: {message}.", code=code, provider=spec.protocol)

@@ -1,0 +1,108 @@
+"""Payments to a remote agent's own server, within the budget of its owner.
+
+The ledger is above this app and is set when the server starts. One `OnwardPayments` counts for one
+run: what was submitted is taken from the budget at the end of each inference, as much of it as the
+other side says that its answer cost, or all of it where it does not say.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Protocol
+
+from agents_app.remote import health
+
+CURRENCY = "USD"
+OPTION = "pays_per_answer"
+
+
+class OverBudget(Exception):
+    """A payment is not allowed; the message says why, for operators."""
+
+
+class OnwardLedger(Protocol):
+    """Counts payments; synchronous."""
+
+    def reserve(self, agent_id: str, response_id: str, amount: str, currency: str) -> str:
+        """Return the id of a hold of the agent's budget; raises OverBudget."""
+
+    def settle(self, hold_id: str, amount: str, currency: str) -> None:
+        """Take an amount of what is held for a response, and release the rest."""
+
+
+_ledger: OnwardLedger | None = None
+
+
+def counted_by(ledger: OnwardLedger) -> None:
+    """Set the ledger that counts payments."""
+    global _ledger  # noqa: PLW0603 one for the process
+    _ledger = ledger
+
+
+class OnwardPayments:
+    """The payments of one run; one task at a time uses it."""
+
+    def __init__(self, agent_id: str, response_id: str, options: Mapping[str, Any]) -> None:
+        self._agent_id = agent_id
+        self._response_id = response_id
+        self._left = amount_of(options.get(OPTION)) or Decimal(0)
+        self.cost: Decimal | None = None
+        """The cost of the answer, as the other side states it."""
+        self._hold_id: str | None = None
+        self._submitted: list[Decimal] = []
+
+    async def reserve(self, amount: str, currency: str) -> None:
+        """Reserve a payment that is submitted next; raises OverBudget."""
+        wanted = amount_of(amount)
+        if currency != CURRENCY or wanted is None:
+            raise OverBudget(f"it asks for {amount[:40]} {currency[:20]}, which is no amount here")
+        if _ledger is None or not self._left:
+            raise OverBudget("its owner has set no budget for that")
+        if wanted > self._left:
+            raise OverBudget(f"it asks for {amount} {currency}, more than its owner allows")
+        hold_id = await health.run_sync(
+            _ledger.reserve, self._agent_id, self._response_id, amount, currency
+        )
+        self._hold_id = self._hold_id or hold_id
+        self._left -= wanted
+        self._submitted.append(wanted)
+
+    def refused(self) -> None:
+        """Take note that the other side did not take the last payment."""
+        if self._submitted:
+            self._left += self._submitted.pop()
+
+    async def settle(self, cost: Decimal | None = None) -> None:
+        """Take from the budget what the inference cost, at most what was submitted."""
+        hold_id, self._hold_id = self._hold_id, None
+        submitted, self._submitted = sum(self._submitted, Decimal(0)), []
+        self.cost = None
+        if hold_id is None or _ledger is None:
+            return
+        taken = submitted if cost is None else min(max(cost, Decimal(0)), submitted)
+        self._left += submitted - taken
+        await health.run_sync(_ledger.settle, hold_id, f"{taken:f}", CURRENCY)
+
+
+def amount_of(value: object) -> Decimal | None:
+    """Return a decimal string of more than nothing, as a number; None for anything else."""
+    if not isinstance(value, str) or not value.isascii():
+        return None
+    try:
+        found = Decimal(value)
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() and 0 < found < 10**9 else None
+
+
+def cost_in(cost: object, currency: object) -> Decimal | None:
+    """Return the cost that another server states as a number; None where it is none of CURRENCY.
+
+    It is rounded up to the ledger's smallest unit.
+    """
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    if not is_number or currency not in {None, CURRENCY}:
+        return None
+    found = Decimal(repr(cost))
+    if not found.is_finite() or found < 0:
+        return None
+    return found.quantize(Decimal("1e-9"), rounding="ROUND_CEILING")

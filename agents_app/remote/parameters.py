@@ -1,0 +1,51 @@
+"""Which options of a request reach a remote agent, by its protocol (docs/agents.md)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from agents_app.selectors import AgentSpec
+from uamp.types.generation import GenerationOptions
+
+_OPTIONS: Final = frozenset(GenerationOptions.__struct_fields__)
+_KNOWN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "uamp": _OPTIONS,
+        "uamp_http": _OPTIONS,
+        "responses": frozenset(
+            {
+                "max_tokens",
+                "parallel_tool_calls",
+                "reasoning_effort",
+                "temperature",
+                "tool_choice",
+                "top_p",
+            }
+        ),
+    }
+)
+
+
+def unknown_options(spec: AgentSpec, wanted: Mapping[str, Any]) -> list[str]:
+    """Return which of these options a remote agent is not sent, in alphabetical order."""
+    known = _KNOWN.get(spec.protocol, frozenset())
+    return sorted(
+        name
+        for name, value in wanted.items()
+        if name not in known and (name, value) != ("parallel_tool_calls", True)
+    )
+
+
+def params_of(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request: those of the row, then those that the client set.
+
+    None asks for more tokens than the agent may write.
+    """
+    known = _KNOWN.get(spec.protocol, frozenset())
+    params = {**spec.options.get("params", {})}
+    params |= {n: v for n, v in overrides.items() if n in known and v is not None}
+    if spec.max_output_tokens is not None and "max_tokens" in known:
+        params["max_tokens"] = min(
+            params.get("max_tokens", spec.max_output_tokens), spec.max_output_tokens
+        )
+    return params

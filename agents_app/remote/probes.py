@@ -1,0 +1,63 @@
+"""Looks whether remote agents that failed are there again, at the end of their pauses.
+
+One that says nothing of itself (`agents_app.remote.discovery`) is called by the next question.
+"""
+
+import asyncio
+from datetime import timedelta
+
+from django.utils import timezone
+
+from agents_app.models import Agent, AgentKind
+from agents_app.remote import discovery, health
+from agents_app.selectors import forget
+
+AT_ONCE = 20
+"""So many agents are looked at in one round."""
+ERROR = "Its address does not say any more what it is."
+
+
+async def probe_due() -> None:
+    """Look at the agents whose pauses are over; each is looked at by one process."""
+    due = await health.run_sync(claim)
+    found = await asyncio.gather(*(asyncio.to_thread(discovery.facts_of, agent) for agent in due))
+    for agent, facts in zip(due, found, strict=True):
+        if facts:
+            await health.run_sync(health.answered, agent.pk)
+        else:
+            await health.run_sync(health.failed, agent.pk, ERROR)
+
+
+def probe(agent: Agent) -> None:
+    """Look at the address of a saved row now, and write what it says and how it does.
+
+    Synchronous; a few seconds at most. An address that never said anything of itself, as of AG-UI
+    and ACP, does not fail for it.
+    """
+    facts, said_before = discovery.facts_of(agent), bool(agent.found)
+    agent.found, agent.probed_at = facts or agent.found, timezone.now()
+    agent.save(update_fields=["found", "probed_at"])
+    if facts:
+        health.answered(agent.pk)
+    elif said_before:
+        health.failed(agent.pk, ERROR)
+    agent.refresh_from_db()
+
+
+def claim() -> list[Agent]:
+    """Return the agents that this process looks at, whose pauses begin anew until it has."""
+    now = timezone.now()
+    rows = Agent.objects.filter(
+        kind=AgentKind.REMOTE,
+        is_enabled=True,
+        failures__gte=health.FAILURES,
+        retry_at__lte=now,
+    ).exclude(found={})
+    claimed: list[Agent] = []
+    for agent in rows.order_by("retry_at")[:AT_ONCE]:
+        later = now + timedelta(seconds=health.pause_after(agent.failures))
+        mine = Agent.objects.filter(pk=agent.pk, retry_at=agent.retry_at)
+        if mine.update(retry_at=later, probed_at=now):
+            forget(agent)
+            claimed.append(agent)
+    return claimed

@@ -1,0 +1,266 @@
+"""A remote agent over A2A, versions 1.0 and 0.3, by JSON-RPC: its address is that of the interface.
+
+A message has the whole conversation, so that each answer is a task in a context of its own. A task
+goes on over there when its client leaves: one whose answer is stopped here is cancelled there.
+"""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from agents_app.remote.protocols.answers import RemoteAnswer, list_in, object_in, text_in
+from agents_app.remote.protocols.conversations import base64_of, last_media, one_text
+from agents_app.remote.protocols.server import RemoteServer
+from upp import ErrorCode, LLMRequest, StreamEvent
+from upp.providers.http.failures import Failures
+
+_INVALID = frozenset({-32600, -32601, -32602, -32004, -32005, -32009})
+_FAILED = frozenset({"failed", "rejected"})
+_ASKS = frozenset({"input-required", "auth-required"})
+ARTIFACTS = 1_000
+"""The most artifacts in one frame."""
+REPEATS = 100
+"""So many artifacts that are over are looked for in the whole text."""
+_PAYMENT = "x402.payment.required"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """The words of a version."""
+
+    version: str
+    stream: str
+    send: str
+    cancel: str
+    role: str
+    has_kinds: bool
+
+
+V1 = Dialect(
+    version="1.0",
+    stream="SendStreamingMessage",
+    send="SendMessage",
+    cancel="CancelTask",
+    role="ROLE_USER",
+    has_kinds=False,
+)
+V03 = Dialect(
+    version="0.3",
+    stream="message/stream",
+    send="message/send",
+    cancel="tasks/cancel",
+    role="user",
+    has_kinds=True,
+)
+
+
+class A2aServer(RemoteServer):
+    """An agent of A2A 1.0."""
+
+    dialect = V1
+    takes_json = True
+    task_id = ""
+    """The task of the answer that is under way."""
+
+    @property
+    def path(self) -> str:
+        """See RemoteServer. A path may end in a slash."""
+        return str(self.called.target.url)
+
+    def credentials(self, key: str | None) -> dict[str, str]:
+        """See RemoteServer."""
+        return {**super().credentials(key), "A2A-Version": self.dialect.version}
+
+    def body(self, name: str, request: LLMRequest) -> Any:
+        """See RemoteServer."""
+        del name
+        parts: list[dict[str, Any]] = [self._text(one_text(request))]
+        for block in last_media(request.messages):
+            data, url = base64_of(block)
+            parts.append(self._file(data, url, block.mime_type, getattr(block, "title", None)))
+        message = {
+            "messageId": f"{self.called.response_id}-{uuid.uuid4().hex}",
+            "role": self.dialect.role,
+            "parts": parts,
+        }
+        if self.dialect.has_kinds:
+            message["kind"] = "message"
+        streams = self.called.streams
+        return {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": self.dialect.stream if streams else self.dialect.send,
+            "params": {"message": message},
+        }
+
+    def read(self, request: LLMRequest, failures: Failures) -> "TaskAnswer":
+        """See RemoteServer."""
+        return TaskAnswer(self, request, failures)
+
+    async def cancel(self) -> None:
+        """See RemoteServer."""
+        if not self.task_id:
+            return
+        task_id, self.task_id = self.task_id, ""
+        body = {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": self.dialect.cancel,
+            "params": {"id": task_id},
+        }
+        await self.tell(self.path, body)
+
+    def _text(self, text: str) -> dict[str, Any]:
+        return {"kind": "text", "text": text} if self.dialect.has_kinds else {"text": text}
+
+    def _file(self, data: str, url: str, media_type: str, name: str | None) -> dict[str, Any]:
+        if self.dialect.has_kinds:
+            file = {"uri": url} if url else {"bytes": data}
+            named = {"name": name} if name else {}
+            return {"kind": "file", "file": {**file, "mimeType": media_type, **named}}
+        part = {"url": url} if url else {"raw": data}
+        named = {"filename": name} if name else {}
+        return {**part, "mediaType": media_type, **named}
+
+
+class A2a03Server(A2aServer):
+    """An agent of A2A 0.3."""
+
+    dialect = V03
+
+
+class TaskAnswer(RemoteAnswer):
+    """The task, or the message, that answers a message."""
+
+    server: A2aServer
+
+    def __init__(self, server: A2aServer, request: LLMRequest, failures: Failures) -> None:
+        super().__init__(server, request, failures)
+        # Where the text of each artifact begins in the answer.
+        self._begins: dict[str, int] = {}
+        self._last = ""
+        self._repeats = 0
+
+    def add(self, data: bytes) -> list[StreamEvent]:
+        """See Answer."""
+        frame = msgspec.json.decode(data, type=dict[str, Any])
+        if error := object_in(frame, "error"):
+            code = error.get("code")
+            found = ErrorCode.INVALID_REQUEST if code in _INVALID else ErrorCode.PROVIDER_ERROR
+            raise self.failed(text_in(error, "message") or code, found)
+        result = object_in(frame, "result")
+        if not result:
+            raise self.invalid("a frame without a result")
+        kind = text_in(result, "kind")
+        for name, kinds in (
+            ("task", {"task"}),
+            ("message", {"message"}),
+            ("statusUpdate", {"status-update"}),
+            ("artifactUpdate", {"artifact-update"}),
+        ):
+            found_in = result if kind in kinds else object_in(result, name)
+            if found_in:
+                return self._take(name, found_in)
+        return []
+
+    def _take(self, name: str, found: dict[str, Any]) -> list[StreamEvent]:
+        task_id = text_in(found, "id" if name == "task" else "taskId")
+        if name != "message":
+            known = self.server.task_id
+            if known and task_id != known:
+                return []
+            self.server.task_id = task_id
+        match name:
+            case "message":
+                return [*self._parts(found), *self.end()]
+            case "artifactUpdate":
+                return self._artifact(object_in(found, "artifact"), is_more=found.get("append"))
+            case "statusUpdate":
+                return self._status(object_in(found, "status"))
+        events: list[StreamEvent] = []
+        artifacts = list_in(found, "artifacts")
+        if len(artifacts) > ARTIFACTS:
+            raise self.invalid(f"more than {ARTIFACTS} artifacts in a frame")
+        for artifact in artifacts:
+            if isinstance(artifact, dict):
+                events += self._artifact(artifact, is_more=False)
+        return events + self._status(object_in(found, "status"))
+
+    def _artifact(self, artifact: dict[str, Any], *, is_more: object) -> list[StreamEvent]:
+        artifact_id = text_in(artifact, "artifactId")
+        texts = "".join(_text_of(part) for part in list_in(artifact, "parts"))
+        begins = self._begins.get(artifact_id)
+        events: list[StreamEvent] = []
+        if begins is None:
+            if texts and self.length:
+                events += self.say("\n\n")
+            self._begins[artifact_id] = self.length
+            self._last = artifact_id
+            events += self.say(texts)
+        elif is_more is True and artifact_id == self._last:
+            events += self.say(texts)
+        elif is_more is not True and artifact_id == self._last:
+            events += self.say_at(texts, begins)
+        elif not self._was_said(texts, begins):
+            raise self.invalid("another text for an artifact that was over")
+        for part in list_in(artifact, "parts"):
+            events += self._medium(part)
+        return events
+
+    def _was_said(self, texts: str, begins: int) -> bool:
+        """Return whether an artifact that is over is said again: at its place, or among media."""
+        if self.text.startswith(texts, begins):
+            return True
+        self._repeats += 1
+        return self._repeats <= REPEATS and texts in self.text
+
+    def _status(self, status: dict[str, Any]) -> list[StreamEvent]:
+        state = text_in(status, "state").removeprefix("TASK_STATE_").lower().replace("_", "-")
+        message = object_in(status, "message")
+        said = "".join(_text_of(part) for part in list_in(message, "parts"))
+        if state in _FAILED:
+            raise self._over(said or state, ErrorCode.PROVIDER_ERROR)
+        if state in {"canceled", "cancelled"}:
+            raise self._over("its task was cancelled over there", ErrorCode.CANCELLED)
+        if _PAYMENT in object_in(message, "metadata"):
+            raise self.failed("it wants to be paid", ErrorCode.QUOTA_EXCEEDED)
+        if state == "completed" or state in _ASKS:
+            is_over = state == "completed"
+            events = [] if is_over and self.length else self._parts(message)
+            if is_over:
+                self.server.task_id = ""
+            return events + self.end()
+        return self.progress(said, stage="working") if said else []
+
+    def _over(self, message: str, code: ErrorCode) -> Exception:
+        self.server.task_id = ""
+        return self.failed(message, code)
+
+    def _parts(self, holder: dict[str, Any]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for part in list_in(holder, "parts") or list_in(holder, "content"):
+            events += self.say(_text_of(part))
+            events += self._medium(part)
+        return events
+
+    def _medium(self, part: object) -> list[StreamEvent]:
+        file = object_in(part, "file") or (part if isinstance(part, dict) else {})
+        url = text_in(file, "uri") or text_in(file, "url")
+        media_type = text_in(file, "mimeType") or text_in(file, "mediaType")
+        label = text_in(file, "name") or text_in(file, "filename") or media_type or "file"
+        if url:
+            return self.link(url, label, is_image=media_type.startswith("image/"))
+        if "bytes" in file or "raw" in file:
+            return self.link("", label)
+        return []
+
+
+def _text_of(part: object) -> str:
+    """Return the text of a part; data is its JSON."""
+    if text := text_in(part, "text"):
+        return text
+    if isinstance(part, dict) and part.get("data") is not None:
+        return msgspec.json.encode(part["data"]).decode()
+    return ""

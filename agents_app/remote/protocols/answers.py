@@ -1,0 +1,189 @@
+"""The answer of a remote agent as it grows: what every protocol's reader fills."""
+
+from collections.abc import Collection
+from typing import Any
+
+from agents_app.remote.protocols.server import NOTHING, Asking
+from uamp.events import Event, Progress
+from upp import ErrorCode, LLMRequest, LLMResponse, StreamEvent
+from upp.conversation.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
+from upp.conversation.turn import TokenUsage
+from upp.model import structured_data
+from upp.providers.http.failures import Failures
+from upp.stream import reasoning_delta, text_delta, tool_call_delta
+from upp.tools import ToolCall, parse_call
+
+MESSAGE_CHARS = 500
+"""So much is shown of what a remote agent says about its progress."""
+CALLS = 128
+"""The most calls of tools in one answer."""
+
+
+class RemoteAnswer:
+    """Text, thoughts, calls and the end of one answer; a reader of a protocol derives from it.
+
+    `add` is the reader's. Nothing is taken after the end, and nothing but a beginning before it.
+    """
+
+    def __init__(self, server: Asking, request: LLMRequest, failures: Failures) -> None:
+        self.done = False
+        self.usage = TokenUsage()
+        self.server = server
+        self.failures = failures
+        self.request = request
+        self._stop: str | None = None
+        self._texts: list[str] = []
+        self._length = 0
+        self._thoughts: list[str] = []
+        self._calls: dict[str, ToolCall] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the agent said that this is all."""
+        return self._stop is not None
+
+    @property
+    def text(self) -> str:
+        """The text so far; its pieces are joined once."""
+        if len(self._texts) > 1:
+            self._texts = ["".join(self._texts)]
+        return self._texts[0] if self._texts else ""
+
+    @property
+    def length(self) -> int:
+        """The characters of the text so far."""
+        return self._length
+
+    def say(self, text: str) -> list[StreamEvent]:
+        """Keep a piece of text and return its event."""
+        if not text:
+            return []
+        self._texts.append(text)
+        self._length += len(text)
+        return [text_delta(text)]
+
+    def say_at(self, text: str, offset: int | None) -> list[StreamEvent]:
+        """Keep text that begins at a place of the answer; what is known of it is not said again.
+
+        Raises UPPError INVALID_RESPONSE for a gap, and for another text than was said before.
+        """
+        if offset is None or offset == self._length:
+            return self.say(text)
+        known = self._length - offset
+        if 0 < known <= len(text) and self.text.endswith(text[:known]):
+            return self.say(text[known:])
+        if 0 < len(text) <= known and self.text.startswith(text, offset):
+            return []
+        raise self.invalid("a piece of text that does not follow what was sent before")
+
+    def think(self, text: str) -> list[StreamEvent]:
+        """Keep a piece of a thought and return its event."""
+        if not text:
+            return []
+        self._thoughts.append(text)
+        return [reasoning_delta(text)]
+
+    def call(self, call_id: str, name: str, arguments: str) -> list[StreamEvent]:
+        """Keep a whole call of a tool of this side and return its event; once for each id."""
+        if call_id in self._calls:
+            return []
+        if len(self._calls) >= CALLS:
+            raise self.invalid(f"more than {CALLS} calls of tools")
+        self._calls[call_id] = parse_call(call_id, name, arguments)
+        return [
+            tool_call_delta(
+                call_id=call_id,
+                name=name,
+                arguments_json=arguments,
+                index=len(self._calls) - 1,
+            )
+        ]
+
+    def progress(self, message: str, **facts: Any) -> list[StreamEvent]:
+        """Show what the agent says about its progress."""
+        response_id = self.server.called.response_id
+        return self.show(
+            Progress(
+                target="response",
+                target_id=response_id,
+                message=message[:MESSAGE_CHARS] or None,
+                response_id=response_id,
+                **facts,
+            )
+        )
+
+    def show(self, event: Event) -> list[StreamEvent]:
+        """Show an event that a model has none for."""
+        self.server.shown.add(event)
+        return [NOTHING]
+
+    def link(self, url: object, label: str, *, is_image: bool = False) -> list[StreamEvent]:
+        """Say the address of a medium; one that is not http is not passed on."""
+        if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+            return self.progress(f"{label or 'A medium'} was sent as data, which is not kept.")
+        if any(char in url for char in " \t\r\n<>()"):
+            return self.progress(f"{label or 'A medium'} has an address that is none.")
+        name = "".join(char for char in label if char not in "[]\n\r") or "file"
+        text = f"{'!' if is_image else ''}[{name[:200]}]({url})"
+        return self.say(f"\n\n{text}\n\n" if self._texts else f"{text}\n\n")
+
+    def end(self, stop: str = "end_turn") -> list[StreamEvent]:
+        """Keep the end; with calls that were left to this side it is theirs."""
+        self._stop = "tool_use" if self._calls and stop == "end_turn" else stop
+        self.done = True
+        return []
+
+    def count(self, usage: object, read: str, written: str) -> None:
+        """Keep the tokens in two members of an object; what is no number is none."""
+        if not isinstance(usage, dict):
+            return
+        taken, said = number_of(usage.get(read)), number_of(usage.get(written))
+        self.usage = TokenUsage(input_tokens=taken, output_tokens=said, total_tokens=taken + said)
+
+    def invalid(self, what: str) -> Exception:
+        """Return the error of an answer that breaks its protocol."""
+        return self.failures.error(f"The agent sent {what}.", ErrorCode.INVALID_RESPONSE)
+
+    def failed(self, message: object, code: ErrorCode = ErrorCode.PROVIDER_ERROR) -> Exception:
+        """Return the error that the agent itself reports."""
+        return self.failures.error(f"The agent failed: {message}", code)
+
+    def response(self) -> LLMResponse:
+        """Return the whole answer."""
+        content: list[AssistantContent] = []
+        if self._thoughts:
+            content.append(ReasoningBlock(text="".join(self._thoughts)))
+        if self._texts:
+            content.append(TextBlock(text=self.text))
+        message = AssistantMessage(content=tuple(content), tool_calls=tuple(self._calls.values()))
+        return LLMResponse(
+            message=message,
+            usage=self.usage,
+            stop_reason=self._stop or "end_turn",
+            data=structured_data(message, self.request.structure),
+        )
+
+
+def number_of(value: object) -> int:
+    """Return a count of another server; 0 for what is none."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return int(value) if is_count else 0  # type: ignore[call-overload]
+
+
+def text_in(value: object, *names: str) -> str:
+    """Return the text at a path of members; "" where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def object_in(value: object, name: str) -> dict[str, Any]:
+    """Return the object in a member; an empty one where there is none."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def list_in(value: object, name: str) -> Collection[Any]:
+    """Return the list in a member; an empty one where there is none."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, list) else []

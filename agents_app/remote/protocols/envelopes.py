@@ -1,0 +1,64 @@
+"""A remote agent of a peer, asked by signed envelopes; its name over there is its DID."""
+
+from contextlib import aclosing
+from dataclasses import replace
+
+from agents_app.remote.protocols.conversations import one_text
+from agents_app.remote.protocols.peers import PeerQuestion, ask_peer
+from agents_app.remote.protocols.server import Called, Shown, believed
+from agents_app.remote.protocols.uamp_events import UampAnswer, provider_code
+from uamp import RemoteProtocolError
+from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, StreamEvent
+from upp.model import EmittingModel
+from upp.providers.http.failures import Failures
+from upp.stream import Emit, EventDelta
+
+
+class EnvelopeModel(EmittingModel):
+    """An `ask` for each inference, with the conversation as one text."""
+
+    capabilities = LLMCapabilities(tools=False, structured_output=False)
+
+    def __init__(self, called: Called, shown: Shown) -> None:
+        self.called = called
+        self.shown = shown
+        self.failures = Failures(provider=called.protocol, url=called.url)
+
+    @property
+    def model_id(self) -> str:
+        """See Model."""
+        return self.called.name
+
+    @property
+    def provider(self) -> str:
+        """See Model."""
+        return self.called.protocol
+
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """See EmittingModel."""
+        await emit(StreamEvent(type="message_start"))
+        answer = UampAnswer(self, request, self.failures)
+        text = one_text(request)
+        question = PeerQuestion(
+            protocol=self.called.protocol,
+            target=self.called.target,
+            receiver=self.called.name,
+            text=text,
+            hops=self.called.hops,
+            silent=self.called.silent,
+        )
+        try:
+            async with aclosing(ask_peer(question)) as events:
+                async for event in events:
+                    for shown in answer.take(event):
+                        await emit(shown)
+        except RemoteProtocolError as error:
+            raise self.failures.error(error.message, provider_code(error.code)) from error
+        if not answer.complete:
+            message = "The answer ended before its end."
+            raise self.failures.error(message, ErrorCode.INVALID_RESPONSE)
+        response = answer.response()
+        written = len(answer.text.encode()) + self.called.reasoning
+        usage = believed(response.usage, read=len(text.encode()), written=written)
+        await emit(StreamEvent(type="message_stop", delta=EventDelta(usage=usage)))
+        return replace(response, usage=usage)

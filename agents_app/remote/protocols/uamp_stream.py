@@ -1,0 +1,47 @@
+"""A remote agent over UAMP by HTTP: a batch of events out, server-sent events in.
+
+Its address is that of the agent, as https://host/agents/echo; the batch goes to /uamp/stream below.
+An answer goes on over there when its client leaves, so that one that is stopped here is cancelled.
+"""
+
+from typing import Any
+
+import uamp
+from agents_app.remote.protocols.server import RemoteServer
+from agents_app.remote.protocols.uamp_events import UampAnswer
+from agents_app.remote.protocols.uamp_requests import response_create
+from uamp.events import ResponseCancel, SessionCreate
+from uamp.types.session import SessionConfig
+from upp import LLMRequest
+from upp.providers.http.failures import Failures
+
+
+class UampStreamServer(RemoteServer):
+    """A batch for each inference, in a session of its own."""
+
+    _reading: UampAnswer | None = None
+
+    @property
+    def path(self) -> str:
+        """See RemoteServer."""
+        return f"{self.called.url}/uamp/stream"
+
+    def body(self, name: str, request: LLMRequest) -> Any:
+        """See RemoteServer."""
+        opening = SessionCreate(event_id="session", session=SessionConfig(), agent=name or None)
+        return [uamp.to_dict(opening), uamp.to_dict(response_create(request))]
+
+    def read(self, request: LLMRequest, failures: Failures) -> UampAnswer:
+        """See RemoteServer."""
+        self._reading = UampAnswer(self, request, failures)
+        return self._reading
+
+    async def cancel(self) -> None:
+        """See RemoteServer."""
+        reading = self._reading
+        if reading is None or reading.complete or reading.response_id is None:
+            return
+        stop = ResponseCancel(
+            event_id="cancel", session_id=reading.session_id, response_id=reading.response_id
+        )
+        await self.tell(f"{self.called.url}/uamp", [uamp.to_dict(stop)])

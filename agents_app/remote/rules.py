@@ -1,0 +1,101 @@
+"""Rules for the row of a remote agent, for the admin's form and for REST alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
+from agents_app.models.agents import ENVELOPES
+from agents_app.outbound.rules import Unreachable
+from agents_app.providers.options import problem_of, unknown_options
+from agents_app.remote.addresses import target_of
+from agents_app.remote.keys import KEY_CHARS, Undecipherable, kept, key_for
+
+OPTIONS = "remote"
+"""The provider of whose options remote agents are (agents_app.providers.options)."""
+NO_KEY = f"A key has at most {KEY_CHARS} printable ASCII characters and no spaces."
+_NAMED = frozenset({RemoteProtocol.COMPLETIONS.value, RemoteProtocol.RESPONSES.value})
+_WITHOUT_TOOLS = ENVELOPES | {
+    RemoteProtocol.A2A.value,
+    RemoteProtocol.A2A_03,
+    RemoteProtocol.ACP,
+}
+_DID = "did:web:"
+PEERS = "federation_app.change_peer_trust"
+"""The permission of those who make agents that this server asks by envelopes of its own."""
+
+
+def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is wrong with the fields of a remote agent, in words for who writes them."""
+    found: dict[str, str | None] = {}
+    protocol, options = values.get("protocol"), values.get("options") or {}
+    try:
+        target_of(str(values.get("url") or ""))
+    except Unreachable as error:
+        found["url"] = f"This address may not be called: {error.reason}."
+    if protocol not in RemoteProtocol.values:
+        found["protocol"] = "Choose how the agent is called."
+    if protocol in _NAMED and not values.get("model"):
+        found["model"] = "Write the name that the agent has over there."
+    found |= _problems_of_peer(values)
+    if unknown := unknown_options(OPTIONS, options):
+        found["options"] = f"There are no such options: {', '.join(unknown)}."
+    else:
+        found["options"] = problem_of(OPTIONS, options)
+    if values.get("strategy") not in {None, "loop"}:
+        found["strategy"] = "A remote agent comes to its answer by itself: choose loop."
+    if protocol in _WITHOUT_TOOLS:
+        for field in ("tools", "delegates"):
+            if values.get(field):
+                found[field] = "Its protocol carries no tools of this server."
+    if (key := values.get("key")) and "key" not in found and not is_key(key):
+        found["key"] = NO_KEY
+    return {name: words for name, words in found.items() if words}
+
+
+def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is wrong with the fields of an agent that is asked by signed envelopes."""
+    found: dict[str, str] = {}
+    if values.get("protocol") not in ENVELOPES:
+        return found
+    if not str(values.get("model") or "").startswith(_DID):
+        found["model"] = f"Write the name of the agent that signs, as {_DID}host:agents:echo."
+    if values.get("key"):
+        found["key"] = "An agent of a peer takes no key: this server signs what it asks."
+    return found
+
+
+def complete(agent: Agent, key: str | None) -> None:
+    """Complete a row that was checked: `key` is its new key, "" for none, None for the one it has.
+
+    A key that is kept does not follow to another scheme, host or port.
+    """
+    if agent.kind != AgentKind.REMOTE:
+        agent.secret = ""
+        return
+    # What answers is at its address.
+    agent.provider = ModelProvider.SCRIPTED
+    target = target_of(agent.url)
+    if key is not None:
+        agent.secret = kept(key, target)
+        return
+    try:
+        is_kept = key_for(agent.secret, target) is not None
+    except Undecipherable:
+        is_kept = False
+    if not is_kept:
+        agent.secret = ""
+
+
+def may_own(agent: Agent) -> bool:
+    """Return whether the owner of a row may have an agent of its protocol.
+
+    An agent of a peer is asked in the name of this server, and the peer's account for it pays.
+    """
+    owner = agent.owner
+    is_of_peer = agent.kind == AgentKind.REMOTE and agent.protocol in ENVELOPES
+    return not is_of_peer or owner is None or owner.has_perm(PEERS)
+
+
+def is_key(key: str) -> bool:
+    """Return whether a text can be sent as a key."""
+    return len(key) <= KEY_CHARS and key.isascii() and key.isprintable() and " " not in key

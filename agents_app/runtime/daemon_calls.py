@@ -1,0 +1,152 @@
+"""The tool calls of one answer of a daemon: its own, those of the client and of the server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from agents_app.runtime.daemon_tools import DaemonTools
+from agents_app.runtime.failures import AgentError
+from agents_app.runtime.model_calls import CALLS_AT_ONCE
+from uamp.errors import ErrorCode
+from uamp.events import ToolCall, ToolResult
+from uamp.storable_text import storable
+from uamp.types.content import ToolCallData, ToolResultData
+from uap.uamp_adapter.history import plain_result
+
+if TYPE_CHECKING:
+    from agents_app.runtime.daemon_claims import DaemonClaims
+    from agents_app.runtime.daemons import DaemonAnswer
+    from agents_app.runtime.run_request import RunRequest, ToolBroker
+    from agents_app.selectors import AgentSpec
+    from uamp.events import Event
+
+CALLS: Final = 1_024
+"""The most calls in one answer."""
+_ID_CHARS: Final = 128
+
+
+class DaemonCalls:
+    """The calls of one answer; only the task of the run calls its methods.
+
+    A call of the client's tool is a row. Its result, and that of a tool of the server, is sent to
+    the daemon by a task of its own (`asked`), so that the answer goes on meanwhile.
+    """
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        request: RunRequest,
+        broker: ToolBroker,
+        answer: DaemonAnswer,
+        claims: DaemonClaims,
+    ) -> None:
+        # Whether the response ends at calls that its client answers in another turn.
+        self.was_handed_over = False
+        self.asked: set[asyncio.Task[None]] = set()
+        self._name, self._is_free = spec.name, spec.pricing.is_free
+        self._ends_at_tools = request.ends_at_tools
+        self._tools = DaemonTools(spec, request, broker)
+        self._broker, self._answer, self._claims = broker, answer, claims
+        self._known: set[str] = set()
+        # Those that the daemon runs itself and that have no result yet.
+        self._open: set[str] = set()
+
+    def __contains__(self, call_id: object) -> bool:
+        return call_id in self._known
+
+    async def shown(self, call: ToolCallData) -> ToolCallData:
+        """Return a call of a tool that the daemon runs itself, once its price is paid."""
+        call = await self._new(call.id, call.name, call.arguments)
+        if not self._is_free:
+            await self._broker.admit_tool(call)
+        self._open.add(call.id)
+        return call
+
+    def ended(self, result: ToolResultData) -> ToolResultData:
+        """Return the result of a call that the daemon ran."""
+        if result.call_id not in self._open:
+            self._claims.fail("the result of a call that was not made, or has one")
+        self._open.discard(result.call_id)
+        self._claims.read(result.result, is_shown=True)
+        is_error = result.is_error or result.status == "error"
+        return ToolResultData(
+            call_id=result.call_id,
+            result=storable(result.result),
+            is_error=is_error,
+            status="error" if is_error else "success",
+            duration_ms=result.duration_ms,
+        )
+
+    async def ask(self, event: ToolCall) -> None:
+        """Have the client run one of its tools (UAMP §6.10), or the server one of the agent's."""
+        call = await self._new(event.call_id, event.name, event.arguments)
+        is_served = call.name in self._tools
+        if not is_served and call.name not in self._tools.of_client:
+            self._refuse(call, "There is no such tool in this conversation.")
+        elif len(self.asked) >= CALLS_AT_ONCE:
+            self._refuse(call, f"Only {CALLS_AT_ONCE} calls are run at once. Make it again.")
+        elif is_served:
+            self._tools.called(call)
+            self.asked.add(asyncio.create_task(self._served(call)))
+        elif self._ends_at_tools:
+            await self._broker.hand_over(call)
+            self.was_handed_over = True
+        else:
+            self.asked.add(asyncio.create_task(self._answered(call)))
+
+    def reap(self) -> None:
+        """Forget the tasks that have ended; raises what one of them raised."""
+        for task in [task for task in self.asked if task.done()]:
+            self.asked.discard(task)
+            task.result()
+
+    def take_shown(self) -> list[Event]:
+        """Return what the calls of the server's tools show now."""
+        return self._tools.take_shown()
+
+    async def stop(self) -> None:
+        """Wait for no result any more."""
+        for task in self.asked:
+            task.cancel()
+        if self.asked:
+            await asyncio.wait(self.asked)
+
+    async def _answered(self, call: ToolCallData) -> None:
+        outcome = await self._broker.client_tool(call)
+        self._claims.read(outcome.result, is_shown=False)
+        self._answer.send(
+            ToolResult(
+                call_id=call.id,
+                result=plain_result(outcome.result),
+                is_error=outcome.is_error,
+                content_items=outcome.content_items or None,
+            )
+        )
+
+    async def _served(self, call: ToolCallData) -> None:
+        said, is_error = await self._tools.run(call)
+        self._claims.read(said, is_shown=True)
+        self._answer.send(ToolResult(call_id=call.id, result=said, is_error=is_error))
+
+    def _refuse(self, call: ToolCallData, message: str) -> None:
+        self._answer.send(ToolResult(call_id=call.id, result=message, is_error=True))
+
+    async def _new(self, call_id: str, name: str, arguments: str) -> ToolCallData:
+        claims = self._claims
+        if len(call_id) > _ID_CHARS or not (call_id.isascii() and call_id.isprintable()):
+            claims.fail(f"the id of a call has 1 to {_ID_CHARS} characters of ASCII")
+        if not call_id or not 0 < len(name) <= _ID_CHARS:
+            claims.fail(f"a call has an id and a name of 1 to {_ID_CHARS} characters")
+        if call_id in self._known:
+            claims.fail("two calls of one id")
+        if len(self._known) >= CALLS:
+            raise AgentError(
+                f"{self._name} made more than {CALLS} calls of tools and was stopped.",
+                code=ErrorCode.TOO_MANY_STEPS,
+            )
+        self._known.add(call_id)
+        claims.wrote(name + arguments)
+        if not self._is_free:
+            await self._broker.wrote(name + arguments)
+        return ToolCallData(id=call_id, name=storable(name), arguments=storable(arguments or "{}"))

@@ -1,0 +1,116 @@
+"""Count what a daemon wrote in one answer, and bound the usage that it claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from agents_app.runtime.failures import AgentError
+from agents_app.runtime.usage import added_usage
+from uamp.errors import ErrorCode
+from uamp.storable_text import storable
+from uamp.types.session import UsageStats
+
+if TYPE_CHECKING:
+    from agents_app.selectors import AgentSpec
+
+ANSWER_CHARS: Final = 1_000_000
+"""The most characters of text, thoughts and calls in one answer, as of hosted agents."""
+EVENTS: Final = 200_000
+"""The most events of one answer, whatever they carry."""
+THOUGHTS: Final = 20_000
+"""The most thoughts of one answer that are items of its output."""
+_CAUSE_CHARS: Final = 500
+
+
+class DaemonClaims:
+    """Counts one answer of one daemon; its run's task and the tasks of its calls use it."""
+
+    def __init__(self, spec: AgentSpec) -> None:
+        self.used = UsageStats()
+        # The code points of the answer's text.
+        self.text_chars = 0
+        self._name = spec.name
+        self._events = 0
+        self._written = 0
+        self._written_bytes = 0
+        self._read_bytes = 0
+        self._thoughts = 0
+        # Whether a piece of a thought that comes now is part of the last item of the output.
+        self._is_in_thought = False
+
+    def event(self) -> None:
+        """Count an event; raises AgentError for one too many."""
+        self._events += 1
+        if self._events > EVENTS:
+            raise AgentError(
+                f"{self._name} sent more than {EVENTS} events and was stopped.",
+                code=ErrorCode.ANSWER_TOO_LONG,
+            )
+
+    def wrote(self, text: str) -> None:
+        """Count what the daemon's model wrote; raises AgentError where that is too long."""
+        if text:
+            self._is_in_thought = False
+        self._written_bytes += len(text.encode("utf-8", "replace"))
+        self._shows(text)
+
+    def read(self, result: str, *, is_shown: bool) -> None:
+        """Count the result of a tool, which the daemon's model reads; raises AgentError."""
+        self._is_in_thought = False
+        self._read_bytes += len(result.encode("utf-8", "replace"))
+        if is_shown:
+            self._shows(result)
+
+    def thought(self, content: str, stage: str, *, is_delta: bool) -> None:
+        """Count a thought, or a piece of one, as `wrote` does; its stage is no output of a model.
+
+        Raises AgentError for too many characters, and for too many thoughts.
+        """
+        if not (is_delta and self._is_in_thought):
+            self._thoughts += 1
+        self.wrote(content)
+        self._shows(stage)
+        self._is_in_thought = is_delta
+        if self._thoughts > THOUGHTS:
+            raise AgentError(
+                f"{self._name} sent more than {THOUGHTS} thoughts and was stopped.",
+                code=ErrorCode.ANSWER_TOO_LONG,
+            )
+
+    def _shows(self, text: str) -> None:
+        self._written += len(text)
+        if self._written > ANSWER_CHARS:
+            raise AgentError(
+                f"{self._name} wrote more than {ANSWER_CHARS} characters and was stopped.",
+                code=ErrorCode.ANSWER_TOO_LONG,
+            )
+
+    def bounded(self, claimed: UsageStats, *, sent_bytes: int) -> UsageStats | None:
+        """Return and add up what a daemon used by its own account; None for nothing.
+
+        A token has a byte at least: no more input is believed than the daemon was sent and read in
+        results, and no more output than it wrote.
+        """
+        most = sent_bytes + self._read_bytes
+        read = min(claimed.input_tokens or 0, most - (self.used.input_tokens or 0))
+        most = self._written_bytes
+        wrote = min(claimed.output_tokens or 0, most - (self.used.output_tokens or 0))
+        read, wrote = max(read, 0), max(wrote, 0)
+        if not read and not wrote:
+            return None
+        bounded = UsageStats(
+            input_tokens=read,
+            output_tokens=wrote,
+            total_tokens=read + wrote,
+            cached_tokens=min(claimed.cached_tokens or 0, read) or None,
+        )
+        self.used = added_usage(self.used, bounded)
+        return bounded
+
+    def fail(self, cause: str) -> NoReturn:
+        """Raise the AgentError that users read; operators read the `cause`."""
+        raise AgentError(
+            f"{self._name} could not finish its answer.",
+            code=ErrorCode.PROVIDER_ERROR,
+            cause=storable(f"its daemon: {cause}")[:_CAUSE_CHARS],
+        )

@@ -1,0 +1,86 @@
+"""The server's tools of a connected agent: its daemon calls them, and they run as for a model.
+
+They are those of the agent's row. A call is paid, run by the server, a worker or another agent, and
+shown in the answer; its daemon is sent the result.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agents_app.runtime.failures import AgentError
+from agents_app.runtime.run_tools import RunTools
+from uap.uamp_adapter.stream import Translator
+from upp import EventDelta, StreamEvent, ToolCall, UPPError, current_tool_call
+
+if TYPE_CHECKING:
+    from agents_app.runtime.run_request import RunRequest, ToolBroker
+    from agents_app.selectors import AgentSpec
+    from uamp.events import Event
+    from uamp.types.content import ToolCallData
+
+
+class DaemonTools:
+    """The server's tools in one answer of a daemon.
+
+    The run's task calls `called` and `take_shown`, the task of each call `run`.
+    """
+
+    def __init__(self, spec: AgentSpec, request: RunRequest, broker: ToolBroker) -> None:
+        tools = RunTools(spec, request, broker, schema=None)
+        self.of_client = tools.client_tools
+        self._tools = {one.name: one for one in tools.offered() if one.name not in self.of_client}
+        self._translator = Translator(request.response_id, outcomes=tools.outcomes)
+        self._shown: deque[Event] = deque()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def called(self, call: ToolCallData) -> None:
+        """Have a call shown."""
+        delta = EventDelta(tool_call_id=call.id, tool_name=call.name, arguments_json=call.arguments)
+        self._show(StreamEvent(type="tool_execution_start", index=0, delta=delta))
+
+    async def run(self, call: ToolCallData) -> tuple[str, bool]:
+        """Return the text of a result, and whether it is an error; have it shown.
+
+        Raises AgentError where the answer is over.
+        """
+        try:
+            said, is_error = await self._result(call), False
+        except UPPError as error:
+            if isinstance(error.__cause__, AgentError):
+                raise error.__cause__ from None
+            raise
+        except Exception as error:  # noqa: BLE001 what a tool raises is for the model to read
+            said, is_error = str(error), True
+        delta = EventDelta(
+            tool_call_id=call.id, tool_name=call.name, result=said, is_error=is_error
+        )
+        self._show(StreamEvent(type="tool_execution_end", index=0, delta=delta))
+        return said, is_error
+
+    async def _result(self, call: ToolCallData) -> str:
+        try:
+            arguments = msgspec.json.decode(call.arguments, type=dict)
+        except msgspec.MsgspecError:
+            raise ValueError("The arguments are no JSON object.") from None
+        current_tool_call.set(
+            ToolCall(tool_call_id=call.id, tool_name=call.name, arguments=arguments)
+        )
+        running = self._tools[call.name].run(arguments)
+        return str(await running)
+
+    def take_shown(self) -> list[Event]:
+        """Return what is to be shown of the calls now."""
+        shown = list(self._shown)
+        self._shown.clear()
+        return shown
+
+    def _show(self, event: StreamEvent) -> None:
+        self._shown += [
+            one for one in self._translator.translate(event) if not isinstance(one, str)
+        ]

@@ -1,0 +1,30 @@
+"""Sums of the tokens of several inferences (UAMP §8.7)."""
+
+from uamp.types.session import AudioUsage, UsageStats
+
+
+def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
+    """Return the sum of the tokens of two usages."""
+
+    def total(name: str) -> int | None:
+        return (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+
+    return UsageStats(
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        total_tokens=total("total_tokens"),
+        cached_tokens=total("cached_tokens"),
+        cache_write_tokens=total("cache_write_tokens"),
+        audio=added_audio(one.audio, other.audio),
+    )
+
+
+def added_audio(one: AudioUsage | None, other: AudioUsage | None) -> AudioUsage | None:
+    """Return the sum of the sound of two usages; None where neither has any."""
+    if one is None or other is None:
+        return one or other
+    sums = {
+        name: (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+        for name in AudioUsage.__struct_fields__
+    }
+    return AudioUsage(**sums)

@@ -1,0 +1,65 @@
+"""Numbers of a column as people of many places write them: 1,234.50, 1.234,50, $5.00, 5 %, (12)."""
+
+import math
+import re
+from collections.abc import Sequence
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+# What stands around the digits: a currency, by its sign or code, or a share.
+_CODES = (
+    "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|JPY|KRW|MXN|NOK|NZD|PLN|RUB|SEK|TRY|USD|ZAR"
+)
+_UNIT = rf"(?P<{{0}}>[A-Z]{{{{0,2}}}}\$|[€£¥₹₩₽₺₫฿₴₦₱₪¢%‰]|{_CODES}|kr|zł|Kč|Ft|元|円|원)?"
+_VALUE = re.compile(
+    rf"(?P<paren>\()?(?P<sign>[+-])?\s?{_UNIT.format('before')}\s?(?P<minus>-)?"
+    rf"(?P<digits>\d[\d.,\s'’]*|[.,]\d+)\s?{_UNIT.format('after')}(?(paren)\))",  # noqa: RUF001
+    re.ASCII,
+)
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "’": "'"})  # noqa: RUF001
+_GROUPED_POINT = re.compile(r"(?:[1-9]\d{0,2}(?:(?P<g>[, '])\d{3})(?:(?P=g)\d{3})*|\d*)(?:\.\d*)?")
+_GROUPED_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:(?P<g>[. '])\d{3})(?:(?P=g)\d{3})*|\d*)(?:,\d*)?")
+_LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})*,\d{3}(?:\.\d*)?")
+_CLEARLY_COMMA = re.compile(r"\d(?:[. ']\d{3})+,\d")
+
+
+def numbers_of(values: Sequence[str], *, delimiter: str) -> tuple[float, ...]:
+    """Return the numbers that all values of a column are; none where one of them is no number.
+
+    A column has one unit and one decimal sign. A comma between values is no decimal sign, unless
+    another sign groups the digits; where a semicolon is between them, a comma is one first.
+    """
+    if all(_NUMBER.fullmatch(value) for value in values):
+        return _finite([float(value) for value in values])
+    parts = []
+    units = set()
+    for value in values:
+        found = _VALUE.fullmatch(value.translate(_SPACES))
+        if found is None or (found["before"] and found["after"]):
+            return ()
+        units.add(found["before"] or found["after"] or "")
+        is_negative = found["paren"] or "-" in {found["sign"], found["minus"]}
+        parts.append((-1 if is_negative else 1, found["digits"].strip()))
+    if len(units - {""}) > 1:
+        return ()
+    digits = [text for _, text in parts]
+    is_comma = delimiter != "," or any(_CLEARLY_COMMA.search(text) for text in digits)
+    for comma in (True, False) if is_comma else (False,):
+        if all(_is_grouped(text, comma=comma) for text in digits):
+            return _finite([sign * _float(text, comma=comma) for sign, text in parts])
+    return ()
+
+
+def _is_grouped(text: str, *, comma: bool) -> bool:
+    if comma:
+        return _GROUPED_COMMA.fullmatch(text) is not None
+    return _GROUPED_POINT.fullmatch(text) is not None or _LAKHS.fullmatch(text) is not None
+
+
+def _float(text: str, *, comma: bool) -> float:
+    plain = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
+    return float(plain.replace(" ", "").replace("'", ""))
+
+
+def _finite(numbers: list[float]) -> tuple[float, ...]:
+    """Return numbers that can be compared; none where one is too large for this machine."""
+    return tuple(numbers) if all(map(math.isfinite, numbers)) else ()
