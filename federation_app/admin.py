@@ -1,0 +1,236 @@
+"""Peers in the admin: added by their manifest or by their keys, refreshed, revoked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin
+
+from audit_app.admin.columns import linked, moment
+from audit_app.admin.operations import Operation, OperationRefused, OperationsAdmin
+from audit_app.admin.records import RecordAdmin, RecordInline
+from audit_app.record import AuditAction
+from federation_app.envelope.errors import EnvelopeError, malformed
+from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
+from federation_app.peers import registry
+from federation_app.peers.documents import documents_at
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from federation_app.peers.documents import PeerDocuments
+
+    # Django's classes take type arguments in its stubs only.
+    _PeerForm = forms.ModelForm[Peer]
+else:
+    _PeerForm = forms.ModelForm
+
+RIGHT: Final = "federation_app.change_peer_trust"
+
+
+class NewPeerForm(_PeerForm):
+    """A new peer: the address of its manifest, or its name with its keys.
+
+    `found` are the documents at that address, or what is wrong with them: they are read before the
+    transaction of the form, in which no other writer could use SQLite.
+    """
+
+    found: ClassVar[PeerDocuments | EnvelopeError | None] = None
+    manifest_url = forms.CharField(
+        required=False,
+        max_length=600,
+        help_text="https://HOST/.well-known/agent-manifest.json: its name and keys are read there.",
+    )
+    did = forms.CharField(
+        required=False, max_length=512, help_text="did:web:HOST; with the trust by operator alone."
+    )
+    jwks = forms.JSONField(
+        required=False, help_text='Its public keys, {"keys": […]}; with the trust by operator.'
+    )
+
+    class Meta:
+        """The decisions of an operator about a peer."""
+
+        model = Peer
+        fields = ("trust", "name", "user")
+
+    def clean(self) -> dict[str, Any]:
+        """Read the documents of the peer, or its keys, and add it to the rows of peers."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.errors:
+            return values
+        chosen = {"user": values["user"], "name": values["name"]}
+        try:
+            if values["trust"] == PeerTrust.OPERATOR:
+                peer = registry.enter_peer(values["did"], values["jwks"], **chosen)
+            elif isinstance(self.found, EnvelopeError) or self.found is None:
+                raise self.found or malformed("Write the address of the manifest.")
+            else:
+                trust = PeerTrust(values["trust"])
+                peer = registry.add_peer(self.found, trust=trust, **chosen)
+        except EnvelopeError as error:
+            raise forms.ValidationError(f"{error.code.value}: {error.message}") from None
+        self.instance = peer
+        return values
+
+    def _post_clean(self) -> None:
+        """Leave the row as it was added: the form has no other values for it."""
+
+
+def _documents(values: Any) -> PeerDocuments | EnvelopeError | None:
+    """Return the documents of a new peer, or what is wrong with them; None where none are asked."""
+    if values.get("trust") == PeerTrust.OPERATOR or not values.get("manifest_url"):
+        return None
+    try:
+        return documents_at(values["manifest_url"])
+    except EnvelopeError as error:
+        return error
+
+
+def _refresh(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    try:
+        return f"it has {registry.refresh(peer)} keys"
+    except EnvelopeError as error:
+        raise OperationRefused(f"{error.code.value}: {error.message}") from None
+
+
+def _revoke(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "nothing that it signs is accepted" if registry.revoke(peer) else ""
+
+
+def _revoke_key(key: PeerKey, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "nothing that it signs is accepted" if registry.revoke_key(key) else ""
+
+
+REFRESH: Final = Operation(
+    name="refresh",
+    label="Read manifest and keys again",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_refresh,
+    facts=lambda peer: f"The keys of {peer.did} are those of its DID document from now on.",
+    offered=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
+)
+REVOKE: Final = Operation(
+    name="revoke",
+    label="Revoke peer",
+    right=RIGHT,
+    act=AuditAction.KEY_REVOKED,
+    run=_revoke,
+    facts=lambda peer: f"Nothing that {peer.did} signs is accepted, and its streams end.",
+    offered=lambda peer: peer.revoked_at is None,
+)
+REVOKE_KEY: Final = Operation(
+    name="revoke",
+    label="Revoke key",
+    right=RIGHT,
+    act=AuditAction.KEY_REVOKED,
+    run=_revoke_key,
+    facts=lambda key: f"Nothing that {key.kid} signs is accepted, also if it is published again.",
+    offered=lambda key: key.revoked_at is None,
+)
+
+
+class PeerKeyInline(RecordInline):
+    """The keys of a peer."""
+
+    model = PeerKey
+    fields = ("kid", "algorithm", "created_at", "retired_at", "revoked_at")
+    ordering: ClassVar[Any] = ("-created_at", "-id")
+
+
+@admin.register(Peer)
+class PeerAdmin(RecordAdmin, OperationsAdmin):
+    """Servers that sign envelopes, and whom they act for."""
+
+    operations = (REFRESH, REVOKE)
+    list_display = (
+        "did", "name", "trust", linked("user"), "problem", moment("created_at"),
+        moment("revoked_at"),
+    )  # fmt: skip
+    list_select_related = ("user",)
+    ordering = ("-created_at", "-id")
+    search_fields = ("did__exact",)
+    search_help_text = "The DID of a peer."
+    fields = (
+        "did", "name", "trust", "user", "manifest", "manifest_sha256", "created_at", "checked_at",
+        "problem", "failing_since", "revoked_at",
+    )  # fmt: skip
+    inlines = (PeerKeyInline,)
+
+    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
+        """Let those add peers who may decide about them."""
+        return request.user.has_perm(RIGHT)
+
+    def add_view(self, request: Any, form_url: str = "", extra_context: Any = None) -> Any:
+        """Read the documents of a new peer, and then show or take its form."""
+        if request.method == "POST" and self.has_add_permission(request):
+            request.peer_documents = _documents(request.POST)
+        return super().add_view(request, form_url, extra_context)
+
+    def get_form(self, request: Any, obj: Any = None, change: Any = False, **kwargs: Any) -> Any:  # noqa: FBT002 Django's signature
+        """Return the form of a new peer; those that are there are shown."""
+        if obj is None:
+            found = getattr(request, "peer_documents", None)
+            return type("NewPeerForm", (NewPeerForm,), {"found": found})
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields of a new peer, or what is known of one."""
+        if obj is None:
+            return ("manifest_url", "trust", "did", "jwks", "name", "user")
+        return super().get_fields(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show what is known of a peer; of a new one nothing is."""
+        return () if obj is None else super().get_readonly_fields(request, obj)
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        """Show keys of a peer that is there."""
+        return () if obj is None else super().get_inlines(request, obj)
+
+    def save_model(self, request: Any, obj: Any, form: Any, change: Any) -> None:
+        """Keep the row that the form added."""
+
+
+@admin.register(PeerKey)
+class PeerKeyAdmin(RecordAdmin, OperationsAdmin):
+    """Keys of peers, each with a way to revoke it."""
+
+    operations = (REVOKE_KEY,)
+    list_display = (
+        "kid", linked("peer"), "algorithm", moment("created_at"), moment("retired_at"),
+        moment("revoked_at"),
+    )  # fmt: skip
+    list_select_related = ("peer",)
+    fields = ("peer", "kid", "algorithm", "jwk", "created_at", "retired_at", "revoked_at")
+
+
+@admin.register(EnvelopeStream)
+class EnvelopeStreamAdmin(RecordAdmin):
+    """Requests of peers, and the responses to them."""
+
+    list_display = (
+        "stream_id", linked("peer"), "receiver", "response_id", "acknowledged",
+        moment("created_at"),
+    )  # fmt: skip
+    list_select_related = ("peer",)
+    ordering = ("-created_at", "-id")
+    fields = (
+        "peer", "stream_id", "receiver", "window", "acknowledged", "session_id", "response_id",
+        "created_at",
+    )  # fmt: skip
+
+
+@admin.register(ReceivedEnvelope)
+class ReceivedEnvelopeAdmin(RecordAdmin):
+    """The envelopes that were accepted in the last UAMP_ENVELOPE_HOURS."""
+
+    list_display = ("envelope_id", linked("peer"), "intent", "sha256", moment("created_at"))
+    list_select_related = ("peer",)
+    ordering = ("-created_at", "-id")
+    fields = ("peer", "envelope_id", "sha256", "intent", "signed_at", "created_at", "stream")

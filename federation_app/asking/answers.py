@@ -1,0 +1,147 @@
+"""The deltas of an answer of a peer as events of UAMP. Pure: it does no input or output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.streams.deltas import DeltaType
+from federation_app.envelope.streams.windows import ReceiveWindow
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.types.session import UsageStats
+
+if TYPE_CHECKING:
+    from federation_app.envelope.streams.deltas import StreamDelta
+    from uamp.events import Event
+
+_CODES: Final = {
+    EnvelopeCode.MALFORMED: ErrorCode.REQUEST_REFUSED,
+    EnvelopeCode.UNAUTHENTICATED: ErrorCode.UNAUTHORIZED,
+    EnvelopeCode.PAYMENT_REQUIRED: ErrorCode.PAYMENT_REQUIRED,
+    EnvelopeCode.UNAUTHORIZED: ErrorCode.FORBIDDEN,
+    EnvelopeCode.NOT_FOUND: ErrorCode.AGENT_NOT_FOUND,
+    EnvelopeCode.TOO_LARGE: ErrorCode.CONTEXT_LENGTH_EXCEEDED,
+    EnvelopeCode.UNSUPPORTED: ErrorCode.REQUEST_REFUSED,
+    EnvelopeCode.RATE_LIMITED: ErrorCode.RATE_LIMITED,
+    EnvelopeCode.BUSY: ErrorCode.UNAVAILABLE,
+}
+_WORD_CHARS: Final = 500
+_PERCENT_MOST: Final = 100
+_TOKENS_MOST: Final = 2**31
+
+
+class PeerRefusal(Exception):
+    """A peer refuses something; `error` is what it says."""
+
+    def __init__(self, error: EnvelopeError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def refusal_of(payload: object) -> PeerRefusal:
+    """Return the refusal in the payload of an error of a peer."""
+    facts = payload if isinstance(payload, dict) else {}
+    try:
+        code = EnvelopeCode(str(facts.get("code")))
+    except ValueError:
+        code = EnvelopeCode.INTERNAL
+    wait = facts.get("retry_after")
+    is_wait = isinstance(wait, int) and not isinstance(wait, bool) and wait >= 0
+    message = _word(facts.get("message")) or code.value
+    return PeerRefusal(EnvelopeError(code, message, retry_after=wait if is_wait else None))
+
+
+def uamp_error(error: EnvelopeError) -> RemoteProtocolError:
+    """Return an error of envelopes in the codes of UAMP."""
+    details = None if error.retry_after is None else {"retry_after": error.retry_after}
+    code = _CODES.get(error.code, ErrorCode.PROVIDER_ERROR)
+    return RemoteProtocolError(code, f"{error.code.value}: {error.message}", details=details)
+
+
+class PeerAnswer:
+    """One answer as it grows; `done` is the payload of its end, once it is there."""
+
+    def __init__(self, response_id: str, window: int) -> None:
+        self.window = ReceiveWindow(window)
+        self.done: dict[str, Any] | None = None
+        self._id = response_id
+
+    def take(self, delta: StreamDelta) -> list[Event]:
+        """Return the events of a delta; none for one that came before.
+
+        Raises EnvelopeError 4.09 for one that is missing before it, malformed for a text that does
+        not follow, and PeerRefusal for the end of an answer that failed.
+        """
+        if not self.window.take(delta):
+            return []
+        match delta.type:
+            case DeltaType.CHUNK | DeltaType.PATCH:
+                return self._text(delta)
+            case DeltaType.PROGRESS:
+                return [self._progress(delta.payload)]
+            case DeltaType.CANCEL:
+                return [ev.ResponseCancelled(response_id=self._id)]
+            case DeltaType.ERROR:
+                raise refusal_of(delta.payload)
+            case _:
+                self.done = delta.payload
+                return []
+
+    def ended(self, signed: str | None) -> list[Event]:
+        """Return the events of the end; `signed` is the text that the agent signed, if it did.
+
+        Raises EnvelopeError for another text than was sent before.
+        """
+        text, found = self.window.text, list[ev.Event]()
+        if signed is not None and text and signed != text:
+            raise malformed("The text that is signed is another one than was sent.", detail="sig")
+        if signed and not text:
+            found.append(self._delta(signed, 0))
+        usage = _usage((self.done or {}).get("usage"))
+        output = ev.ResponseOutput(id=self._id, status="completed", usage=usage)
+        return [*found, ev.ResponseDone(response_id=self._id, response=output)]
+
+    def _text(self, delta: StreamDelta) -> list[Event]:
+        text = delta.payload.get("text")
+        if not isinstance(text, str):
+            return []
+        offset = self.window.length - len(text) if delta.type is DeltaType.CHUNK else 0
+        return [self._delta(text, offset)]
+
+    def _delta(self, text: str, offset: int) -> Event:
+        said = ev.Delta(type="text", text=text)
+        return ev.ResponseDelta(response_id=self._id, delta=said, offset=offset)
+
+    def _progress(self, payload: dict[str, Any]) -> Event:
+        return ev.Progress(
+            target="response",
+            target_id=self._id,
+            stage=_word(payload.get("stage")) or None,
+            message=_word(payload.get("message")) or None,
+            percent=_percent(payload.get("pct")),
+            response_id=self._id,
+        )
+
+
+def _word(value: object) -> str:
+    return value[:_WORD_CHARS] if isinstance(value, str) else ""
+
+
+def _percent(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= _PERCENT_MOST else None
+
+
+def _usage(value: object) -> UsageStats | None:
+    if not isinstance(value, dict):
+        return None
+    read, written = (_count(value.get(name)) for name in ("input_tokens", "output_tokens"))
+    return UsageStats(input_tokens=read, output_tokens=written)
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return min(max(value, 0), _TOKENS_MOST)

@@ -1,0 +1,190 @@
+"""One question to an agent of a peer, over as many connections as it takes.
+
+The question is sent again, byte by byte, until its first delta came: the peer answers it once. Then
+each new connection goes on after the last delta. An answer that ends here before its end is
+cancelled over there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from federation_app.asking import questions
+from federation_app.asking.answers import PeerAnswer, PeerRefusal, refusal_of, uamp_error
+from federation_app.asking.lines.line import RECORD_BYTES, LineLost, PeerLine
+from federation_app.asking.lines.rpc import RpcLine
+from federation_app.asking.lines.web import WebLine
+from federation_app.asking.lines.web_socket import WebSocketLine
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
+from federation_app.envelope.limits import load
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.streams.deltas import delta_of, is_delta
+from federation_app.exchange.receiver import SIGNED_CHARS
+from sessions_app import database
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from agents_app.remote.protocols.peers import PeerQuestion
+    from federation_app.asking.questions import SignedQuestion
+    from federation_app.envelope.streams.deltas import StreamDelta
+    from uamp.events import Event
+
+logger = logging.getLogger(__name__)
+
+LINES: Final[dict[str, type[PeerLine]]] = {
+    "envelope": WebSocketLine,
+    "envelope_grpc": RpcLine,
+    "envelope_http": WebLine,
+}
+LOST_MOST: Final = 6
+"""So many connections in a row may bring no delta."""
+CONNECTIONS_MOST: Final = 256
+PAUSE_SECONDS: Final = 0.1
+PAUSE_MOST_SECONDS: Final = 5.0
+_cancelling: Final[set[asyncio.Task[None]]] = set()
+
+
+async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
+    """Ask an agent of a peer (`agents_app.remote.protocols.peers.AskPeer`)."""
+    try:
+        asked = await database.run(
+            questions.signed_question, question.receiver, question.text, hops=question.hops
+        )
+    except EnvelopeError as error:
+        raise uamp_error(error) from None
+    answer = PeerAnswer(asked.id, asked.window)
+    is_over = False
+    try:
+        yield ev.ResponseCreated(response_id=asked.id)
+        async with aclosing(_over_lines(question, asked, answer)) as events:
+            async for event in events:
+                yield event
+        is_over = True
+    except PeerRefusal as refusal:
+        is_over = True
+        raise uamp_error(refusal.error) from None
+    except EnvelopeError as error:
+        message = f"The answer of {asked.receiver} is not good: {error.message}"
+        raise RemoteProtocolError(ErrorCode.PROVIDER_ERROR, message) from None
+    except TimeoutError:
+        message = f"{asked.receiver} was silent for too long."
+        raise RemoteProtocolError(ErrorCode.TIMEOUT, message) from None
+    finally:
+        if not is_over and not answer.window.has_ended:
+            task = asyncio.create_task(_cancel(question, asked))
+            _cancelling.add(task)
+            task.add_done_callback(_cancelling.discard)
+
+
+async def _over_lines(
+    question: PeerQuestion, asked: SignedQuestion, answer: PeerAnswer
+) -> AsyncGenerator[Event]:
+    lost = 0
+    for _ in range(CONNECTIONS_MOST):
+        before, pause = answer.window.last, 0.0
+        try:
+            async with (
+                LINES[question.protocol](question, asked) as line,
+                aclosing(_on_line(line, asked, answer)) as events,
+            ):
+                async for event in events:
+                    yield event
+        except LineLost:
+            pause = PAUSE_SECONDS * 2 ** min(lost, 5)
+        except PeerRefusal as refusal:
+            # The end of an answer is final. Before it, a peer that is busy is asked again.
+            if answer.window.has_ended or refusal.error.code is not EnvelopeCode.BUSY:
+                raise
+            pause = float(refusal.error.retry_after or PAUSE_SECONDS)
+        else:
+            return
+        lost = 0 if answer.window.last > before else lost + 1
+        if lost > LOST_MOST:
+            break
+        await asyncio.sleep(min(pause, PAUSE_MOST_SECONDS))
+    message = f"The server of {asked.receiver} cannot be reached."
+    raise RemoteProtocolError(ErrorCode.AGENT_OFFLINE, message)
+
+
+async def _on_line(
+    line: PeerLine, asked: SignedQuestion, answer: PeerAnswer
+) -> AsyncGenerator[Event]:
+    """Yield the events that come on one connection, up to the end of the answer."""
+    await line.begin(answer.window.last)
+    for _ in range(settings.UAMP_REMOTE_EVENTS):
+        delta = await _delta(line, asked)
+        try:
+            events = [] if delta is None else answer.take(delta)
+        except EnvelopeError as error:
+            if error.expected is None:
+                raise
+            await line.miss(error.expected)
+            continue
+        for event in events:
+            yield event
+        if answer.window.has_ended:
+            for event in await _ended(asked, answer):
+                yield event
+            return
+        if answer.window.length > settings.UAMP_REMOTE_ANSWER_BYTES:
+            break
+        if (ack := answer.window.ack) is not None:
+            await line.acknowledge(ack)
+    raise EnvelopeError(EnvelopeCode.TOO_LARGE, "It is too long.", detail="bytes")
+
+
+async def _delta(line: PeerLine, asked: SignedQuestion) -> StreamDelta | None:
+    """Return the next record, where it is a delta of the question; raises as `line.receive`."""
+    value = load(await line.receive(), most=RECORD_BYTES)
+    if not is_delta(value):
+        await _refuse(asked, value)
+        return None
+    delta = delta_of(value)
+    return delta if delta.stream_id == asked.stream_id else None
+
+
+async def _ended(asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
+    """Return the events of the end of an answer that its agent signed; raises EnvelopeError."""
+    if answer.done is None:
+        return []
+    envelope = answer.done.get("envelope")
+    if envelope is not None:
+        return answer.ended(await database.run(questions.verified_answer, asked, envelope))
+    if answer.window.length <= SIGNED_CHARS:
+        raise unauthenticated("It is not signed.", detail="sig")
+    # It would not fit into an envelope.
+    return answer.ended(None)
+
+
+async def _refuse(asked: SignedQuestion, value: object) -> None:
+    """Raise PeerRefusal for an error about the question; another envelope changes nothing."""
+    if isinstance(value, dict) and "code" in value and "intent" not in value:
+        # The end of a stream over HTTP that is not the end of its answer.
+        raise refusal_of(value)
+    error = await database.run(questions.verified_error, asked, value)
+    if error is not None:
+        raise refusal_of(load(error.body.content))
+
+
+async def _cancel(question: PeerQuestion, asked: SignedQuestion) -> None:
+    """Cancel an answer over there; a peer that cannot be reached ends it by itself."""
+    for attempt in range(LOST_MOST):
+        try:
+            raw = await database.run(questions.signed_about, asked, Intent.CANCEL, {})
+            async with LINES[question.protocol](question, asked) as line:
+                await line.tell(raw)
+        except LineLost:
+            await asyncio.sleep(PAUSE_SECONDS * 2**attempt)
+        except (PeerRefusal, EnvelopeError, TimeoutError) as error:
+            logger.info("an answer of %s was not cancelled: %s", asked.receiver, error)
+            return
+        else:
+            return

@@ -1,0 +1,114 @@
+"""The base of all lines."""
+
+from __future__ import annotations
+
+import ssl
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import TYPE_CHECKING, Final, Self
+
+import certifi
+import msgspec
+from django.utils import timezone
+
+from federation_app.asking import questions
+from federation_app.envelope.errors import EnvelopeCode
+from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.streams.deltas import DeltaType, delta_at
+from sessions_app import database
+
+if TYPE_CHECKING:
+    from agents_app.remote.protocols.peers import PeerQuestion
+    from federation_app.asking.questions import SignedQuestion
+
+RECORD_BYTES: Final = 2 * ENVELOPE_BYTES
+"""The delta `done` has the signed answer in it."""
+
+
+class LineLost(Exception):
+    """The connection is gone, or was not made; the stream may go on at another one."""
+
+
+class PeerLine(ABC):
+    """One connection for one question; one task uses it."""
+
+    def __init__(self, question: PeerQuestion, asked: SignedQuestion) -> None:
+        self.question = question
+        self.asked = asked
+
+    @abstractmethod
+    async def __aenter__(self) -> Self:
+        """Connect; raises LineLost."""
+
+    @abstractmethod
+    async def __aexit__(self, *raised: object) -> None:
+        """Close the connection."""
+
+    @abstractmethod
+    async def begin(self, after: int) -> None:
+        """Send the question, or go on after a delta (`after` of 0 and more).
+
+        Raises LineLost, and PeerRefusal.
+        """
+
+    @abstractmethod
+    async def receive(self) -> bytes:
+        """Return the next record; raises LineLost, PeerRefusal, and TimeoutError for silence."""
+
+    @abstractmethod
+    async def acknowledge(self, delta_seq: int) -> None:
+        """Acknowledge the deltas up to one; raises LineLost."""
+
+    @abstractmethod
+    async def miss(self, expected: int) -> None:
+        """Ask for the stream from a delta on that did not come; raises LineLost."""
+
+    @abstractmethod
+    async def tell(self, raw: bytes) -> None:
+        """Send an envelope whose stream is not read; raises LineLost and PeerRefusal."""
+
+    async def signed(self, intent: Intent, **content: int) -> bytes:
+        """Return a signed envelope about the stream."""
+        return await database.run(questions.signed_about, self.asked, intent, content)
+
+
+class RecordLine(PeerLine):
+    """A line on which records go both ways (WebSocket, gRPC)."""
+
+    _sent = 0
+    _missed = -1
+
+    @abstractmethod
+    async def send(self, record: bytes) -> None:
+        """Send a record; raises LineLost."""
+
+    async def begin(self, after: int) -> None:
+        """See PeerLine."""
+        is_new = after < 0
+        raw = self.asked.raw if is_new else await self.signed(Intent.SUBSCRIBE, after=after)
+        await self.send(raw)
+
+    async def acknowledge(self, delta_seq: int) -> None:
+        """See PeerLine."""
+        await self._delta(DeltaType.PROGRESS, {"ack": delta_seq})
+
+    async def miss(self, expected: int) -> None:
+        """See PeerLine; it is asked for once, and what comes before it is left out."""
+        if self._missed != expected:
+            self._missed = expected
+            error = {"code": EnvelopeCode.CONFLICT.value, "expected": expected}
+            await self._delta(DeltaType.ERROR, error)
+
+    async def _delta(self, type_: DeltaType, payload: dict[str, object]) -> None:
+        delta = delta_at(self._sent, self.asked.stream_id, timezone.now(), type_, payload)
+        self._sent += 1
+        await self.send(msgspec.json.encode(delta))
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """Return the settings of TLS 1.3 for servers of public authorities (envelope §6.1)."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context

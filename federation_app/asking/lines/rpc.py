@@ -1,0 +1,132 @@
+"""`service uamp.v1.Agent` as a client (envelope §7)."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import anyio.to_thread
+import certifi
+import grpc
+
+from agents_app.outbound.guard import look_up
+from agents_app.outbound.rules import Unreachable, check_addresses
+from federation_app.asking.answers import PeerRefusal, refusal_of
+from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine
+from federation_app.envelope.errors import EnvelopeError
+from federation_app.envelope.limits import load
+from federation_app.rpc import agent_pb2
+from federation_app.rpc.agent_pb2_grpc import AgentStub
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from agents_app.outbound.rules import Target
+
+CONNECT_SECONDS: Final = 10.0
+ERROR_KEY: Final = "uamp-error-bin"
+_FIELDS_BYTES: Final = 1024
+
+
+class RpcLine(RecordLine):
+    """A call of `Stream` on a channel of its own."""
+
+    _channel: Any = None
+    _stub: Any
+    _call: Any = None
+
+    async def __aenter__(self) -> Self:
+        """See PeerLine."""
+        self._channel = await _channel(self.question.target)
+        self._stub = AgentStub(self._channel)
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """See PeerLine."""
+        if self._call is not None:
+            self._call.cancel()
+        await self._channel.close()
+
+    async def send(self, record: bytes) -> None:
+        """See RecordLine."""
+        if self._call is None:
+            self._call = self._stub.Stream()
+        try:
+            await _result(self._call.write(agent_pb2.Record(json=record)), self.question.silent)
+        except asyncio.InvalidStateError as error:
+            raise LineLost from error
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from error
+
+    async def receive(self) -> bytes:
+        """See PeerLine."""
+        try:
+            record = await _result(self._call.read(), self.question.silent)
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from error
+        if record is grpc.aio.EOF:
+            raise LineLost
+        return bytes(record.json)
+
+    async def tell(self, raw: bytes) -> None:
+        """See PeerLine."""
+        try:
+            sending = self._stub.Send(agent_pb2.EnvelopeRecord(envelope=raw))
+            await _result(sending, self.question.silent)
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from error
+
+
+async def _result(call: Awaitable[Any], seconds: float) -> Any:
+    """Return what a call of grpc returns; raises TimeoutError after a silence.
+
+    The call has a task of its own: grpc takes the cancellation of the one that awaits it as the end
+    of the call, and that task would go on.
+    """
+    task = asyncio.ensure_future(call)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if not done:
+        task.cancel()
+        raise TimeoutError
+    return task.result()
+
+
+async def _channel(target: Target) -> Any:
+    """Return a channel to an address that may be asked; raises LineLost."""
+    try:
+        found = await anyio.to_thread.run_sync(
+            look_up, target.host, target.port, CONNECT_SECONDS, abandon_on_cancel=True
+        )
+        address = ipaddress.ip_address(check_addresses(target, found)[0])
+    except Unreachable as error:
+        raise LineLost from error
+    is_v6 = address.version == 6  # noqa: PLR2004 the version of IP
+    place = f"ipv6:[{address}]:{target.port}" if is_v6 else f"ipv4:{address}:{target.port}"
+    options = [
+        # What the certificate is for: the channel goes to an address.
+        ("grpc.ssl_target_name_override", target.host),
+        ("grpc.default_authority", target.host),
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.enable_retries", 0),
+        # Channels that share a connection would outlive it.
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.max_receive_message_length", RECORD_BYTES + _FIELDS_BYTES),
+    ]
+    if target.url.scheme == "http":
+        return grpc.aio.insecure_channel(place, options=options)
+    with open(certifi.where(), "rb") as roots:  # noqa: PTH123, ASYNC230 a file of the package
+        credentials = grpc.ssl_channel_credentials(roots.read())
+    return grpc.aio.secure_channel(place, credentials, options=options)
+
+
+def _refused(error: grpc.aio.AioRpcError) -> PeerRefusal | LineLost:
+    """Return what the end of a call says: the error in its metadata, or nothing."""
+    for key, value in error.trailing_metadata() or ():
+        if key == ERROR_KEY:
+            try:
+                return refusal_of(load(value))
+            except EnvelopeError:
+                break
+    return LineLost()

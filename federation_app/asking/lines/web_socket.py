@@ -1,0 +1,67 @@
+"""`/uamp/1/ws` as a client (envelope §7)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+
+from agents_app.remote.addresses import session_of
+from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine, tls
+from federation_app.asking.lines.web import WebLine
+from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
+
+if TYPE_CHECKING:
+    from agents_app.remote.protocols.peers import PeerQuestion
+    from federation_app.asking.questions import SignedQuestion
+
+
+class WebSocketLine(RecordLine):
+    """A WebSocket of one question."""
+
+    _socket: aiohttp.ClientWebSocketResponse
+
+    def __init__(self, question: PeerQuestion, asked: SignedQuestion) -> None:
+        super().__init__(question, asked)
+        self._records: deque[bytes] = deque()
+
+    async def __aenter__(self) -> Self:
+        """See PeerLine."""
+        target = self.question.target
+        try:
+            self._socket = await session_of(target, tls=tls()).dial(
+                f"{str(target.url).rstrip('/')}/uamp/1/ws",
+                headers={},
+                silent=self.question.silent,
+                protocols=(SUBPROTOCOL,),
+            )
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise LineLost from error
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """See PeerLine."""
+        await self._socket.close()
+
+    async def send(self, record: bytes) -> None:
+        """See RecordLine."""
+        try:
+            await self._socket.send_bytes(framed(record))
+        except (aiohttp.ClientError, OSError) as error:
+            raise LineLost from error
+
+    async def receive(self) -> bytes:
+        """See PeerLine; raises EnvelopeError malformed for a message that has no whole records."""
+        while not self._records:
+            message = await self._socket.receive()
+            if message.type not in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}:
+                raise LineLost
+            found = read_records(message.data, most=2 * RECORD_BYTES, record=RECORD_BYTES)
+            self._records.extend(found)
+        return self._records.popleft()
+
+    async def tell(self, raw: bytes) -> None:
+        """See PeerLine: it goes over HTTP, to the same server."""
+        async with WebLine(self.question, self.asked) as line:
+            await line.tell(raw)

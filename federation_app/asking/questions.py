@@ -1,0 +1,152 @@
+"""Sign questions to peers, and verify their answers. Synchronous."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+from django.utils import timezone
+
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
+from federation_app.envelope.limits import DEFAULT_WINDOW, ENVELOPE_BYTES
+from federation_app.envelope.members.body import text_of
+from federation_app.envelope.members.extensions import HOPS
+from federation_app.envelope.members.reading import Intent, envelope_of
+from federation_app.envelope.members.verifying import verify_envelope
+from federation_app.envelope.members.writing import new_envelope
+from federation_app.envelope.names.identity import identity_at, read_identity
+from federation_app.envelope.names.tokens import signed_token
+from federation_app.envelope.signatures.jws import read_compact
+from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
+from federation_app.envelope.streams.deltas import ACK_TYPE
+from federation_app.peers import registry
+
+if TYPE_CHECKING:
+    from federation_app.envelope.members.reading import Envelope
+
+JSON_TYPE: Final = "application/json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SignedQuestion:
+    """An `ask` as it is sent, also when it is sent again.
+
+    `server` is the name of the server of its receiver, `id` is without `urn:uuid:`.
+    """
+
+    sender: str
+    receiver: str
+    server: str
+    id: str
+    stream_id: str
+    window: int
+    sha256: str
+    raw: bytes
+
+
+def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
+    """Return a signed `ask` for an agent of a peer.
+
+    Raises EnvelopeError: unauthenticated where its receiver belongs to no peer that is trusted, and
+    too_large for a text that does not fit into an envelope.
+    """
+    own, identity = own_names.own_identity(), read_identity(receiver)
+    registry.keys_of_name(receiver, "")
+    members = {
+        "stream_id": f"ask-{uuid.uuid4()}",
+        "delta_window": DEFAULT_WINDOW,
+        "ext": {HOPS: hops},
+    }
+    value = new_envelope(
+        own_names.own_signer(own.did),
+        to=[receiver],
+        intent=Intent.ASK,
+        content=text,
+        now=timezone.now(),
+        type_="text/markdown",
+        members=members,
+    )
+    raw = msgspec.json.encode(value)
+    if len(raw) > ENVELOPE_BYTES:
+        raise EnvelopeError(EnvelopeCode.TOO_LARGE, "The conversation does not fit.", detail="body")
+    envelope = envelope_of(value)
+    return SignedQuestion(
+        sender=own.did,
+        receiver=receiver,
+        server=identity_at(identity.authority).did,
+        id=envelope.id,
+        stream_id=envelope.stream_id,
+        window=envelope.window,
+        sha256=envelope.sha256,
+        raw=raw,
+    )
+
+
+def signed_about(asked: SignedQuestion, intent: Intent, content: dict[str, Any]) -> bytes:
+    """Return a signed envelope about the stream of a question: subscribe, progress or cancel."""
+    value = new_envelope(
+        own_names.own_signer(asked.sender),
+        to=[asked.receiver],
+        intent=intent,
+        content=msgspec.json.encode(content).decode() if content else "",
+        now=timezone.now(),
+        type_=ACK_TYPE if intent is Intent.PROGRESS else JSON_TYPE,
+        members={"stream_id": asked.stream_id, "reply_to": f"urn:uuid:{asked.id}"},
+    )
+    return msgspec.json.encode(value)
+
+
+def bearer(asked: SignedQuestion) -> str:
+    """Return the token with which the stream of a question is read."""
+    return signed_token(
+        own_names.own_signer(asked.sender),
+        issuer=asked.sender,
+        subject=asked.sender,
+        audience=asked.server,
+        scope=f"uamp:{Intent.SUBSCRIBE.value}",
+        now=timezone.now(),
+    )
+
+
+def verified_answer(asked: SignedQuestion, value: object) -> str:
+    """Return the text of the `inform` that answers a question; raises EnvelopeError."""
+    envelope = _verified(asked, value, senders=(asked.receiver,))
+    if envelope.intent is not Intent.INFORM or envelope.reply_to != asked.id:
+        raise unauthenticated("It answers another question.", detail="reply_to")
+    hashes = {one.hash for one in envelope.context if one.id.endswith(asked.id)}
+    if hashes - {f"sha256:{asked.sha256}"}:
+        raise unauthenticated("It answers another question.", detail="context")
+    return text_of(envelope.body)
+
+
+def verified_error(asked: SignedQuestion, value: object) -> Envelope | None:
+    """Return a signed `error` about a question; None for one about something else.
+
+    Raises EnvelopeError for one that neither the receiver nor its server signed.
+    """
+    envelope = envelope_of(value)
+    if envelope.intent is not Intent.ERROR:
+        return None
+    if envelope.reply_to != asked.id and envelope.stream_id != asked.stream_id:
+        return None
+    return _verified(asked, value, senders=(asked.receiver, asked.server))
+
+
+def _verified(asked: SignedQuestion, value: object, *, senders: tuple[str, ...]) -> Envelope:
+    envelope = envelope_of(value)
+    if envelope.sender not in senders:
+        raise unauthenticated("It is of another sender.", detail="from")
+    kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
+    verify_envelope(
+        envelope,
+        keys=registry.keys_of_name(envelope.sender, kid),
+        receivers={asked.sender},
+        now=timezone.now(),
+        seconds=settings.UAMP_ENVELOPE_SKEW_SECONDS,
+        accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,
+    )
+    return envelope

@@ -1,0 +1,138 @@
+"""The documents that this server publishes: DID documents, manifests and the hub (envelope §8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+
+from agents_app import selectors as agents
+from federation_app import own_names
+from federation_app.edges.http import envelope_view
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.envelope.names.identity import document_of
+from federation_app.envelope.names.manifests import (
+    HUB_MEDIA_TYPE,
+    HUB_TYPE,
+    MANIFEST_MEDIA_TYPE,
+    MANIFEST_TYPE,
+    AgentHub,
+    AgentManifest,
+    ChildManifest,
+    ManifestLimits,
+    document_sha256,
+    signed_document,
+)
+from federation_app.exchange.admission import INTENTS
+from federation_app.models import Peer
+from sessions_app import database
+from signing_app.kept_documents import KeptDocument, public_answer
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponseBase
+
+    from federation_app.envelope.names.identity import WebIdentity
+
+VERSION: Final = "uamp/1.0"
+CACHE_SECONDS: Final = 300
+HUB_SECONDS: Final = 10.0
+"""So long a process sends the hub that it made: it signs a manifest of each agent."""
+CHILDREN_MOST: Final = 256
+_PROSE: Final = ["text/plain", "text/markdown"]
+
+
+@envelope_view("GET")
+async def did_document(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Return the DID document of the server or of an agent."""
+    body = await database.run(_did_document, name)
+    return _answer(request, msgspec.json.encode(body), "application/did+json")
+
+
+@envelope_view("GET")
+async def manifest(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Return the manifest: a JWS, or its plain content for a client that accepts JSON alone."""
+    document, jws = await database.run(_manifest, name)
+    return _signed(request, document, jws, MANIFEST_MEDIA_TYPE)
+
+
+@envelope_view("GET")
+async def hub(request: HttpRequest) -> HttpResponseBase:
+    """Return the hub: the manifests of the public agents, the keys, and the trusted peers."""
+    # Refused before anything is kept, where the server has no name.
+    own_names.own_identity()
+    kept = kept_hub.fresh()
+    document, jws = await database.run(kept_hub.read) if kept is None else kept
+    return _signed(request, document, jws, HUB_MEDIA_TYPE)
+
+
+def _did_document(agent: str) -> dict[str, Any]:
+    identity = _identity(agent)
+    return document_of(identity.did, own_names.own_keys(identity.did))
+
+
+def _identity(agent: str) -> WebIdentity:
+    identity = own_names.own_identity(agent)
+    if agent and agents.get_agent(agent, viewer=None) is None:
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such agent.", detail="agent")
+    return identity
+
+
+def _manifest(agent: str) -> tuple[AgentManifest, str]:
+    identity = _identity(agent)
+    spec = agents.get_agent(agent or settings.UAMP_DEFAULT_AGENT, viewer=None)
+    document = AgentManifest(
+        agent=VERSION,
+        description="" if spec is None else spec.description[:4096],
+        intents=[intent.value for intent in INTENTS],
+        body_types=_PROSE,
+        auth=["oauth2"],
+        limits=ManifestLimits(
+            max_body_kb=ENVELOPE_BYTES // 1024,
+            rate_lph=max(1, 60 * settings.UAMP_ENVELOPES_PER_MINUTE),
+        ),
+    )
+    signer = own_names.own_signer(identity.did)
+    return document, signed_document(document, signer, type_=MANIFEST_TYPE)
+
+
+def _hub() -> tuple[AgentHub, str]:
+    identity = own_names.own_identity()
+    children = []
+    for spec in agents.list_agents(None)[:CHILDREN_MOST]:
+        try:
+            child = own_names.own_identity(spec.name)
+            _, jws = _manifest(spec.name)
+        except EnvelopeError:
+            # Its name cannot be one of did:web.
+            continue
+        children.append(
+            ChildManifest(did=child.did, url=child.manifest_url, sha256=document_sha256(jws))
+        )
+    peers = Peer.objects.filter(revoked_at__isnull=True).order_by("id")
+    document = AgentHub(
+        hub=VERSION,
+        issuer=identity.did,
+        manifests=children,
+        jwks={"keys": [key.jwk() for key in own_names.own_keys(identity.did)]},
+        trust_anchors=[identity.did, *peers.values_list("did", flat=True)[: CHILDREN_MOST - 1]],
+    )
+    return document, signed_document(document, own_names.own_signer(identity.did), type_=HUB_TYPE)
+
+
+kept_hub: Final = KeptDocument(_hub, seconds=HUB_SECONDS)
+
+
+def _signed(
+    request: HttpRequest, document: msgspec.Struct, jws: str, media_type: str
+) -> HttpResponseBase:
+    if request.get_preferred_type([media_type, "application/json"]) == "application/json":
+        return _answer(request, msgspec.json.encode(document), "application/json")
+    return _answer(request, jws.encode(), media_type)
+
+
+def _answer(request: HttpRequest, body: bytes, media_type: str) -> HttpResponseBase:
+    answer = public_answer(request, body, media_type=media_type, max_age=CACHE_SECONDS)
+    answer["Vary"] = "Accept"
+    return answer

@@ -1,0 +1,152 @@
+"""`POST /v1/messages` and `GET /v1/stream/{id}`: envelopes over HTTP/2 and HTTP/3 (envelope §7).
+
+The same paths work over HTTP/1.1. A refusal is a problem document (RFC 9457) with `code`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed, unauthenticated
+from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.exchange import admission
+from federation_app.exchange.receiver import EnvelopeReceiver, encoded_receipt
+from sessions_app import database
+from sessions_app.access.auth import Handshake
+from sessions_app.process import registry as processes
+from sessions_app.transports.http_exchange import STREAM_HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from federation_app.exchange.streams import DeltaStream
+
+    View: TypeAlias = Callable[..., Awaitable[HttpResponseBase]]
+
+ENVELOPE_MEDIA_TYPE: Final = "application/uamp+json"
+_MEDIA_TYPES: Final = frozenset({ENVELOPE_MEDIA_TYPE, "application/json"})
+_NUMBER_CHARS: Final = 16
+_KEEP_ALIVE: Final = b": keep-alive\n\n"
+
+
+def problem(error: EnvelopeError) -> HttpResponse:
+    """Return an error as a problem document with the status of its code."""
+    meaning = error.meaning
+    body = {
+        "type": "about:blank",
+        "title": meaning.title,
+        "status": meaning.http,
+        "retry": meaning.retry,
+        **error.payload(),
+        "detail": error.message,
+        "reason": error.detail,
+    }
+    response = HttpResponse(
+        msgspec.json.encode(body), status=meaning.http, content_type="application/problem+json"
+    )
+    if error.code is EnvelopeCode.UNAUTHENTICATED:
+        response["WWW-Authenticate"] = 'Bearer realm="uamp"'
+    if error.retry_after is not None:
+        response["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def envelope_view(method: str) -> Callable[[View], Any]:
+    """Answer one method, and EnvelopeError as a problem. Peers sign: no CSRF token is asked for."""
+
+    def decorated(view: View) -> Any:
+        @wraps(view)
+        async def guarded(request: HttpRequest, **path: str) -> HttpResponseBase:
+            if request.method != method:
+                response = problem(malformed(f"Use {method} here.", detail="method"))
+                response.status_code = 405
+                response["Allow"] = method
+                return response
+            try:
+                return await view(request, **path)
+            except EnvelopeError as error:
+                return problem(error)
+
+        return csrf_exempt(guarded)
+
+    return decorated
+
+
+@envelope_view("POST")
+async def messages(request: HttpRequest) -> HttpResponseBase:
+    """Take one envelope: 202, with the address of its stream as `Location`."""
+    if (request.content_type or "").lower() not in _MEDIA_TYPES:
+        raise EnvelopeError(
+            EnvelopeCode.UNSUPPORTED, f"An envelope is {ENVELOPE_MEDIA_TYPE}.", detail="type"
+        )
+    if len(request.body) > ENVELOPE_BYTES:
+        raise EnvelopeError(
+            EnvelopeCode.TOO_LARGE, f"An envelope has at most {ENVELOPE_BYTES} bytes."
+        )
+    receipt = await EnvelopeReceiver(address=_handshake(request).address).take(request.body)
+    response = HttpResponse(encoded_receipt(receipt), status=202, content_type="application/json")
+    response["Location"] = f"/v1/stream/{receipt.stream.stream_id}"
+    return response
+
+
+@envelope_view("GET")
+async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
+    """Send the deltas of a stream, each with its `delta_seq` as the id of the event.
+
+    The bearer token is one that the peer signed. `Last-Event-ID` is the last delta that it has, and
+    acknowledges it.
+    """
+    handshake = _handshake(request)
+    if not handshake.header_token:
+        raise unauthenticated("Show a bearer token that you signed.", detail="token")
+    after = _place(request.headers.get("Last-Event-ID", ""))
+    peer = await database.run(admission.bearer_of, handshake.header_token)
+    row = await database.run(admission.find_stream, peer, stream_id=stream_id)
+    opened = await EnvelopeReceiver(address=handshake.address).open_stream(peer, row, after=after)
+    response = StreamingHttpResponse(
+        _frames(opened), content_type="text/event-stream", headers=STREAM_HEADERS
+    )
+    # A client may go before the first frame: then the iterator is neither started nor closed.
+    weakref.finalize(response, _leave, asyncio.get_running_loop(), opened)
+    return response
+
+
+async def _frames(opened: DeltaStream) -> AsyncIterator[bytes]:
+    try:
+        # The headers go out at once, also where the answer takes its time.
+        yield b": ok\n\n"
+        async for delta in opened.deltas():
+            if delta is None:
+                yield _KEEP_ALIVE
+            else:
+                yield b"id: %d\ndata: %b\n\n" % (delta.delta_seq, delta.encoded())
+    except EnvelopeError as error:
+        yield b"event: error\ndata: %b\n\n" % msgspec.json.encode(error.payload())
+    finally:
+        await opened.close()
+
+
+def _leave(loop: asyncio.AbstractEventLoop, opened: DeltaStream) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(
+            lambda: processes.current().spawn(opened.close(), name="close a stream")
+        )
+
+
+def _handshake(request: HttpRequest) -> Handshake:
+    return Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
+
+
+def _place(text: str) -> int:
+    if not text:
+        return -1
+    if not text.isascii() or not text.isdigit() or len(text) > _NUMBER_CHARS:
+        raise malformed("Last-Event-ID is the delta_seq of a delta.", detail="last_event_id")
+    return int(text)

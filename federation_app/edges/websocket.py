@@ -1,0 +1,270 @@
+"""`/uamp/1/ws`: envelopes and deltas as records of a WebSocket (envelope §7).
+
+A peer sends envelopes, and deltas that acknowledge (`progress` with `ack`) or miss one (`error`
+with `expected`). The server sends the deltas of each stream that was asked for here, and a signed
+`error` envelope for what it refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.conf import settings
+from django.utils import timezone
+
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.limits import ENVELOPE_BYTES, load
+from federation_app.envelope.members.reading import Intent, claims_of
+from federation_app.envelope.members.writing import new_envelope
+from federation_app.envelope.streams.deltas import DeltaType, delta_of, is_delta
+from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
+from federation_app.exchange.receiver import EnvelopeReceipt, EnvelopeReceiver, missing_of
+from sessions_app import database
+from sessions_app.access.auth import Handshake
+from sessions_app.access.pacing import Pace
+from sessions_app.process import registry as processes
+
+if TYPE_CHECKING:
+    from federation_app.exchange.streams import DeltaStream
+    from sessions_app.transports.socket import Message, Receive, Scope, Send
+
+logger = logging.getLogger(__name__)
+
+ERROR_TYPE: Final = "application/vnd.uamp.error+json"
+CLOSE_RESTART: Final = 1012
+CLOSE_DEFECT: Final = 1011
+CLOSE_TOO_MANY: Final = 4429
+CLOSE_NOT_FOUND: Final = 4404
+SILENT_SECONDS: Final = 30.0
+"""A socket that sent no good envelope by then is closed with 4401."""
+REFUSED_MOST: Final = 5
+"""Refusals on one socket before the first good envelope; the next one closes it."""
+_DELTA_BYTES: Final = 8 * 1024
+MESSAGE_BYTES: Final = 2 * ENVELOPE_BYTES
+STREAMS_KEPT: Final = 256
+"""Streams of one socket whose deltas can be missed; of more, those that ended are forgotten."""
+_sockets: Final[Counter[str]] = Counter()
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve one socket to its end (ASGI)."""
+    await receive()  # websocket.connect
+    address = Handshake.of(scope).address
+    refusal = _refusal(address)
+    if refusal is not None:
+        await send({"type": "websocket.close", "code": refusal})
+        return
+    _sockets[address] += 1
+    offered = scope.get("subprotocols", ())
+    await send(
+        {
+            "type": "websocket.accept",
+            "subprotocol": SUBPROTOCOL if SUBPROTOCOL in offered else None,
+        }
+    )
+    socket = EnvelopeSocket(send, address=address)
+    try:
+        await socket.read(receive)
+    finally:
+        _sockets[address] -= 1
+        if not _sockets[address]:
+            del _sockets[address]
+        await socket.close()
+
+
+def _refusal(address: str) -> int | None:
+    if processes.current().draining:
+        return CLOSE_RESTART
+    if not settings.UAMP_FEDERATION_HOST:
+        return CLOSE_NOT_FOUND
+    if _sockets[address] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
+        return CLOSE_TOO_MANY
+    return None
+
+
+class EnvelopeSocket:
+    """An accepted socket: its task reads, and a task for each stream sends."""
+
+    def __init__(self, send: Send, *, address: str) -> None:
+        self._send = send
+        self._receiver = EnvelopeReceiver(address=address)
+        self._process = processes.current()
+        self._sending = asyncio.Lock()
+        # By stream: who asked for it here, its deltas and the task that sends them.
+        self._streams: dict[str, tuple[EnvelopeReceipt, DeltaStream, asyncio.Task[None]]] = {}
+        self._is_known = False
+        self._refused = 0
+        self._closed = False
+        self._pace = Pace(
+            per_minute=settings.UAMP_EVENTS_PER_MINUTE,
+            burst=settings.UAMP_EVENTS_BURST,
+            left=settings.UAMP_EVENTS_BURST,
+            at=time.monotonic(),
+        )
+
+    async def read(self, receive: Receive) -> None:
+        """Take messages until the socket is closed; a peer that sends fast is read slowly."""
+        while not self._closed:
+            timeout = None if self._is_known else SILENT_SECONDS
+            try:
+                message = await asyncio.wait_for(receive(), timeout)
+            except TimeoutError:
+                await self._end(4401)
+                return
+            if message["type"] != "websocket.receive":
+                return
+            if pause := self._pace.wait(time.monotonic()):
+                await asyncio.sleep(pause)
+            await self._message(message)
+
+    async def finish(self) -> None:
+        """Wait until the streams have ended: for transports whose clients may read on."""
+        tasks = [task for _, _, task in self._streams.values()]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def close(self) -> None:
+        """Leave the streams, whose responses go on."""
+        self._closed = True
+        for _, opened, task in list(self._streams.values()):
+            task.cancel()
+            await asyncio.wait([task])
+            await opened.close()
+        self._streams.clear()
+
+    async def _message(self, message: Message) -> None:
+        text = message.get("text")
+        content: str | bytes = message["bytes"] if text is None else text
+        try:
+            records = read_records(content, most=MESSAGE_BYTES)
+        except EnvelopeError as error:
+            # Where records begin is not known any more.
+            await self._refuse(error, b"")
+            await self._end(error.meaning.close)
+            return
+        for record in records:
+            if self._closed:
+                return
+            try:
+                await self._record(record)
+            except EnvelopeError as error:
+                await self._refuse(error, record)
+
+    async def _record(self, record: bytes) -> None:
+        if len(record) <= _DELTA_BYTES and is_delta(value := load(record)):
+            await self._delta(value)
+            return
+        receipt = await self._receiver.take(record)
+        self._is_known = True
+        if receipt.opens:
+            await self._open(receipt)
+
+    async def _delta(self, value: object) -> None:
+        """Take a delta of the reader: an acknowledgement, or a delta that it misses."""
+        delta = delta_of(value)
+        known = self._streams.get(delta.stream_id)
+        if known is None:
+            raise EnvelopeError(
+                EnvelopeCode.NOT_FOUND, "This socket has no such stream.", detail="stream_id"
+            )
+        receipt, opened, _ = known
+        if (ack := delta.acknowledged) is not None:
+            opened.acknowledge(ack)
+        elif delta.type is DeltaType.ERROR:
+            await self._open(replace(receipt, opens=True, after=missing_of(delta.payload)))
+        else:
+            raise malformed("A reader acknowledges deltas, or misses one.", detail="type")
+
+    async def _open(self, receipt: EnvelopeReceipt) -> None:
+        """Send the deltas of a stream from where its reader is; an older sending of it ends."""
+        stream_id = receipt.stream.stream_id
+        known = self._streams.get(stream_id)
+        if known is not None:
+            if known[0].peer.pk != receipt.peer.pk:
+                raise EnvelopeError(
+                    EnvelopeCode.CONFLICT,
+                    "Another peer has a stream of this id on this socket.",
+                    detail="stream_id",
+                )
+            known[2].cancel()
+            await asyncio.wait([known[2]])
+            await known[1].close()
+            del self._streams[stream_id]
+        if len(self._streams) >= STREAMS_KEPT:
+            for ended in [one for one, (_, _, task) in self._streams.items() if task.done()]:
+                del self._streams[ended]
+        opened = await self._receiver.open(receipt)
+        task = self._process.spawn(self._pump(receipt, opened), name="deltas")
+        self._streams[stream_id] = receipt, opened, task
+
+    async def _pump(self, receipt: EnvelopeReceipt, opened: DeltaStream) -> None:
+        try:
+            async for delta in opened.deltas():
+                if delta is not None:
+                    await self._write(delta.encoded())
+                if self._closed:
+                    return
+        except EnvelopeError as error:
+            members = {"stream_id": receipt.stream.stream_id}
+            await self._write_error(error, receipt.peer.did, members)
+            if self._process.draining:
+                await self._end(CLOSE_RESTART)
+        except Exception:
+            logger.exception("the deltas of a stream were not made")
+            await self._end(CLOSE_DEFECT)
+        finally:
+            await opened.close()
+
+    async def _refuse(self, error: EnvelopeError, record: bytes) -> None:
+        """Send a signed error to the sender that a record claims; close a socket of strangers."""
+        sender, members = claims_of(record)
+        await self._write_error(error, sender, members)
+        if not self._is_known:
+            self._refused += 1
+            if self._refused > REFUSED_MOST:
+                await self._end(error.meaning.close)
+
+    async def _write_error(self, error: EnvelopeError, to: str, members: dict[str, str]) -> None:
+        envelope = await database.run(partial(_signed_error, error, to, members))
+        await self._write(msgspec.json.encode(envelope))
+
+    async def _write(self, record: bytes) -> None:
+        async with self._sending:
+            if self._closed:
+                return
+            try:
+                await self._send({"type": "websocket.send", "bytes": framed(record)})
+            except Exception:
+                # The socket has gone in the middle of a send, which each server reports otherwise.
+                logger.debug("a record was not sent", exc_info=True)
+                self._closed = True
+
+    async def _end(self, code: int) -> None:
+        async with self._sending:
+            if not self._closed:
+                self._closed = True
+                with contextlib.suppress(Exception):
+                    await self._send({"type": "websocket.close", "code": code})
+
+
+def _signed_error(error: EnvelopeError, to: str, members: dict[str, str]) -> dict[str, Any]:
+    did = own_names.own_identity().did
+    return new_envelope(
+        own_names.own_signer(did),
+        # A record without a sender has no other address.
+        to=[to or did],
+        intent=Intent.ERROR,
+        content=msgspec.json.encode(error.payload()).decode(),
+        now=timezone.now(),
+        type_=ERROR_TYPE,
+        members=members,
+    )

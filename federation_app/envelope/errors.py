@@ -1,0 +1,110 @@
+"""Error codes (envelope §9), with the status of each transport.
+
+The specification has 4.01, 4.03, 4.09, 4.13 and 5.04. The others are in the same style, because
+bad input has to be refused before any of those applies.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+
+class EnvelopeCode(StrEnum):
+    """The errors of envelopes; the value is the code on the wire."""
+
+    MALFORMED = "4.00"
+    UNAUTHENTICATED = "4.01"
+    PAYMENT_REQUIRED = "4.02"
+    UNAUTHORIZED = "4.03"
+    NOT_FOUND = "4.04"
+    CONFLICT = "4.09"
+    TOO_LARGE = "4.13"
+    UNSUPPORTED = "4.15"
+    RATE_LIMITED = "4.29"
+    INTERNAL = "5.00"
+    BUSY = "5.04"
+
+
+class CodeMeaning(NamedTuple):
+    """A code in the words of the transports; `grpc` is the name of a status of gRPC."""
+
+    title: str
+    http: int
+    close: int
+    grpc: str
+    retry: bool
+
+
+MEANINGS: Final[dict[EnvelopeCode, CodeMeaning]] = {
+    EnvelopeCode.MALFORMED: CodeMeaning("Malformed", 400, 1007, "INVALID_ARGUMENT", retry=False),
+    EnvelopeCode.UNAUTHENTICATED: CodeMeaning(
+        "Unauthenticated", 401, 4401, "UNAUTHENTICATED", retry=False
+    ),
+    EnvelopeCode.PAYMENT_REQUIRED: CodeMeaning(
+        "Payment required", 402, 4402, "FAILED_PRECONDITION", retry=False
+    ),
+    EnvelopeCode.UNAUTHORIZED: CodeMeaning(
+        "Unauthorized", 403, 4403, "PERMISSION_DENIED", retry=False
+    ),
+    EnvelopeCode.NOT_FOUND: CodeMeaning("Not found", 404, 4404, "NOT_FOUND", retry=False),
+    EnvelopeCode.CONFLICT: CodeMeaning("Conflict", 409, 4409, "ABORTED", retry=True),
+    EnvelopeCode.TOO_LARGE: CodeMeaning(
+        "Payload too large", 413, 1009, "RESOURCE_EXHAUSTED", retry=False
+    ),
+    EnvelopeCode.UNSUPPORTED: CodeMeaning("Unsupported", 415, 1003, "UNIMPLEMENTED", retry=False),
+    EnvelopeCode.RATE_LIMITED: CodeMeaning(
+        "Too many requests", 429, 4429, "RESOURCE_EXHAUSTED", retry=True
+    ),
+    EnvelopeCode.INTERNAL: CodeMeaning("Internal error", 500, 1011, "INTERNAL", retry=True),
+    EnvelopeCode.BUSY: CodeMeaning("Backend busy", 503, 1013, "UNAVAILABLE", retry=True),
+}
+
+
+class EnvelopeError(Exception):
+    """An envelope, a delta or a manifest is refused.
+
+    `detail` is a word for programs, `retry_after` seconds, `expected` the `delta_seq` that is
+    missing (4.09).
+    """
+
+    def __init__(
+        self,
+        code: EnvelopeCode,
+        message: str,
+        *,
+        detail: str = "",
+        retry_after: int | None = None,
+        expected: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.detail = detail
+        self.retry_after = retry_after
+        self.expected = expected
+
+    @property
+    def meaning(self) -> CodeMeaning:
+        """The code in the words of the transports."""
+        return MEANINGS[self.code]
+
+    def payload(self) -> dict[str, Any]:
+        """Return it as the payload of an `error` delta and the body of an `error` envelope."""
+        given = {
+            "detail": self.detail,
+            "retry_after": self.retry_after,
+            "expected": self.expected,
+        }
+        shown = {name: value for name, value in given.items() if value not in {None, ""}}
+        return {"code": self.code.value, "message": self.message, **shown}
+
+
+def malformed(message: str, *, detail: str = "") -> EnvelopeError:
+    """Return the error of what has not the form that the specification gives."""
+    return EnvelopeError(EnvelopeCode.MALFORMED, message, detail=detail)
+
+
+def unauthenticated(message: str, *, detail: str = "") -> EnvelopeError:
+    """Return the error of a signature, key or token that is not good."""
+    return EnvelopeError(EnvelopeCode.UNAUTHENTICATED, message, detail=detail)

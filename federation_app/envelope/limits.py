@@ -1,0 +1,52 @@
+"""Limits of envelopes, deltas, manifests and signatures. The specification has none.
+
+Bytes are UTF-8. The reader refuses what is larger before it parses it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import uamp
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from uamp import ErrorCode, RemoteProtocolError
+
+ENVELOPE_BYTES: Final = 1024 * 1024
+DELTA_BYTES: Final = 1024 * 1024
+DOCUMENT_BYTES: Final = 64 * 1024
+"""A manifest, a hub, or a DID document."""
+RECIPIENTS: Final = 16
+REFERENCES: Final = 64
+EXTENSION_BYTES: Final = 8 * 1024
+TOKEN_BYTES: Final = 8 * 1024
+URI_CHARS: Final = 512
+STREAM_ID_CHARS: Final = 128
+MEDIA_TYPE_CHARS: Final = 127
+DEFAULT_WINDOW: Final = 64
+WINDOW_MOST: Final = 1024
+"""A larger window counts as this one."""
+WINDOW_BOUND: Final = 2**31 - 1
+"""A window above is no window: the envelope is refused."""
+INFLATED_RATIO: Final = 20
+KEYS_TRIED: Final = 8
+KEYS_MOST: Final = 32
+TIME_WINDOW_SECONDS: Final = 300
+
+_TOO_LARGE: Final = frozenset({ErrorCode.FRAME_TOO_LARGE, ErrorCode.STRING_TOO_LONG})
+
+
+def load(raw: str | bytes, *, most: int = ENVELOPE_BYTES) -> object:
+    """Return the value of a JSON text of at most `most` bytes; raises EnvelopeError.
+
+    Duplicate members, NaN, infinities, integers beyond 2^53-1, NUL and lone surrogates are
+    malformed: two readers could take them for two things.
+    """
+    limits = uamp.Limits(frame_bytes=most, string_bytes=most, media_bytes=most)
+    try:
+        return uamp.load_json(raw, limits, exact=True)
+    except RemoteProtocolError as error:
+        if error.code in _TOO_LARGE:
+            raise EnvelopeError(
+                EnvelopeCode.TOO_LARGE, f"It has more than {most} bytes.", detail="bytes"
+            ) from None
+        raise malformed(error.message, detail=str(error.code)) from None

@@ -1,0 +1,206 @@
+"""The reader of envelopes (envelope §4, schema A.1): bytes in, an envelope or an error out.
+
+What the digest covers is the value as it was parsed; defaults are never added to it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from federation_app.envelope import limits
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed, unauthenticated
+from federation_app.envelope.signatures.canonical import canonical, digest
+
+
+class Intent(StrEnum):
+    """The vocabulary of §4.1."""
+
+    ASK = "ask"
+    INFORM = "inform"
+    PROPOSE = "propose"
+    CONFIRM = "confirm"
+    DENY = "deny"
+    PROGRESS = "progress"
+    CANCEL = "cancel"
+    SUBSCRIBE = "subscribe"
+    NOTIFY = "notify"
+    ERROR = "error"
+
+
+_HEX: Final = "[0-9a-fA-F]"
+_ID: Final = (
+    rf"^(?:urn:uuid:)?{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89abAB]{_HEX}{{3}}-{_HEX}{{12}}\Z"
+)
+_URI: Final = r"^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+\Z"
+_MEDIA_TYPE: Final = r"^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:;[\x20-\x7e]*)?\Z"
+STREAM_ID: Final = rf"^[A-Za-z0-9._~:-]{{1,{limits.STREAM_ID_CHARS}}}\Z"
+_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|\+00:00)", re.ASCII
+)
+
+Id = Annotated[str, msgspec.Meta(pattern=_ID, max_length=45)]
+Uri = Annotated[str, msgspec.Meta(pattern=_URI, max_length=limits.URI_CHARS)]
+StreamId = Annotated[str, msgspec.Meta(pattern=STREAM_ID)]
+
+
+class ContextReference(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier envelope, with its digest."""
+
+    id: Id
+    hash: Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")]
+
+
+class EnvelopeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The content, as its encoding and compression write it (`body.decoded`)."""
+
+    type: Annotated[str, msgspec.Meta(pattern=_MEDIA_TYPE, max_length=limits.MEDIA_TYPE_CHARS)]
+    content: str
+    encoding: Annotated[str, msgspec.Meta(max_length=32)] = "utf-8"
+    compression: Annotated[str, msgspec.Meta(max_length=32)] = "none"
+
+
+class _Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The members of schema A.1."""
+
+    id: Id
+    ts: Annotated[str, msgspec.Meta(max_length=40)]
+    from_: Uri = msgspec.field(name="from")
+    to: Annotated[list[Uri], msgspec.Meta(min_length=1, max_length=limits.RECIPIENTS)]
+    intent: Intent
+    body: EnvelopeBody
+    sig: Annotated[str, msgspec.Meta(min_length=1)]
+    reply_to: Id | msgspec.UnsetType = msgspec.UNSET
+    context: Annotated[list[ContextReference], msgspec.Meta(max_length=limits.REFERENCES)] = []
+    stream_id: StreamId | msgspec.UnsetType = msgspec.UNSET
+    delta_window: Annotated[int, msgspec.Meta(ge=1, le=limits.WINDOW_BOUND)] = limits.DEFAULT_WINDOW
+    cap_token: Annotated[str, msgspec.Meta(max_length=limits.TOKEN_BYTES)] = ""
+    ext: dict[str, Any] = {}
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """An envelope that has its form; its signature is not verified yet.
+
+    `id` and `reply_to` are UUIDs in lower case, without `urn:uuid:`. `value` is the envelope as it
+    was parsed. `window` is at most limits.WINDOW_MOST.
+    """
+
+    id: str
+    ts: datetime
+    sender: str
+    to: tuple[str, ...]
+    intent: Intent
+    body: EnvelopeBody
+    sig: str
+    reply_to: str
+    context: tuple[ContextReference, ...]
+    stream_id: str
+    window: int
+    cap_token: str
+    ext: dict[str, Any]
+    value: dict[str, Any]
+    sha256: str
+
+
+def read_envelope(raw: str | bytes, *, most: int = limits.ENVELOPE_BYTES) -> Envelope:
+    """Return an envelope; raises EnvelopeError malformed or too_large."""
+    return envelope_of(limits.load(raw, most=most))
+
+
+def envelope_of(value: object) -> Envelope:
+    """Return the envelope of a parsed value; raises EnvelopeError malformed or too_large."""
+    if not isinstance(value, dict):
+        raise malformed("An envelope is an object.", detail="schema")
+    try:
+        members = msgspec.convert(value, _Members)
+    except msgspec.ValidationError as error:
+        raise malformed(f"{error}.", detail="schema") from None
+    if len(canonical(members.ext)) > limits.EXTENSION_BYTES:
+        raise EnvelopeError(
+            EnvelopeCode.TOO_LARGE,
+            f"ext has at most {limits.EXTENSION_BYTES} bytes.",
+            detail="ext",
+        )
+    reply_to = "" if members.reply_to is msgspec.UNSET else members.reply_to
+    return Envelope(
+        id=plain_id(members.id),
+        ts=read_time(members.ts),
+        sender=members.from_,
+        to=tuple(members.to),
+        intent=members.intent,
+        body=members.body,
+        sig=members.sig,
+        reply_to=plain_id(reply_to),
+        context=tuple(members.context),
+        stream_id="" if members.stream_id is msgspec.UNSET else members.stream_id,
+        window=min(members.delta_window, limits.WINDOW_MOST),
+        cap_token=members.cap_token,
+        ext=members.ext,
+        value=value,
+        sha256=digest(value),
+    )
+
+
+def claims_of(raw: bytes) -> tuple[str, dict[str, str]]:
+    """Return the sender of a record that was refused, and its id and stream for the answer.
+
+    They are `reply_to` and `stream_id`. Nothing of it is verified; what has not its form is left
+    out, and the sender is '' then.
+    """
+    try:
+        value = limits.load(raw)
+    except EnvelopeError:
+        return "", {}
+    if not isinstance(value, dict):
+        return "", {}
+    found = {
+        name: str(value[given])
+        for name, given, pattern in (
+            ("from", "from", _URI),
+            ("reply_to", "id", _ID),
+            ("stream_id", "stream_id", STREAM_ID),
+        )
+        if isinstance(value.get(given), str)
+        and len(value[given]) <= limits.URI_CHARS
+        and re.match(pattern, value[given])
+    }
+    return found.pop("from", ""), found
+
+
+def plain_id(given: str) -> str:
+    """Return an id in lower case and without `urn:uuid:`, under which it is known."""
+    return given.lower().removeprefix("urn:uuid:")
+
+
+def read_time(text: str) -> datetime:
+    """Return a time in UTC; raises EnvelopeError malformed for another zone and for no time."""
+    found = _TIME.fullmatch(text)
+    try:
+        if found is not None:
+            moment = datetime.strptime(found[1].upper(), "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007 UTC below
+            micros = int((found[2] or "0")[:6].ljust(6, "0"))
+            return moment.replace(microsecond=micros, tzinfo=UTC)
+    except ValueError:
+        pass
+    raise malformed("ts is no time in UTC, as 2025-07-10T13:37:05Z.", detail="ts")
+
+
+def written_time(moment: datetime) -> str:
+    """Return a time as envelopes have it, with milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def check_time(ts: datetime, now: datetime, *, seconds: int = limits.TIME_WINDOW_SECONDS) -> None:
+    """Raise EnvelopeError unauthenticated for a time that is not within `seconds` of now.
+
+    Within them a repeated id is found in the rows of received envelopes.
+    """
+    if abs((now - ts).total_seconds()) > seconds:
+        raise unauthenticated(
+            f"ts is not within {seconds} seconds of the receiver's clock. Sign a new envelope.",
+            detail="ts",
+        )

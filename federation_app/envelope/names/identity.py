@@ -1,0 +1,124 @@
+"""Identities: `did:web` names and their documents (W3C did:web, DID Core 1.0).
+
+`did:web:host` has its document at `https://host/.well-known/did.json`, `did:web:host:agents:echo`
+at `https://host/agents/echo/did.json`. A port is written as `%3A8443`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from federation_app.envelope.errors import EnvelopeError, malformed, unauthenticated
+from federation_app.envelope.limits import KEYS_MOST, URI_CHARS
+from federation_app.envelope.signatures.keys import VerificationKey, key_of_jwk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_DID: Final = re.compile(
+    rf"did:web:(?P<host>{_LABEL}(?:\.{_LABEL})*)(?:%3A(?P<port>[1-9][0-9]{{0,4}}))?"
+    r"(?P<path>(?::[A-Za-z0-9._~-]+)*)",
+    re.ASCII,
+)
+_PORT_MOST: Final = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class WebIdentity:
+    """A `did:web` name, taken apart."""
+
+    did: str
+    authority: str
+    path: tuple[str, ...]
+
+    @property
+    def document_url(self) -> str:
+        """The address of its DID document."""
+        return f"https://{self.authority}/{'/'.join(self.path or ('.well-known',))}/did.json"
+
+    @property
+    def manifest_url(self) -> str:
+        """The address of its manifest (envelope §8)."""
+        below = "".join(f"{part}/" for part in self.path)
+        return f"https://{self.authority}/{below}.well-known/agent-manifest.json"
+
+
+def read_identity(did: str) -> WebIdentity:
+    """Return a `did:web` name; raises EnvelopeError for another method or spelling."""
+    found = _DID.fullmatch(did) if len(did) <= URI_CHARS else None
+    if found is None or int(found["port"] or 1) > _PORT_MOST:
+        raise unauthenticated("Senders are did:web names.", detail="did")
+    path = tuple(found["path"].split(":")[1:])
+    if any(set(part) == {"."} for part in path):
+        raise unauthenticated("The path of the name leads elsewhere.", detail="did")
+    port = f":{found['port']}" if found["port"] else ""
+    return WebIdentity(did, f"{found['host']}{port}", path)
+
+
+def identity_at(authority: str, *path: str) -> WebIdentity:
+    """Return the name of a host, with its port, and of a path below it; raises EnvelopeError."""
+    host, _, port = authority.partition(":")
+    after = f"%3A{port}" if port else ""
+    return read_identity(":".join((f"did:web:{host}{after}", *path)))
+
+
+def document_of(did: str, keys: Iterable[VerificationKey]) -> dict[str, Any]:
+    """Return the DID document of a name with the keys that sign for it."""
+    listed = [
+        {"id": key.kid, "type": "JsonWebKey", "controller": did, "publicKeyJwk": key.jwk()}
+        for key in keys
+    ]
+    ids = [method["id"] for method in listed]
+    return {
+        "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"],
+        "id": did,
+        "verificationMethod": listed,
+        "assertionMethod": ids,
+        "authentication": ids,
+    }
+
+
+def keys_of_document(document: object, did: str) -> list[VerificationKey]:
+    """Return the keys with which a name asserts (`assertionMethod`), in the order of its document.
+
+    A key of another type is left out. Raises EnvelopeError for a document of another name, and for
+    one without a key that can be used.
+    """
+    if not isinstance(document, dict) or document.get("id") != did:
+        raise unauthenticated("The document is that of another name.", detail="did_document")
+    methods = _listed(document, "verificationMethod")
+    by_id = {_absolute(one, did): one for one in methods if isinstance(one, dict)}
+    found: list[VerificationKey] = []
+    for one in _listed(document, "assertionMethod"):
+        method = one if isinstance(one, dict) else by_id.get(_reference(one, did))
+        if method is None or method.get("controller") != did:
+            continue
+        kid, jwk = _absolute(method, did), method.get("publicKeyJwk")
+        if kid.startswith(f"{did}#") and isinstance(jwk, dict):
+            try:
+                found.append(key_of_jwk(jwk, kid=kid))
+            except EnvelopeError:
+                continue
+    if not found:
+        raise unauthenticated("The document has no key that can be used.", detail="did_document")
+    return found
+
+
+def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
+    value = document.get(name, [])
+    if not isinstance(value, list) or len(value) > KEYS_MOST:
+        raise malformed(f"{name} is no list, or has more than {KEYS_MOST} keys.")
+    return value
+
+
+def _absolute(method: Mapping[str, Any], did: str) -> str:
+    return _reference(method.get("id"), did)
+
+
+def _reference(value: object, did: str) -> str:
+    if not isinstance(value, str):
+        return ""
+    return f"{did}{value}" if value.startswith("#") else value

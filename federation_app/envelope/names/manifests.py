@@ -1,0 +1,119 @@
+"""Manifests and hubs (envelope §8, schema A.3): signed descriptions of agents and of servers."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+
+import msgspec
+
+from federation_app.envelope.errors import malformed, unauthenticated
+from federation_app.envelope.limits import DOCUMENT_BYTES, URI_CHARS, load
+from federation_app.envelope.signatures.canonical import canonical
+from federation_app.envelope.signatures.jws import read_compact, sign_compact, verified_by
+from federation_app.envelope.signatures.keys import decode64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from federation_app.envelope.signatures.keys import EnvelopeSigner, VerificationKey
+
+MANIFEST_TYPE: Final = "manifest+jws"
+MANIFEST_MEDIA_TYPE: Final = "application/manifest+jws"
+HUB_TYPE: Final = "hub+jws"
+HUB_MEDIA_TYPE: Final = "application/hub+jws"
+_Document = TypeVar("_Document")
+_Word = Annotated[str, msgspec.Meta(min_length=1, max_length=127)]
+_Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+_Url = Annotated[str, msgspec.Meta(pattern="^https://", max_length=URI_CHARS)]
+_Did = Annotated[str, msgspec.Meta(pattern="^did:web:", max_length=URI_CHARS)]
+
+
+class ManifestLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The limits of an agent: KiB of a body, envelopes in an hour."""
+
+    max_body_kb: _Number | msgspec.UnsetType = msgspec.UNSET
+    rate_lph: _Number | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The manifest of schema A.3. `agent` is the version of the protocol, not a name."""
+
+    agent: Annotated[str, msgspec.Meta(pattern=r"^uamp/1\.[0-9]{1,4}\Z")]
+    description: Annotated[str, msgspec.Meta(max_length=4096)]
+    intents: Annotated[list[_Word], msgspec.Meta(max_length=64)]
+    body_types: Annotated[list[_Word], msgspec.Meta(max_length=64)]
+    auth: Annotated[list[Literal["oauth2", "mtls"]], msgspec.Meta(max_length=2)]
+    limits: ManifestLimits
+
+
+class ChildManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A manifest that a hub lists: `sha256` is the digest of the payload of its JWS."""
+
+    did: _Did
+    url: _Url
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class AgentHub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A hub (envelope §8): the manifests of its children, its keys, and the names it trusts."""
+
+    hub: Annotated[str, msgspec.Meta(pattern=r"^uamp/1\.[0-9]{1,4}\Z")]
+    issuer: _Did
+    manifests: Annotated[list[ChildManifest], msgspec.Meta(max_length=256)]
+    jwks: dict[str, list[dict[str, Any]]]
+    trust_anchors: Annotated[list[_Did], msgspec.Meta(max_length=256)]
+
+
+def signed_document(document: msgspec.Struct, signer: EnvelopeSigner, *, type_: str) -> str:
+    """Return a manifest or hub as a compact JWS over its canonical form."""
+    payload = canonical(msgspec.to_builtins(document))
+    return sign_compact(payload, signer, type_=type_, detached=False)
+
+
+def document_sha256(jws: str) -> str:
+    """Return the digest of the payload of a JWS; raises EnvelopeError malformed."""
+    return hashlib.sha256(decode64(jws.partition(".")[2].partition(".")[0])).hexdigest()
+
+
+def read_manifest(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentManifest:
+    """Return the manifest that a name signed; raises EnvelopeError.
+
+    A manifest of another name, of a key that is not of the name, or without a signature, is none.
+    """
+    payload = _signed_payload(jws, did=did, keys=keys, type_=MANIFEST_TYPE)
+    return _converted(payload, AgentManifest)
+
+
+def read_hub(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentHub:
+    """Return the hub that a name signed; raises EnvelopeError."""
+    hub = _converted(_signed_payload(jws, did=did, keys=keys, type_=HUB_TYPE), AgentHub)
+    if hub.issuer != did:
+        raise unauthenticated("The hub names another issuer.", detail="issuer")
+    return hub
+
+
+def signer_of_document(jws: str) -> str:
+    """Return the name whose key a manifest claims to be signed with, before it is verified."""
+    kid = read_compact(jws, types={MANIFEST_TYPE, HUB_TYPE}).kid
+    if "#" not in kid:
+        raise unauthenticated("The signature names no key.", detail="kid")
+    return kid.partition("#")[0]
+
+
+def _signed_payload(jws: str, *, did: str, keys: Iterable[VerificationKey], type_: str) -> bytes:
+    if len(jws) > DOCUMENT_BYTES:
+        raise malformed(f"It has more than {DOCUMENT_BYTES} bytes.", detail="bytes")
+    compact = read_compact(jws, types={type_})
+    if compact.kid.partition("#")[0] != did:
+        raise unauthenticated("It is signed by another name.", detail="kid")
+    payload = decode64(compact.payload)
+    verified_by(compact, [payload], keys)
+    return payload
+
+
+def _converted(payload: bytes, document: type[_Document]) -> _Document:
+    try:
+        return msgspec.convert(load(payload, most=DOCUMENT_BYTES), document)
+    except msgspec.ValidationError as error:
+        raise malformed(f"{error}.", detail="schema") from None

@@ -1,0 +1,124 @@
+"""Tokens (envelope §6.2): capability tokens of envelopes, and bearer tokens that peers sign.
+
+A capability token is made by the receiver for a sender. A bearer token is an assertion that a peer
+signs itself (RFC 7523): a request without an envelope, as the GET of a stream, shows one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
+from federation_app.envelope.limits import TOKEN_BYTES, load
+from federation_app.envelope.signatures.jws import read_compact, sign_compact, verified_by
+from federation_app.envelope.signatures.keys import decode64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from federation_app.envelope.signatures.keys import EnvelopeSigner, VerificationKey
+
+CAPABILITY_TYPE: Final = "uamp-cap+jwt"
+TOKEN_TYPES: Final = frozenset({CAPABILITY_TYPE, "jwt"})
+LIFETIME_SECONDS: Final = 3600
+LEEWAY_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenClaims:
+    """The claims of a valid token."""
+
+    issuer: str
+    subject: str
+    scopes: frozenset[str]
+
+    def check_scope(self, intent: str) -> None:
+        """Raise EnvelopeError unauthorized where the token is not for an intent."""
+        if f"uamp:{intent}" not in self.scopes:
+            raise EnvelopeError(
+                EnvelopeCode.UNAUTHORIZED,
+                f"The token has no scope uamp:{intent}.",
+                detail="scope",
+            )
+
+
+def issuer_of(token: str) -> str:
+    """Return the issuer that a token claims, before it is verified; raises EnvelopeError."""
+    issuer = _claims(token).get("iss")
+    if not isinstance(issuer, str):
+        raise unauthenticated("The token names no issuer.", detail="token")
+    return issuer
+
+
+def verify_token(
+    token: str, *, audience: str, now: datetime, keys: Iterable[VerificationKey]
+) -> TokenClaims:
+    """Return the claims of a token of an issuer; raises EnvelopeError unauthenticated.
+
+    It lasts for at most an hour. Its issuer is that of its key.
+    """
+    claims, jws = _claims(token), read_compact(token, types=TOKEN_TYPES)
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if not isinstance(issuer, str) or not isinstance(subject, str):
+        raise unauthenticated("The token names no issuer or subject.", detail="token")
+    own = [key for key in keys if key.kid.partition("#")[0] == issuer]
+    verified_by(jws, [decode64(jws.payload)], own)
+    named = claims.get("aud")
+    if audience not in (named if isinstance(named, list) else [named]):
+        raise unauthenticated("The token is for another server.", detail="aud")
+    _check_times(claims, now.timestamp())
+    scope = claims.get("scope", "")
+    scopes = scope.split() if isinstance(scope, str) else ()
+    return TokenClaims(issuer=issuer, subject=subject, scopes=frozenset(scopes))
+
+
+def signed_token(
+    signer: EnvelopeSigner,
+    *,
+    issuer: str,
+    subject: str,
+    audience: str,
+    scope: str,
+    now: datetime,
+    seconds: int = 300,
+) -> str:
+    """Return a token of this signer."""
+    at = int(now.timestamp())
+    claims = {
+        "iss": issuer,
+        "sub": subject,
+        "aud": audience,
+        "scope": scope,
+        "iat": at,
+        "exp": at + seconds,
+    }
+    payload = json.dumps(claims, separators=(",", ":")).encode()
+    return sign_compact(payload, signer, type_=CAPABILITY_TYPE, detached=False)
+
+
+def _claims(token: str) -> dict[str, Any]:
+    if len(token) > TOKEN_BYTES:
+        raise unauthenticated(f"A token has at most {TOKEN_BYTES} bytes.", detail="token")
+    try:
+        jws = read_compact(token, types=TOKEN_TYPES)
+        claims = load(decode64(jws.payload), most=TOKEN_BYTES)
+    except EnvelopeError:
+        claims = None
+    if not isinstance(claims, dict):
+        raise unauthenticated("The claims of the token cannot be read.", detail="token")
+    return claims
+
+
+def _check_times(claims: dict[str, Any], now: float) -> None:
+    issued, expires, begins = (claims.get(name) for name in ("iat", "exp", "nbf"))
+    times = (issued, expires, issued if begins is None else begins)
+    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in times):
+        raise unauthenticated("The token has no iat or exp.", detail="token")
+    first, last, start = (float(one) for one in times if one is not None)
+    if not 0 < last - first <= LIFETIME_SECONDS:
+        raise unauthenticated("The token lasts for more than an hour.", detail="exp")
+    if max(first, start) > now + LEEWAY_SECONDS or last <= now - LEEWAY_SECONDS:
+        raise unauthenticated("The token is not good now.", detail="exp")

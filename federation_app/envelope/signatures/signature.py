@@ -1,0 +1,65 @@
+"""The signature of an envelope (envelope §6.3): a detached JWS over its digest.
+
+The payload of the JWS is `{"sha256":"<64 lower-case hex digits>"}`, 77 bytes. It is detached: the
+receiver computes it. The attached form is accepted where its payload is these bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from federation_app.envelope.errors import malformed, unauthenticated
+from federation_app.envelope.signatures.canonical import digest, digests, without_signature
+from federation_app.envelope.signatures.jws import read_compact, sign_compact, verified_by
+from federation_app.envelope.signatures.keys import decode64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from federation_app.envelope.signatures.keys import EnvelopeSigner, VerificationKey
+
+SIGNATURE_TYPE: Final = "uamp+jws"
+SIGNATURE_CHARS: Final = 4096
+
+
+def signature_payload(sha256: str) -> bytes:
+    """Return the payload that is signed for a digest."""
+    return f'{{"sha256":"{sha256}"}}'.encode()
+
+
+def signed(
+    envelope: Mapping[str, Any], signer: EnvelopeSigner, *, detached: bool = True
+) -> dict[str, Any]:
+    """Return an envelope with its signature; one that it has is replaced."""
+    content = without_signature(envelope)
+    payload = signature_payload(digest(content))
+    sig = sign_compact(payload, signer, type_=SIGNATURE_TYPE, detached=detached)
+    return {**content, "sig": sig}
+
+
+def verify_signature(
+    envelope: Mapping[str, Any],
+    sig: str,
+    *,
+    sender: str,
+    keys: Iterable[VerificationKey],
+    accepts_naive: bool = True,
+) -> VerificationKey:
+    """Return the key of the sender that signed an envelope; raises EnvelopeError.
+
+    The key's id has to begin with the sender's DID.
+    """
+    if len(sig) > SIGNATURE_CHARS:
+        raise malformed(f"A signature has at most {SIGNATURE_CHARS} characters.", detail="sig")
+    jws = read_compact(sig, types={SIGNATURE_TYPE})
+    if jws.kid and jws.kid.partition("#")[0] != sender:
+        raise unauthenticated("The key is that of another sender.", detail="kid")
+    payloads = [
+        signature_payload(sha256) for sha256 in digests(envelope, accepts_naive=accepts_naive)
+    ]
+    if jws.payload:
+        payloads = [one for one in payloads if one == decode64(jws.payload)]
+        if not payloads:
+            raise unauthenticated("The signature names another content.", detail="sig")
+    key, _ = verified_by(jws, payloads, keys)
+    return key

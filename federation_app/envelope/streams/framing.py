@@ -1,0 +1,55 @@
+"""Records on a WebSocket (envelope §7): a length of four bytes, then JSON.
+
+The length is an unsigned integer in network order. A binary message has whole records; a text
+message, which cannot carry such a prefix, is one record without it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.limits import ENVELOPE_BYTES
+
+SUBPROTOCOL: Final = "uamp.v1"
+PREFIX: Final = struct.Struct(">I")
+RECORDS_MOST: Final = 64
+
+
+def framed(record: bytes) -> bytes:
+    """Return a record with its length."""
+    return PREFIX.pack(len(record)) + record
+
+
+def read_records(
+    message: bytes | str, *, most: int = ENVELOPE_BYTES * 2, record: int = ENVELOPE_BYTES
+) -> list[bytes]:
+    """Return the records, each of at most `record` bytes, of a message of at most `most`.
+
+    Raises EnvelopeError malformed or too_large.
+    """
+    if len(message) > most:
+        raise EnvelopeError(EnvelopeCode.TOO_LARGE, "The message is too large.", detail="bytes")
+    if isinstance(message, str):
+        return [message.encode("utf-8", "surrogatepass")]
+    found: list[bytes] = []
+    at = 0
+    while at < len(message):
+        if len(message) - at < PREFIX.size:
+            raise malformed("The message ends in a length.", detail="length")
+        (length,) = PREFIX.unpack_from(message, at)
+        if length > record:
+            raise EnvelopeError(
+                EnvelopeCode.TOO_LARGE,
+                f"A record has at most {record} bytes.",
+                detail="length",
+            )
+        at += PREFIX.size
+        if length == 0 or len(message) - at < length or len(found) == RECORDS_MOST:
+            raise malformed("The length is not that of what follows.", detail="length")
+        found.append(message[at : at + length])
+        at += length
+    if not found:
+        raise malformed("The message is empty.", detail="length")
+    return found

@@ -1,0 +1,267 @@
+"""Whether an envelope is taken: who signed it, for whom, when, and whether it came before.
+
+Nothing is written for an envelope that is not good. All of it is synchronous and runs on the
+threads of the database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
+from federation_app.envelope.limits import TIME_WINDOW_SECONDS
+from federation_app.envelope.members.reading import Intent, plain_id, read_envelope
+from federation_app.envelope.members.verifying import verify_envelope
+from federation_app.envelope.names.tokens import issuer_of, verify_token
+from federation_app.envelope.signatures.jws import read_compact
+from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
+from federation_app.models import EnvelopeStream, ReceivedEnvelope
+from federation_app.peers import registry
+from sessions_app.access.principal import Principal, PrincipalKind
+
+if TYPE_CHECKING:
+    from federation_app.envelope.members.reading import Envelope
+    from federation_app.models import Peer
+
+INTENTS: Final = (Intent.ASK, Intent.CANCEL, Intent.PROGRESS, Intent.SUBSCRIBE, Intent.ERROR)
+"""The intents that this server serves; its manifest lists them."""
+_OWN_ID: Final = "str-"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Admitted:
+    """A good envelope of a peer, which it sent to one of our names."""
+
+    envelope: Envelope
+    peer: Peer
+    receiver: str
+    agent: str
+
+    @property
+    def is_ours_alone(self) -> bool:
+        """Whether each receiver of the envelope is one of our names."""
+        return all(own_names.receiver_among((one,)) is not None for one in self.envelope.to)
+
+    @property
+    def stream_id(self) -> str:
+        """The stream that an `ask` opens: of the peer's choice, or named by its id."""
+        return self.envelope.stream_id or f"{_OWN_ID}{self.envelope.id}"
+
+
+def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principal:
+    """Return the principal of a peer, who acts for its account.
+
+    `servers` is how many servers passed its request on.
+    """
+    return Principal(
+        key=PrincipalKind.PEER.key(peer.pk),
+        user_id=peer.user_id,
+        username="" if peer.user is None else peer.user.get_username(),
+        address=address,
+        servers=servers,
+    )
+
+
+def admit(raw: bytes) -> Admitted:
+    """Return the envelope of these bytes; raises EnvelopeError for one that is not good.
+
+    A server without a name takes none.
+    """
+    own_names.own_identity()
+    envelope = read_envelope(raw)
+    found = own_names.receiver_among(envelope.to)
+    peer = registry.find_peer(envelope.sender)
+    kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
+    verify_envelope(
+        envelope,
+        keys=registry.keys_of(peer, kid),
+        receivers=() if found is None else {found[0]},
+        now=timezone.now(),
+        seconds=settings.UAMP_ENVELOPE_SKEW_SECONDS,
+        accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,
+    )
+    receiver, agent = found or ("", "")
+    if envelope.intent not in INTENTS:
+        raise EnvelopeError(
+            EnvelopeCode.UNSUPPORTED,
+            f"This server does nothing for the intent {envelope.intent}. See its manifest.",
+            detail="intent",
+        )
+    if envelope.cap_token:
+        _check_capability(envelope, receiver)
+    _check_context(envelope, peer)
+    return Admitted(envelope=envelope, peer=peer, receiver=receiver, agent=agent)
+
+
+def bearer_of(token: str) -> Peer:
+    """Return the peer that signed a bearer token to read its streams; raises EnvelopeError."""
+    issuer = issuer_of(token)
+    peer = registry.find_peer(issuer)
+    claims = verify_token(
+        token,
+        audience=own_names.own_identity().did,
+        now=timezone.now(),
+        keys=registry.keys_of(peer, ""),
+    )
+    if claims.subject != issuer:
+        raise unauthenticated("The token is about another name.", detail="sub")
+    claims.check_scope(Intent.SUBSCRIBE)
+    return peer
+
+
+def remember(admitted: Admitted) -> ReceivedEnvelope:
+    """Write the id of an envelope and the stream of an `ask`, or return the row of a repeat.
+
+    Raises EnvelopeError conflict for an id or a stream that names something else.
+    """
+    envelope, peer = admitted.envelope, admitted.peer
+    try:
+        with transaction.atomic():
+            stream = None
+            if envelope.intent is Intent.ASK:
+                stream = EnvelopeStream.objects.create(
+                    peer=peer,
+                    stream_id=admitted.stream_id,
+                    receiver=admitted.receiver,
+                    window=envelope.window,
+                    session_id=_session_of(admitted),
+                )
+            return ReceivedEnvelope.objects.create(
+                peer=peer,
+                envelope_id=envelope.id,
+                sha256=envelope.sha256,
+                intent=envelope.intent,
+                signed_at=envelope.ts,
+                stream=stream,
+            )
+    except IntegrityError:
+        known = (
+            ReceivedEnvelope.objects.select_related("stream")
+            .filter(peer=peer, envelope_id=envelope.id)
+            .first()
+        )
+    if known is None or known.sha256 != envelope.sha256:
+        detail = "stream_id" if known is None else "id_conflict"
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT, "You used this id before for something else.", detail=detail
+        )
+    return known
+
+
+def forget(received: ReceivedEnvelope) -> None:
+    """Take an envelope for not received: what it asked for was refused, and nothing was begun."""
+    with transaction.atomic():
+        if received.stream_id is not None:
+            EnvelopeStream.objects.filter(pk=received.stream_id, response_id="").delete()
+        ReceivedEnvelope.objects.filter(pk=received.pk).delete()
+
+
+def begun(stream: EnvelopeStream, response_id: str) -> None:
+    """Write which response answers a stream."""
+    stream.response_id = response_id
+    EnvelopeStream.objects.filter(pk=stream.pk).update(response_id=response_id)
+
+
+def find_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> EnvelopeStream:
+    """Return a stream of a peer, by its id or by the `ask` that opened it.
+
+    Raises EnvelopeError not_found, also for a stream of another peer.
+    """
+    rows = EnvelopeStream.objects.filter(peer=peer)
+    if stream_id:
+        found = rows.filter(stream_id=stream_id).first()
+    else:
+        asked = (
+            ReceivedEnvelope.objects.select_related("stream")
+            .filter(peer=peer, envelope_id=reply_to)
+            .first()
+        )
+        found = None if asked is None else asked.stream
+    if found is None:
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such stream.", detail="stream_id")
+    return found
+
+
+def acknowledge(stream: EnvelopeStream, delta_seq: int) -> None:
+    """Write the last delta that a peer acknowledges; an older one changes nothing."""
+    EnvelopeStream.objects.filter(pk=stream.pk, acknowledged__lt=delta_seq).update(
+        acknowledged=delta_seq
+    )
+
+
+def acknowledged(stream_pk: int) -> int:
+    """Return the last delta that the peer of a stream acknowledged; -1 for none."""
+    rows = EnvelopeStream.objects.filter(pk=stream_pk).values_list("acknowledged", flat=True)
+    found = rows.first()
+    return -1 if found is None else found
+
+
+def forget_old(limit: int) -> int:
+    """Delete envelopes and streams that are too old for a repeat to be accepted; return how many.
+
+    An envelope is accepted for twice the skew of clocks after it was received, so that a row may
+    not go sooner.
+    """
+    skew = timedelta(seconds=2 * max(settings.UAMP_ENVELOPE_SKEW_SECONDS, TIME_WINDOW_SECONDS))
+    before = timezone.now() - max(timedelta(hours=settings.UAMP_ENVELOPE_HOURS), skew)
+    deleted = 0
+    for model in (ReceivedEnvelope, EnvelopeStream):
+        rows = model.objects.order_by("pk").values_list("pk", "created_at")[:limit]
+        old = [pk for pk, created_at in rows if created_at < before]
+        deleted += model.objects.filter(pk__in=old).delete()[0] if old else 0
+    return deleted
+
+
+def _session_of(admitted: Admitted) -> str:
+    """Return the session of an `ask`: that of the earlier one that it replies to, or a new one.
+
+    Raises EnvelopeError conflict where that one was sent to another of our names: its agent would
+    answer, and the answer be signed in the name of this one.
+    """
+    envelope = admitted.envelope
+    if not envelope.reply_to:
+        return f"env-{envelope.id}"
+    earlier = find_stream(admitted.peer, reply_to=envelope.reply_to)
+    if earlier.receiver != admitted.receiver:
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT,
+            "You reply to an envelope that you sent to another name.",
+            detail="reply_to",
+        )
+    return earlier.session_id
+
+
+def _check_capability(envelope: Envelope, receiver: str) -> None:
+    """Raise EnvelopeError for a capability token that is not one of ours for its sender."""
+    issuer = issuer_of(envelope.cap_token)
+    if issuer not in {receiver, own_names.own_identity().did}:
+        raise unauthenticated("The capability token is of another issuer.", detail="cap_token")
+    claims = verify_token(
+        envelope.cap_token,
+        audience=receiver,
+        now=timezone.now(),
+        keys=own_names.own_keys(issuer),
+    )
+    if claims.subject != envelope.sender:
+        raise unauthenticated("The capability token is another sender's.", detail="cap_token")
+    claims.check_scope(envelope.intent)
+
+
+def _check_context(envelope: Envelope, peer: Peer) -> None:
+    """Raise EnvelopeError conflict for a reference to another content than was received."""
+    named = {plain_id(one.id): one.hash.removeprefix("sha256:") for one in envelope.context}
+    known = ReceivedEnvelope.objects.filter(peer=peer, envelope_id__in=named)
+    for envelope_id, sha256 in known.values_list("envelope_id", "sha256"):
+        if named[envelope_id] != sha256:
+            raise EnvelopeError(
+                EnvelopeCode.CONFLICT,
+                "A reference of context has another hash than the envelope of its id.",
+                detail="context",
+            )

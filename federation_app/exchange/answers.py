@@ -1,0 +1,143 @@
+"""The events of a response as deltas (envelope §5). Pure: it knows UAMP's events alone.
+
+Text is collected while the window is full, so that one chunk has all of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from federation_app.envelope.errors import MEANINGS, EnvelopeCode, EnvelopeError
+from federation_app.envelope.streams.deltas import TERMINAL, DeltaType
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.errors.http_status import http_status
+
+if TYPE_CHECKING:
+    from uamp.events import Event
+
+CHUNK_CHARS: Final = 64 * 1024
+"""A longer text is sent in several chunks."""
+_INTERNAL: Final = 500
+_BY_STATUS: Final = {meaning.http: code for code, meaning in MEANINGS.items()}
+
+
+def envelope_error(error: RemoteProtocolError) -> EnvelopeError:
+    """Return an error of UAMP in the codes of envelopes; `detail` is the code that it had."""
+    status = http_status(error.code)
+    other = EnvelopeCode.BUSY if status > _INTERNAL else EnvelopeCode.MALFORMED
+    code = _BY_STATUS.get(status, other)
+    wait = (error.details or {}).get("retry_after")
+    return EnvelopeError(
+        code,
+        error.message,
+        detail=str(error.code),
+        retry_after=None if wait is None else max(1, round(float(wait))),
+    )
+
+
+def _error_of(error: ev.ErrorDetail) -> EnvelopeError:
+    """Return the error of a response in the codes of envelopes."""
+    try:
+        code = ErrorCode(error.code)
+    except ValueError:
+        return EnvelopeError(EnvelopeCode.INTERNAL, error.message, detail=error.code)
+    return envelope_error(RemoteProtocolError(code, error.message, details=error.details))
+
+
+class AnswerDeltas:
+    """The part of a response that was not sent yet; `take` returns it, the text first.
+
+    With `replaces` the first text is a `patch`: its reader may have another one.
+    """
+
+    def __init__(self, *, replaces: bool) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._sent = 0
+        self._replaces = replaces
+        self._progress: dict[str, Any] | None = None
+        self._end: tuple[DeltaType, dict[str, Any]] | None = None
+        self.has_ended = False
+
+    @property
+    def text(self) -> str:
+        """The whole text so far."""
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether `take` has something to return."""
+        if self.has_ended:
+            return False
+        unsent = self._sent < self._length or (self._replaces and self._length > 0)
+        return unsent or self._progress is not None or self._end is not None
+
+    def feed(self, event: Event) -> None:
+        """Take an event of the response."""
+        match event:
+            case ev.ResponseDelta(delta=ev.Delta(type="text")):
+                self._add(event.delta.text or "", event.offset)
+            case ev.ResponseDelta(delta=ev.Delta(tool_progress=ev.ToolProgress() as tool)):
+                shown = {"pct": tool.progress_percent, "stage": tool.status, "message": tool.text}
+                self._report(shown)
+            case ev.Progress():
+                shown = {"pct": event.percent, "stage": event.stage, "message": event.message}
+                self._report(shown)
+            case ev.ResponseDone():
+                self.end(DeltaType.DONE, {"response_id": event.response_id})
+            case ev.ResponseCancelled():
+                self.end(DeltaType.CANCEL, {"response_id": event.response_id})
+            case ev.ResponseError(error=error):
+                self.fail(_error_of(error))
+
+    def end(self, type_: DeltaType, payload: dict[str, Any]) -> None:
+        """End the stream, after what is pending; a second end changes nothing."""
+        if self._end is None:
+            self._end = type_, payload
+
+    def fail(self, error: EnvelopeError) -> None:
+        """End the stream with an error."""
+        self.end(DeltaType.ERROR, error.payload())
+
+    @property
+    def next_is_done(self) -> bool:
+        """Whether `take` returns the `done` of a whole answer."""
+        has_text = self._sent < self._length or (self._replaces and self._length > 0)
+        return self._end is not None and self._end[0] is DeltaType.DONE and not has_text
+
+    def take(self) -> tuple[DeltaType, dict[str, Any]]:
+        """Return the type and the payload of the next delta; for `has_pending`."""
+        if self._replaces and self._length:
+            self._replaces = False
+            self._sent = min(self._length, CHUNK_CHARS)
+            return DeltaType.PATCH, {"text": self.text[: self._sent]}
+        if self._sent < self._length:
+            at = self._sent
+            self._sent = min(self._length, at + CHUNK_CHARS)
+            return DeltaType.CHUNK, {"text": self.text[at : self._sent], "offset": at}
+        if self._end is not None:
+            self.has_ended = self._end[0] in TERMINAL
+            return self._end
+        shown, self._progress = self._progress or {}, None
+        return DeltaType.PROGRESS, shown
+
+    def _report(self, shown: dict[str, Any]) -> None:
+        # The last one counts: each replaces the one before.
+        self._progress = {name: value for name, value in shown.items() if value not in {None, ""}}
+
+    def _add(self, text: str, offset: int | None) -> None:
+        at = self._length if offset is None else offset
+        if at >= self._length:
+            self._pieces.append(text)
+            self._length += len(text)
+            return
+        before = self.text
+        whole = before[:at] + text
+        if before.startswith(whole):
+            # A part of what is known, sent again.
+            return
+        if before[: self._sent] != whole[: self._sent]:
+            self._replaces, self._sent = True, 0
+        self._pieces, self._length = [whole], len(whole)

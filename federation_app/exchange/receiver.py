@@ -1,0 +1,296 @@
+"""The receiver of envelopes: bytes in, a receipt out, and deltas of a stream. No transport.
+
+A transport makes one EnvelopeReceiver for a connection or request, gives it each envelope by `take`
+and sends the deltas of `open`. What it sends back is a receipt, a delta, or an EnvelopeError.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from django.utils import timezone
+
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.limits import load
+from federation_app.envelope.members.body import text_of
+from federation_app.envelope.members.extensions import hops_of
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.members.writing import new_envelope
+from federation_app.envelope.streams.deltas import SEQUENCE_MOST, ack_of
+from federation_app.exchange import admission
+from federation_app.exchange.answers import envelope_error
+from federation_app.exchange.streams import DeltaStream, open_streams
+from federation_app.exchange.turns import PeerTurn
+from federation_app.models import ReceivedEnvelope
+from sessions_app import database
+from sessions_app.access import rates
+from uamp import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from federation_app.envelope.members.reading import EnvelopeBody
+    from federation_app.exchange.admission import Admitted
+    from federation_app.models import EnvelopeStream, Peer
+    from sessions_app.access.rates import Quota
+
+SIGNED_CHARS = 256 * 1024
+"""A longer answer is not sent again as a signed envelope: it would not fit into one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvelopeReceipt:
+    """An accepted envelope. `stream` is the stream that it is about, `after` where a reader begins.
+
+    `opens` says that its sender expects deltas: it was an `ask`, a `subscribe`, or an `error` that
+    misses one, and all its receivers are ours: another receiver could send it again, and would read
+    the answer. `is_repeated` says that the same envelope was accepted before.
+    """
+
+    intent: Intent
+    peer: Peer
+    stream: EnvelopeStream
+    opens: bool
+    after: int = -1
+    is_repeated: bool = False
+
+
+class EnvelopeReceiver:
+    """Takes the envelopes of peers; `address` is the IP address of their client."""
+
+    def __init__(self, *, address: str = "") -> None:
+        self._address = address
+
+    async def take(self, raw: bytes) -> EnvelopeReceipt:
+        """Verify an envelope and do what it asks for; raises EnvelopeError.
+
+        An `ask` that was taken starts a response. The same envelope again does nothing twice. An
+        `ask` that is refused leaves no row, but for the empty conversation of one that is unpaid.
+        One that is not admitted counts for the address of its client.
+        """
+        if self._address:
+            self._check(await self._count_address(0), least=1)
+        try:
+            admitted = await database.run(admission.admit, raw)
+        except EnvelopeError:
+            if self._address:
+                await self._count_address(1)
+            raise
+        principal = admission.principal_of(admitted.peer, address=self._address)
+        quota = await rates.limiter().take("envelopes", principal.counted_as)
+        self._check(quota)
+        if admitted.envelope.intent is Intent.ASK:
+            return await self._ask(admitted)
+        stream = await database.run(
+            partial(
+                admission.find_stream,
+                admitted.peer,
+                stream_id=admitted.envelope.stream_id,
+                reply_to=admitted.envelope.reply_to,
+            )
+        )
+        # Read before it is remembered: what is malformed leaves no row.
+        place = _place_of(admitted)
+        await database.run(admission.remember, admitted)
+        return await self._follow(admitted, stream, place)
+
+    async def _count_address(self, cost: int) -> Quota:
+        name = rates.visitors(self._address)
+        return await rates.limiter().take("envelopes", name, cost=cost)
+
+    def _check(self, quota: Quota, *, least: int = 0) -> None:
+        """Raise EnvelopeError for a quota that is spent, or has less than `least` left."""
+        if not quota.allowed or quota.remaining < least:
+            raise EnvelopeError(
+                EnvelopeCode.RATE_LIMITED,
+                "You send too many envelopes.",
+                retry_after=quota.retry_after,
+            )
+
+    async def open(self, receipt: EnvelopeReceipt) -> DeltaStream:
+        """Return the deltas that follow on a receipt; raises EnvelopeError. The caller closes it.
+
+        A stream whose response did not begin yet is busy.
+        """
+        return await self.open_stream(receipt.peer, receipt.stream, after=receipt.after)
+
+    async def open_stream(self, peer: Peer, stream: EnvelopeStream, *, after: int) -> DeltaStream:
+        """Return the deltas of a stream after one; raises EnvelopeError. The caller closes it."""
+        if not stream.response_id:
+            raise EnvelopeError(
+                EnvelopeCode.BUSY, "The stream is still being opened.", retry_after=1
+            )
+        if after >= 0:
+            # A reader that comes again has what it names.
+            await database.run(admission.acknowledge, stream, after)
+        opened = DeltaStream(
+            stream,
+            admission.principal_of(peer, address=self._address),
+            after=after,
+            on_done=partial(_done_members, peer, stream),
+        )
+        await opened.open()
+        return opened
+
+    async def acknowledge(self, stream: EnvelopeStream, delta_seq: int) -> None:
+        """Take an acknowledgement, for the readers of a stream here and in other processes.
+
+        Raises EnvelopeError malformed for a delta that no reader here was sent.
+        """
+        for reader in open_streams(stream.pk):
+            reader.acknowledge(delta_seq)
+        await database.run(admission.acknowledge, stream, delta_seq)
+
+    async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:
+        text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
+        received = await database.run(admission.remember, admitted)
+        stream = received.stream
+        if stream is None:
+            raise EnvelopeError(
+                EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict"
+            )
+        is_repeated = bool(stream.response_id)
+        if not is_repeated:
+            principal = admission.principal_of(
+                admitted.peer, address=self._address, servers=servers
+            )
+            turn = PeerTurn(principal, agent=admitted.agent)
+            await self._begin(admitted, received, stream, turn, text)
+        return EnvelopeReceipt(
+            intent=Intent.ASK,
+            peer=admitted.peer,
+            stream=stream,
+            opens=admitted.is_ours_alone,
+            is_repeated=is_repeated,
+        )
+
+    async def _begin(
+        self,
+        admitted: Admitted,
+        received: ReceivedEnvelope,
+        stream: EnvelopeStream,
+        turn: PeerTurn,
+        text: str,
+    ) -> None:
+        try:
+            response_id = await turn.begin(
+                stream.session_id, text, event_id=f"env-{admitted.envelope.id}"
+            )
+        except RemoteProtocolError as error:
+            await database.run(admission.forget, received)
+            raise envelope_error(error) from None
+        finally:
+            await turn.close()
+        await database.run(admission.begun, stream, response_id)
+
+    async def _follow(
+        self, admitted: Admitted, stream: EnvelopeStream, place: int | None
+    ) -> EnvelopeReceipt:
+        intent = admitted.envelope.intent
+        receipt = partial(EnvelopeReceipt, intent=intent, peer=admitted.peer, stream=stream)
+        if intent is Intent.CANCEL:
+            await self._cancel(admitted, stream)
+            return receipt(opens=False)
+        if intent is Intent.PROGRESS:
+            await self.acknowledge(stream, place or 0)
+            return receipt(opens=False)
+        return receipt(opens=admitted.is_ours_alone, after=-1 if place is None else place)
+
+    async def _cancel(self, admitted: Admitted, stream: EnvelopeStream) -> None:
+        """Cancel the response of a stream; one that has ended stays as it is (envelope §10)."""
+        turn = PeerTurn(
+            admission.principal_of(admitted.peer, address=self._address), agent=admitted.agent
+        )
+        try:
+            await turn.join(stream.response_id)
+            await turn.cancel()
+        except RemoteProtocolError as error:
+            raise envelope_error(error) from None
+        finally:
+            await turn.close()
+
+
+def _place_of(admitted: Admitted) -> int | None:
+    """Return the delta that an envelope about a stream names; raises EnvelopeError malformed.
+
+    It is `ack` of a `progress`, `after` of a `subscribe`, and what is before `expected` of an
+    `error`.
+    """
+    intent, body = admitted.envelope.intent, admitted.envelope.body
+    if intent is Intent.PROGRESS:
+        ack = ack_of(_members_of(body))
+        if ack is None:
+            raise malformed("A progress envelope has an ack.", detail="ack")
+        return ack
+    if intent is Intent.SUBSCRIBE and body.content:
+        return _number(_members_of(body).get("after", -1), least=-1, name="after")
+    if intent is Intent.ERROR:
+        return missing_of(_members_of(body))
+    return None
+
+
+def missing_of(error: dict[str, Any]) -> int:
+    """Return the last delta that a reader has, of its error 4.09; raises EnvelopeError."""
+    if error.get("code") != EnvelopeCode.CONFLICT.value:
+        raise EnvelopeError(
+            EnvelopeCode.UNSUPPORTED, "Of errors, 4.09 with `expected` is answered.", detail="code"
+        )
+    return _number(error.get("expected"), least=0, name="expected") - 1
+
+
+def _members_of(body: EnvelopeBody) -> dict[str, Any]:
+    value = load(body.content)
+    if not isinstance(value, dict):
+        raise malformed("The content of this body is a JSON object.", detail="body")
+    return value
+
+
+def _number(value: object, *, least: int, name: str) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not isinstance(value, int) or not is_number or not least <= value <= SEQUENCE_MOST:
+        raise malformed(f"{name} is the delta_seq of a delta.", detail=name)
+    return value
+
+
+async def _done_members(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, object]:
+    """Return what `done` has of the whole answer: its text, signed for the peer."""
+    found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
+    if len(text) <= SIGNED_CHARS:
+        found["envelope"] = await database.run(_signed_answer, peer, stream, text)
+    return found
+
+
+def _signed_answer(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, Any]:
+    """Return the answer of a stream as a signed `inform` that names what it answers."""
+    asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
+    members: dict[str, Any] = {"stream_id": stream.stream_id}
+    if asked is not None:
+        members["reply_to"] = f"urn:uuid:{asked.envelope_id}"
+        members["context"] = [
+            {"id": f"urn:uuid:{asked.envelope_id}", "hash": f"sha256:{asked.sha256}"}
+        ]
+    return new_envelope(
+        own_names.own_signer(stream.receiver),
+        to=[peer.did],
+        intent=Intent.INFORM,
+        content=text,
+        now=timezone.now(),
+        type_="text/markdown",
+        members=members,
+    )
+
+
+def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
+    """Return a receipt as JSON has it, for transports that answer with a body."""
+    return {
+        "stream_id": receipt.stream.stream_id,
+        "delta_window": receipt.stream.window,
+        "repeated": receipt.is_repeated,
+    }
+
+
+def encoded_receipt(receipt: EnvelopeReceipt) -> bytes:
+    """Return a receipt as the bytes of a JSON object."""
+    return msgspec.json.encode(receipt_members(receipt))

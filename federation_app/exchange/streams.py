@@ -1,0 +1,191 @@
+"""The deltas of one stream to one reader, under its window (envelope §5).
+
+A stream is not stored: its deltas are the events of its response. A reader that comes again, to
+this process or another one, names the last delta that it has, and goes on with the next number: a
+`patch` with the whole text so far, then what follows. So no delta is a write, and none is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.streams.deltas import DeltaType, StreamDelta, delta_at
+from federation_app.envelope.streams.windows import SendWindow
+from federation_app.exchange import admission
+from federation_app.exchange.answers import AnswerDeltas, envelope_error
+from federation_app.exchange.turns import PeerTurn
+from federation_app.peers import registry
+from sessions_app import database
+from uamp import RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from federation_app.models import EnvelopeStream
+    from sessions_app.access.principal import Principal
+
+logger = logging.getLogger(__name__)
+
+ROW_SECONDS: Final = 0.25
+"""How often a full window looks for an acknowledgement that came to another process."""
+TRUST_SECONDS: Final = 5.0
+_open: Final[dict[int, set[DeltaStream]]] = defaultdict(set)
+_counts: Final[Counter[str]] = Counter()
+
+
+class DeltaStream:
+    """The deltas of a stream after the one that its reader has.
+
+    The task of the reader iterates over `deltas` and calls `close`; another task of the process may
+    call `acknowledge`. `on_done` returns more members of the payload of `done`, for a whole text.
+    """
+
+    def __init__(
+        self,
+        stream: EnvelopeStream,
+        principal: Principal,
+        *,
+        after: int = -1,
+        on_done: Callable[[str], Awaitable[dict[str, object]]] | None = None,
+    ) -> None:
+        self.stream = stream
+        self._principal = principal
+        self._on_done = on_done
+        self._window = SendWindow(stream.window, after=after)
+        self._answer = AnswerDeltas(replaces=after >= 0)
+        self._turn = PeerTurn(principal, agent="")
+        self._acknowledged = asyncio.Event()
+        self._checked_at = time.monotonic()
+        self._is_open = False
+
+    async def open(self) -> None:
+        """Join the response; raises EnvelopeError busy for one stream too many, and not_found."""
+        if _counts[self._principal.key] >= settings.UAMP_ENVELOPE_STREAMS:
+            raise EnvelopeError(
+                EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
+            )
+        _counts[self._principal.key] += 1
+        _open[self.stream.pk].add(self)
+        self._is_open = True
+        try:
+            await self._turn.join(self.stream.response_id)
+        except RemoteProtocolError as error:
+            await self.close()
+            raise envelope_error(error) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def deltas(self) -> AsyncIterator[StreamDelta | None]:
+        """Yield deltas until a terminal one; None after some silence.
+
+        Raises EnvelopeError busy where the window stays full, and unauthenticated where the peer is
+        trusted no more.
+        """
+        try:
+            async for events in self._turn.events():
+                for event in events:
+                    self._answer.feed(event)
+                    await self._refuse_questions(event)
+                if not events:
+                    yield None
+                async for delta in self._sendable():
+                    yield delta
+                if self._answer.has_ended:
+                    return
+                await self._check_trust()
+                # What comes meanwhile is collected, and sent in one chunk.
+                await self._room()
+        except RemoteProtocolError as error:
+            raise envelope_error(error) from None
+        # This process ends, or the response was left in the middle: its reader may come again.
+        raise EnvelopeError(
+            EnvelopeCode.BUSY, "The stream has ended before its answer. Resume it.", retry_after=1
+        )
+
+    def acknowledge(self, delta_seq: int) -> None:
+        """Take an acknowledgement of the reader; raises EnvelopeError malformed."""
+        self._window.acknowledge(delta_seq)
+        self._acknowledged.set()
+
+    async def close(self) -> None:
+        """Leave the response, which goes on. A second time does nothing."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        _counts[self._principal.key] -= 1
+        if not _counts[self._principal.key]:
+            del _counts[self._principal.key]
+        _open[self.stream.pk].discard(self)
+        if not _open[self.stream.pk]:
+            del _open[self.stream.pk]
+        await self._turn.close()
+
+    async def _sendable(self) -> AsyncIterator[StreamDelta]:
+        while self._answer.has_pending:
+            await self._room()
+            extra: dict[str, object] = {}
+            if self._answer.next_is_done and self._on_done is not None:
+                extra = await self._on_done(self._answer.text)
+            type_, payload = self._answer.take()
+            if type_ is DeltaType.DONE:
+                payload = {**payload, **extra}
+            number = self._window.take()
+            yield delta_at(number, self.stream.stream_id, timezone.now(), type_, payload)
+
+    async def _room(self) -> None:
+        """Wait until the window has room; raises EnvelopeError busy where it gets none."""
+        ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
+        while not self._window.has_room:
+            if time.monotonic() > ends_at:
+                raise EnvelopeError(
+                    EnvelopeCode.BUSY,
+                    "No delta was acknowledged for a long time. Resume the stream.",
+                    detail="window",
+                    retry_after=1,
+                )
+            self._acknowledged.clear()
+            try:
+                await asyncio.wait_for(self._acknowledged.wait(), ROW_SECONDS)
+            except TimeoutError:
+                stored = await database.run(admission.acknowledged, self.stream.pk)
+                self._window.acknowledge(min(stored, self._window.next - 1))
+            await self._check_trust()
+
+    async def _check_trust(self) -> None:
+        if time.monotonic() - self._checked_at < TRUST_SECONDS:
+            return
+        self._checked_at = time.monotonic()
+        if not await database.run(registry.is_trusted, self.stream.peer_id):
+            raise EnvelopeError(
+                EnvelopeCode.UNAUTHENTICATED, "The peer is trusted no more.", detail="peer"
+            )
+
+    async def _refuse_questions(self, event: ev.Event) -> None:
+        """End an answer that asks for what an envelope cannot give: it is cancelled."""
+        if isinstance(event, ev.PaymentRequired):
+            error = EnvelopeError(
+                EnvelopeCode.PAYMENT_REQUIRED, "The answer costs more than may be taken."
+            )
+        elif isinstance(event, ev.ToolApprovalRequired):
+            error = EnvelopeError(
+                EnvelopeCode.UNAUTHORIZED, "A person would have to allow a call first."
+            )
+        else:
+            return
+        self._answer.fail(error)
+        await self._turn.cancel()
+
+
+def open_streams(stream_pk: int) -> list[DeltaStream]:
+    """Return the readers of a stream in this process."""
+    return list(_open.get(stream_pk, ()))

@@ -1,0 +1,107 @@
+"""One turn of a peer, as a UAMP client inside the process (docs/adapters.md).
+
+The events pass the handlers that the frames of a socket pass, with the same limits, and the answer
+is the same run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import uamp
+from sessions_app.connection.client_connection import Defaults
+from sessions_app.handlers.sessions import find_session
+from sessions_app.transports.followed_response import FollowedResponse, received
+from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange
+from sessions_app.transports.unpaid_turns import refuse_unpaid
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from sessions_app.access.principal import Principal
+    from uamp.events import Event
+
+TRANSPORT: Final = "envelope"
+
+
+class PeerTurn:
+    """The session of a peer, and one response in it. One task calls all methods."""
+
+    def __init__(self, principal: Principal, *, agent: str) -> None:
+        defaults = Defaults(agent=agent or None)
+        self._http = HttpExchange(None, principal, TRANSPORT, defaults=defaults)
+        self._connection = self._http.connection
+        self._connection.pay = refuse_unpaid
+        self._followed = FollowedResponse(self._http)
+        self.session_id = ""
+        self.response_id = ""
+
+    async def begin(self, session_id: str, text: str, *, event_id: str) -> str:
+        """Start a response to a text, and return its id; the same event again starts nothing.
+
+        The session of this id is opened where there is none. Raises RemoteProtocolError.
+        """
+        if await find_session(session_id, self._connection.principal) is not None:
+            await self._http.join_known(session_id)
+        else:
+            session = uamp.SessionConfig(id=session_id)
+            await self._take(ev.SessionCreate(session=session))
+        self.session_id = session_id
+        await self._take(
+            ev.InputText(session_id=session_id, text=text, event_id=f"{event_id}:input")
+        )
+        await self._take(ev.ResponseCreate(session_id=session_id, event_id=event_id))
+        self.response_id = next(iter(self._connection.started), "")
+        if not self.response_id:
+            raise self._connection.unanswered or RemoteProtocolError(
+                ErrorCode.AGENT_NOT_FOUND, "No agent answers the message."
+            )
+        return self.response_id
+
+    async def join(self, response_id: str) -> None:
+        """Follow a response of the peer, in whichever process it runs.
+
+        `events` yields its text at offset 0 and what follows, or its end. Raises
+        RemoteProtocolError unknown_session where the peer has no such response.
+        """
+        self._http.end_with_process()
+        attached = await self._followed.join(response_id)
+        self.session_id, self.response_id = attached.session.wire_id, response_id
+        await self._followed.send_state(attached, response_id, with_output=True)
+
+    async def events(self) -> AsyncIterator[Sequence[Event]]:
+        """Yield the events of the response that came together; none after some silence.
+
+        It ends with the response, or where the response goes on by itself no more. Raises
+        RemoteProtocolError for an error of the session.
+        """
+        self._http.end_when_idle()
+        queue = self._connection.outgoing
+        while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
+            found: list[Event] = []
+            for sent in batch:
+                event = received(sent)
+                if getattr(event, "response_id", None) == self.response_id:
+                    found.append(event)
+            if found or not batch:
+                yield found
+            self._followed.check()
+
+    async def cancel(self) -> None:
+        """Cancel the response; one that has ended stays as it is."""
+        cancel = ev.ResponseCancel(session_id=self.session_id, response_id=self.response_id)
+        try:
+            await self._take(cancel)
+        except RemoteProtocolError as error:
+            if error.code != ErrorCode.NOTHING_TO_CANCEL:
+                raise
+
+    async def close(self) -> None:
+        """Leave the session; its response goes on."""
+        await self._http.close()
+
+    async def _take(self, event: Event) -> None:
+        await self._followed.take(uamp.to_dict(event))
+        self._followed.check()

@@ -1,0 +1,75 @@
+"""The names of this server and of its agents, and the key with which they sign.
+
+The server is `did:web:HOST`, an agent `did:web:HOST:agents:NAME`; UAMP_FEDERATION_HOST is the host.
+All of them sign with one key of the signing room, under an id of each name. Synchronous.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from django.conf import settings
+from django.utils import timezone
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.names.identity import WebIdentity, identity_at
+from federation_app.envelope.signatures.keys import EDDSA, EnvelopeKey, VerificationKey, key_of_jwk
+from signing_app import owner_keys, published
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KEY_OWNER: Final = "federation"
+RETIRED_FOR: Final = timedelta(days=7)
+"""So long a key that signs no more stays in the DID document."""
+_AGENTS: Final = "agents"
+
+
+def own_identity(agent: str = "") -> WebIdentity:
+    """Return the name of the server, or of an agent.
+
+    Raises EnvelopeError not_found where the server has none, or the agent's cannot be one.
+    """
+    if not settings.UAMP_FEDERATION_HOST:
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "This server has no name for envelopes.")
+    path = (_AGENTS, quote(agent, safe="")) if agent else ()
+    try:
+        return identity_at(settings.UAMP_FEDERATION_HOST, *path)
+    except EnvelopeError:
+        raise EnvelopeError(
+            EnvelopeCode.NOT_FOUND, "The name cannot be one of envelopes.", detail="did"
+        ) from None
+
+
+def receiver_among(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first of these DIDs that is ours, with its agent; '' is the default agent."""
+    server = own_identity().did
+    prefix = f"{server}:{_AGENTS}:"
+    for did in names:
+        if did == server:
+            return did, ""
+        if did.startswith(prefix) and (agent := did.removeprefix(prefix)) and ":" not in agent:
+            return did, agent
+    return None
+
+
+def own_signer(did: str) -> EnvelopeKey:
+    """Return the key with which one of our names signs."""
+    key: Any = owner_keys.signing_key(KEY_OWNER, EDDSA)
+    return EnvelopeKey(f"{did}#{key.kid}", key.private)
+
+
+def own_keys(did: str) -> list[VerificationKey]:
+    """Return the keys of one of our names that its DID document has, the one that signs first."""
+    own_signer(did)
+    oldest = (timezone.now() - RETIRED_FOR).timestamp()
+    found: list[VerificationKey] = []
+    for jwk in published.keys_of(KEY_OWNER)["keys"]:
+        if jwk.get("kty") == "RSA" or jwk.get("exp", oldest + 1) < oldest:
+            continue
+        if "iat" in jwk:
+            # Keys of the server itself have none; they sign tokens, not envelopes.
+            found.append(key_of_jwk(jwk, kid=f"{did}#{jwk['kid']}"))
+    return found

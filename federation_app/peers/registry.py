@@ -1,0 +1,209 @@
+"""Peers as rows: found by their name, added by their manifest, refreshed, revoked.
+
+A peer that is trusted by its manifest has the keys of its DID document. The document is read again
+where a signature names a key that is not known, and where it is older than FRESH; never sooner than
+AGAIN after the last time, so that strange keys cost one request a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from federation_app.envelope.errors import EnvelopeError, malformed, unauthenticated
+from federation_app.envelope.limits import KEYS_MOST
+from federation_app.envelope.names.identity import identity_at, read_identity
+from federation_app.envelope.signatures.keys import VerificationKey, key_of_jwk
+from federation_app.models import Peer, PeerKey, PeerTrust
+from federation_app.peers import documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from django.contrib.auth.models import User
+
+    from federation_app.peers.documents import PeerDocuments
+
+logger = logging.getLogger(__name__)
+
+FRESH: Final = timedelta(minutes=10)
+STALE: Final = timedelta(hours=1)
+"""Keys are good for so long while the document of a peer cannot be read."""
+AGAIN: Final = timedelta(minutes=1)
+
+
+def find_peer(did: str) -> Peer:
+    """Return a peer that is trusted now; raises EnvelopeError unauthenticated.
+
+    A name that is not known and one that was revoked are refused alike.
+    """
+    peer = Peer.objects.select_related("user").filter(did=did, revoked_at__isnull=True).first()
+    if peer is None or (peer.user is not None and not peer.user.is_active):
+        raise unauthenticated("The sender is no peer of this server.", detail="peer")
+    return peer
+
+
+def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
+    """Return the keys of a name that a peer answers for; raises EnvelopeError unauthenticated.
+
+    The name is a peer itself, or lies below the name of its host, which is one: the owner of
+    the host has the documents of all names below. Then the keys of the host count under the name.
+    """
+    if Peer.objects.filter(did=did).exists():
+        return keys_of(find_peer(did), kid)
+    host = find_peer(identity_at(read_identity(did).authority).did)
+    named = kid.partition("#")[2]
+    found = keys_of(host, f"{host.did}#{named}" if named else "")
+    return [key_of_jwk(key.jwk(), kid=f"{did}#{key.kid.partition('#')[2]}") for key in found]
+
+
+def is_trusted(peer_id: int) -> bool:
+    """Return whether a peer was not revoked."""
+    return Peer.objects.filter(pk=peer_id, revoked_at__isnull=True).exists()
+
+
+def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
+    """Return the keys of a peer with which a signature is verified that names `kid`, or none.
+
+    It may read the documents of the peer. Raises EnvelopeError where they could not be read for a
+    long time.
+    """
+    found = _known_keys(peer)
+    if peer.trust != PeerTrust.MANIFEST:
+        return found
+    now = timezone.now()
+    asked = peer.checked_at
+    is_old = asked is None or now - asked > FRESH
+    is_unknown = bool(kid) and kid not in {key.kid for key in found}
+    if (is_old or is_unknown) and _claim(peer, now):
+        try:
+            keys = documents.read_keys(read_identity(peer.did))
+        except EnvelopeError as error:
+            logger.warning("the keys of %s were not read: %s", peer.did, error)
+            _note_failure(peer, error, now)
+        else:
+            _keep_keys(peer, keys, now)
+            found = _known_keys(peer)
+    if peer.failing_since is not None and peer.failing_since < now - STALE:
+        raise unauthenticated("The document of the peer cannot be read.", detail="did_document")
+    return found
+
+
+def _claim(peer: Peer, now: datetime) -> bool:
+    """Return whether the caller reads the documents: of many at once one does, in all processes."""
+    rows = Peer.objects.filter(pk=peer.pk)
+    claimed = rows.filter(Q(checked_at__isnull=True) | Q(checked_at__lt=now - AGAIN))
+    return bool(claimed.update(checked_at=now))
+
+
+def add_peer(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = "") -> Peer:
+    """Add the peer of these documents, with its keys; one that is known is refreshed."""
+    with transaction.atomic():
+        peer, _ = Peer.objects.update_or_create(
+            did=found.identity.did,
+            defaults={
+                "trust": trust,
+                "user": user,
+                "name": name or found.identity.authority,
+                "revoked_at": None,
+            },
+        )
+        _keep(peer, found)
+    return peer
+
+
+def enter_peer(did: str, jwks: object, *, user: User | None, name: str = "") -> Peer:
+    """Add a peer whose keys an operator has: nothing is fetched, now or later.
+
+    A key without `kid` gets one by its place. Raises EnvelopeError for a name or key that is none.
+    """
+    identity = read_identity(did)
+    listed = jwks.get("keys") if isinstance(jwks, dict) else None
+    if not isinstance(listed, list) or not 0 < len(listed) <= KEYS_MOST:
+        raise malformed('Keys are a JSON Web Key Set, {"keys": […]}.', detail="jwks")
+    keys = []
+    for place, jwk in enumerate(listed, 1):
+        if not isinstance(jwk, dict):
+            raise malformed("A key is an object.", detail="jwks")
+        kid = str(jwk.get("kid") or place)
+        keys.append(key_of_jwk(jwk, kid=kid if kid.startswith(f"{did}#") else f"{did}#{kid}"))
+    with transaction.atomic():
+        peer, _ = Peer.objects.update_or_create(
+            did=did,
+            defaults={
+                "trust": PeerTrust.OPERATOR,
+                "user": user,
+                "name": name or identity.authority,
+                "revoked_at": None,
+            },
+        )
+        _keep_keys(peer, keys, timezone.now())
+    return peer
+
+
+def refresh(peer: Peer) -> int:
+    """Read the documents of a peer again, and return how many keys it has.
+
+    A pinned peer gets the new keys too: an operator asked for it. Raises EnvelopeError.
+    """
+    found = documents.read_documents(peer.did)
+    with transaction.atomic():
+        _keep(peer, found)
+    return len(_known_keys(peer))
+
+
+def revoke(peer: Peer) -> bool:
+    """Accept nothing more that a peer signs; False where it was revoked already."""
+    changed = Peer.objects.filter(pk=peer.pk, revoked_at__isnull=True)
+    return bool(changed.update(revoked_at=timezone.now()))
+
+
+def revoke_key(key: PeerKey) -> bool:
+    """Accept nothing more that a key signs, also if the peer publishes it again."""
+    changed = PeerKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
+    return bool(changed.update(revoked_at=timezone.now()))
+
+
+def _known_keys(peer: Peer) -> list[VerificationKey]:
+    rows = PeerKey.objects.filter(
+        peer=peer, revoked_at__isnull=True, retired_at__isnull=True
+    ).order_by("-created_at", "-id")
+    return [key_of_jwk(row.jwk, kid=row.kid) for row in rows]
+
+
+def _keep(peer: Peer, found: PeerDocuments) -> None:
+    peer.manifest, peer.manifest_sha256 = found.manifest_value, found.manifest_sha256
+    peer.save(update_fields=["manifest", "manifest_sha256"])
+    _keep_keys(peer, found.keys, timezone.now())
+
+
+def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> None:
+    """Take the keys of a document: new ones are added, and those that it has no more retire."""
+    current = {key.kid: key for key in keys}
+    with transaction.atomic():
+        Peer.objects.select_for_update(no_key=True).get(pk=peer.pk)
+        for kid, key in current.items():
+            row, made = PeerKey.objects.get_or_create(
+                peer=peer, kid=kid, defaults={"algorithm": key.algorithm, "jwk": key.jwk()}
+            )
+            if not made and row.jwk != key.jwk():
+                # Another key under a known id is no rotation: the id is not trusted any more.
+                PeerKey.objects.filter(pk=row.pk).update(revoked_at=now)
+            elif not made and row.retired_at is not None:
+                PeerKey.objects.filter(pk=row.pk).update(retired_at=None)
+        gone = PeerKey.objects.filter(peer=peer, retired_at__isnull=True).exclude(kid__in=current)
+        gone.update(retired_at=now)
+        peer.checked_at, peer.problem, peer.failing_since = now, "", None
+        peer.save(update_fields=["checked_at", "problem", "failing_since"])
+
+
+def _note_failure(peer: Peer, error: EnvelopeError, now: datetime) -> None:
+    peer.checked_at, peer.problem = now, error.message[:200]
+    peer.failing_since = peer.failing_since or now
+    peer.save(update_fields=["checked_at", "problem", "failing_since"])

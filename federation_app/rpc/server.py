@@ -1,0 +1,79 @@
+"""The gRPC server of a process: where it listens, its TLS, and its bounds."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Final
+
+import grpc
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.rpc.agent_pb2_grpc import add_AgentServicer_to_server
+from federation_app.rpc.service import EnvelopeService
+
+SENT_BYTES: Final = 2 * ENVELOPE_BYTES
+"""The delta `done` has the signed answer in it."""
+_FIELDS_BYTES: Final = 1024
+_METADATA_BYTES: Final = 16 * 1024
+_IDLE_MS: Final = 300_000
+_KEEPALIVE_MS: Final = 60_000
+_KEEPALIVE_ANSWER_MS: Final = 20_000
+_PING_MS: Final = 10_000
+"""A client that pings more often is disconnected at its third ping."""
+
+
+class EnvelopeServer:
+    """A gRPC server that runs in the event loop of its process; one for each process."""
+
+    def __init__(self, address: str) -> None:
+        streams = settings.UAMP_GRPC_STREAMS
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", ENVELOPE_BYTES + _FIELDS_BYTES),
+                ("grpc.max_send_message_length", SENT_BYTES + _FIELDS_BYTES),
+                ("grpc.max_metadata_size", _METADATA_BYTES),
+                ("grpc.max_concurrent_streams", streams),
+                ("grpc.max_connection_idle_ms", _IDLE_MS),
+                ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+                ("grpc.keepalive_timeout_ms", _KEEPALIVE_ANSWER_MS),
+                ("grpc.http2.min_recv_ping_interval_without_data_ms", _PING_MS),
+                ("grpc.http2.max_ping_strikes", 2),
+                # The processes of a server share the port.
+                ("grpc.so_reuseport", 1),
+            ],
+            maximum_concurrent_rpcs=settings.UAMP_GRPC_CALLS,
+        )
+        add_AgentServicer_to_server(EnvelopeService(), self._server)
+        self.port = self._listen(address)
+
+    async def start(self) -> None:
+        """Take calls."""
+        await self._server.start()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Take no more calls, and end those that run after a time."""
+        await self._server.stop(grace_seconds)
+
+    def _listen(self, address: str) -> int:
+        """Listen, with TLS unless the address is a loopback one (envelope §6.1)."""
+        certificate, key = settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY
+        if certificate and key:
+            pair = (Path(key).read_bytes(), Path(certificate).read_bytes())
+            return self._server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+        if not _is_loopback(address):
+            raise ImproperlyConfigured(
+                f"UAMP_GRPC_ADDRESS={address} needs UAMP_GRPC_CERTIFICATE and UAMP_GRPC_KEY:"
+                " envelopes are not sent without TLS."
+            )
+        return self._server.add_insecure_port(address)
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,159 @@
+"""`service uamp.v1.Agent`: envelopes and deltas as messages of gRPC (envelope §7).
+
+`Send` takes one envelope. `Stream` carries the records of a WebSocket in both directions, and is
+served by the same `EnvelopeSocket`. A refusal of `Send` is a status; the trailing metadata
+`uamp-error-bin` has the error as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import grpc
+import msgspec
+from django.conf import settings
+
+from federation_app.edges.websocket import EnvelopeSocket
+from federation_app.envelope.errors import MEANINGS, EnvelopeCode, EnvelopeError
+from federation_app.envelope.streams.framing import framed, read_records
+from federation_app.exchange.receiver import EnvelopeReceiver
+from federation_app.rpc import agent_pb2
+from federation_app.rpc.agent_pb2_grpc import AgentServicer
+from sessions_app.process import registry as processes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sessions_app.transports.socket import Message
+
+logger = logging.getLogger(__name__)
+
+ERROR_KEY: Final = "uamp-error-bin"
+_RECORDS_WAITING: Final = 16
+"""So many records wait for a slow client; then the deltas of its streams wait."""
+
+_calls: Final[Counter[str]] = Counter()
+
+
+class EnvelopeService(AgentServicer):
+    """The methods of the service."""
+
+    async def Send(self, request: Any, context: Any) -> Any:  # noqa: N802 the name in the proto
+        """Take one envelope."""
+        await _refuse_unready(context)
+        try:
+            receipt = await EnvelopeReceiver(address=_address(context)).take(request.envelope)
+        except EnvelopeError as error:
+            await _abort(context, error)
+            raise
+        return agent_pb2.Receipt(
+            stream_id=receipt.stream.stream_id,
+            delta_window=receipt.stream.window,
+            repeated_envelope=receipt.is_repeated,
+        )
+
+    async def Stream(  # noqa: N802 the name in the proto
+        self, request_iterator: AsyncIterator[Any], context: Any
+    ) -> AsyncIterator[Any]:
+        """Take and send records until the client has no more, and its streams have ended."""
+        await _refuse_unready(context)
+        address = _address(context)
+        if _calls[address] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
+            await _abort(
+                context,
+                EnvelopeError(EnvelopeCode.BUSY, "Your address has too many streams open."),
+            )
+        _calls[address] += 1
+        call = _RecordCall(request_iterator, address)
+        reading = processes.current().spawn(call.read(), name="records of gRPC")
+        try:
+            async for record in call.records():
+                yield agent_pb2.Record(json=record)
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+            await call.close()
+            _calls[address] -= 1
+            if not _calls[address]:
+                del _calls[address]
+        if call.status is not None:
+            await context.abort(call.status, call.status.name)
+
+
+class _RecordCall:
+    """A call of `Stream` as a socket: one task reads it, another one sends its records."""
+
+    def __init__(self, requests: AsyncIterator[Any], address: str) -> None:
+        self.status: grpc.StatusCode | None = None
+        self._requests = aiter(requests)
+        self._records: asyncio.Queue[bytes | None] = asyncio.Queue(_RECORDS_WAITING)
+        self._socket = EnvelopeSocket(self._send, address=address)
+
+    async def read(self) -> None:
+        """Take records until the client sends no more, then wait for the ends of its streams."""
+        try:
+            await self._socket.read(self._receive)
+            await self._socket.finish()
+        except Exception:
+            logger.exception("a call of gRPC was not read")
+        # A client that reads slowly has a full queue; without the end its call would not end.
+        await self._records.put(None)
+
+    async def records(self) -> AsyncIterator[bytes]:
+        """Yield what is to be sent, until the call ends."""
+        while (record := await self._records.get()) is not None:
+            yield record
+
+    async def close(self) -> None:
+        """Leave the streams, whose responses go on."""
+        await self._socket.close()
+
+    async def _receive(self) -> Message:
+        try:
+            record = await anext(self._requests)
+        except StopAsyncIteration:
+            return {"type": "websocket.disconnect"}
+        return {"type": "websocket.receive", "bytes": framed(record.json)}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "websocket.close":
+            self.status = _status_of(message["code"])
+            await self._records.put(None)
+            return
+        for record in read_records(message["bytes"]):
+            await self._records.put(record)
+
+
+def _status_of(close: int) -> grpc.StatusCode:
+    """Return the status for the code with which a WebSocket would be closed."""
+    for meaning in MEANINGS.values():
+        if meaning.close == close:
+            return grpc.StatusCode[meaning.grpc]
+    return grpc.StatusCode.UNAVAILABLE
+
+
+async def _refuse_unready(context: Any) -> None:
+    """Refuse a call while the process ends, and where the server takes no envelopes."""
+    if processes.current().draining:
+        await _abort(context, EnvelopeError(EnvelopeCode.BUSY, "The server ends.", retry_after=1))
+    if not settings.UAMP_FEDERATION_HOST:
+        await _abort(
+            context, EnvelopeError(EnvelopeCode.NOT_FOUND, "This server takes no envelopes.")
+        )
+
+
+async def _abort(context: Any, error: EnvelopeError) -> None:
+    """End a call with the status of an error."""
+    metadata = ((ERROR_KEY, msgspec.json.encode(error.payload())),)
+    await context.abort(grpc.StatusCode[error.meaning.grpc], error.message, metadata)
+
+
+def _address(context: Any) -> str:
+    """Return the IP address of a client, of `ipv4:127.0.0.1:5000` or `ipv6:%5B::1%5D:5000`."""
+    kind, _, rest = unquote(context.peer()).partition(":")
+    host, _, _port = rest.rpartition(":")
+    return host.strip("[]") if kind in {"ipv4", "ipv6"} else ""

@@ -1,0 +1,22 @@
+"""The HTTP paths of envelopes (envelope §7, §8)."""
+
+from django.urls import path, re_path
+
+from federation_app.edges import documents, http
+
+app_name = "federation_app"
+
+
+urlpatterns = [
+    path("v1/messages", http.messages, name="messages"),
+    re_path(r"^v1/stream/(?P<stream_id>[A-Za-z0-9._~:-]{1,128})\Z", http.stream, name="stream"),
+    path(".well-known/did.json", documents.did_document, name="did"),
+    path(".well-known/agent-manifest.json", documents.manifest, name="manifest"),
+    path(".well-known/agent-hub.json", documents.hub, name="hub"),
+    path("agents/<str:name>/did.json", documents.did_document, name="agent_did"),
+    path(
+        "agents/<str:name>/.well-known/agent-manifest.json",
+        documents.manifest,
+        name="agent_manifest",
+    ),
+]
