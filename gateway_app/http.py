@@ -1,4 +1,4 @@
-"""What the HTTP edges of all dialects share: bodies, refusals, and frames of event streams."""
+"""The base of the HTTP edges of all dialects: bodies, refusals, frames of event streams."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
+from gateway_app.doors.callers import check_credential
 from gateway_app.doors.exchange import PaymentDemanded
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status
@@ -92,10 +93,14 @@ def _check_address(request: HttpRequest, agent: str) -> None:
         raise RemoteProtocolError(ErrorCode.INVALID_TEXT, "The address of the request has NUL.")
 
 
-def dialect_view(refusal: Refusal, *methods: str) -> Callable[[View], Any]:
+def dialect_view(
+    refusal: Refusal, *methods: str, protocol: str | None = None, takes_visitors: bool = True
+) -> Callable[[View], Any]:
     """Answer these methods, and errors in the words of a dialect.
 
-    Programs bring a key, so that no CSRF token is asked for. An address with NUL is refused.
+    With `protocol` the credential of a request is checked for it before its body and its query are
+    read; without `takes_visitors` a POST needs one. Programs bring a key, so that no CSRF token is
+    asked for. An address with NUL is refused.
     """
 
     def decorated(view: View) -> Any:
@@ -111,6 +116,8 @@ def dialect_view(refusal: Refusal, *methods: str) -> Callable[[View], Any]:
                 return response
             try:
                 _check_address(request, path.get("name", ""))
+                if protocol is not None:
+                    await check_credential(request, protocol, takes_visitors=takes_visitors)
                 return await view(request, **path)
             except PaymentDemanded as demanded:
                 return demanded.response

@@ -9,7 +9,7 @@ from gateway_app.acp import http as acp
 from gateway_app.ag_ui import views as ag_ui
 from gateway_app.completions import views as completions
 from gateway_app.openai_responses import views as responses
-from gateway_app.protocols import console, directory
+from gateway_app.protocols import console, directory, unknown_paths
 from gateway_app.realtime import views as realtime
 
 app_name = "gateway_app"
@@ -36,15 +36,15 @@ CARDS = [
 AGENT_DIALECTS = [
     *DIALECTS,
     re_path(r"^acp/?\Z", acp.acp, name="acp"),
-    path("agui", ag_ui.run, name="ag_ui"),
-    path("agui/connect", ag_ui.connect, name="ag_ui_connect"),
+    re_path(r"^agui/?\Z", ag_ui.run, name="ag_ui"),
+    re_path(r"^agui/connect/?\Z", ag_ui.connect, name="ag_ui_connect"),
     # Clients post with a slash and without, and follow no redirect.
     re_path(r"^a2a/?\Z", rpc.rpc, name="a2a"),
     re_path(r"^a2a/rest/(?P<path>.+)\Z", rest.rest, name="a2a_rest"),
     # A2A 0.3 has it below the address in the card, whichever binding that is of.
     re_path(r"^a2a/(?P<path>v1/card)\Z", rest.rest, name="a2a_card"),
     *CARDS,
-    path("tasks", spec_tasks.tasks, name="tasks"),
+    re_path(r"^tasks/?\Z", spec_tasks.tasks, name="tasks"),
     path("tasks/<str:task_id>", spec_tasks.task, name="task"),
 ]
 
@@ -60,4 +60,5 @@ urlpatterns = [
     re_path(r"^agents/?\Z", directory.agents, name="agents"),
     re_path(r"^agents/(?P<name>[^/]+)/?\Z", directory.agent, name="agent_page"),
     path("agents/<str:name>/", include((AGENT_DIALECTS, "agent"))),
+    re_path(r"^(?:v1|agents)/", unknown_paths.unknown_path),
 ]

@@ -13,6 +13,7 @@ from gateway_app.a2a import methods
 from gateway_app.a2a.dialects import v03_rest, v1
 from gateway_app.a2a.dialects.requests import TaskParams, json_names
 from gateway_app.a2a.headers import activate, check_version
+from gateway_app.a2a.service import TRANSPORT
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of, unpaid
 from gateway_app.a2a.tasks.task import Task
 from gateway_app.http import data_frame, dialect_view, read_body
@@ -105,7 +106,7 @@ def _json(request: HttpRequest, value: Any, *, status: int = 200) -> HttpRespons
     return HttpResponse(msgspec.json.encode(value), status=status, content_type=media_type)
 
 
-@dialect_view(_refusal, *_HTTP_METHODS)
+@dialect_view(_refusal, *_HTTP_METHODS, protocol=TRANSPORT)
 async def rest(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     """Answer one request of A2A's HTTP binding."""
     try:

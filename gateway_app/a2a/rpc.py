@@ -13,6 +13,7 @@ from gateway_app.a2a import methods
 from gateway_app.a2a.dialects import v03, v1
 from gateway_app.a2a.dialects.requests import json_names
 from gateway_app.a2a.headers import activate, check_version
+from gateway_app.a2a.service import TRANSPORT
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of, unpaid
 from gateway_app.a2a.tasks.task import Task
 from gateway_app.http import data_frame, dialect_view, read_body, with_retry_after
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _EVENT_STREAM: Final = "text/event-stream"
 # Clients of 0.3 read what these methods answer as events alone, those of 1.0 an error as JSON.
 _EVENT_METHODS: Final = ("message/stream", "tasks/resubscribe")
-_METHODS: Final[dict[str, tuple[TaskDialect, Method]]] = {
+METHODS: Final[dict[str, tuple[TaskDialect, Method]]] = {
     "SendMessage": (v1.DIALECT, methods.send),
     "SendStreamingMessage": (v1.DIALECT, methods.stream),
     "GetTask": (v1.DIALECT, methods.get),
@@ -111,11 +112,20 @@ def _json(value: Any, *, status: int = 200) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
-    del request
-    return _refused(None, error)
+    """Return the refusal of a call that was not read; its id is answered where it can be read."""
+    try:
+        body = read_body(request, dict[str, Any])
+    except RemoteProtocolError:
+        return _refused(None, error)
+    return _refused(_id_of(body), error)
 
 
-@dialect_view(_refusal, "POST")
+def _id_of(body: Mapping[str, Any]) -> Id:
+    given = body.get("id")
+    return given if isinstance(given, str | int) and not isinstance(given, bool) else None
+
+
+@dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def rpc(request: HttpRequest, name: str) -> HttpResponseBase:
     """Answer one call of JSON-RPC."""
     call_id: Id = None
@@ -124,8 +134,7 @@ async def rpc(request: HttpRequest, name: str) -> HttpResponseBase:
         body = _read(request)
         accepts_events = request.headers.get("Accept", "").startswith(_EVENT_STREAM)
         as_event = accepts_events and body.get("method") in _EVENT_METHODS
-        given = body.get("id")
-        call_id = given if isinstance(given, str | int) and not isinstance(given, bool) else None
+        call_id = _id_of(body)
         call, method = _called(request, name, call_id, body)
         result = await method(call)
     except (TaskRefused, RemoteProtocolError) as error:
@@ -167,9 +176,9 @@ def _called(
             "A call has a `method`, and an `id` that is a string or a whole number.",
         )
     check_version(request)
-    if method not in _METHODS:
+    if method not in METHODS:
         raise TaskRefused(TaskErrorReason.METHOD_NOT_FOUND, f"There is no method {method[:80]!r}.")
-    dialect, does = _METHODS[method]
+    dialect, does = METHODS[method]
     check_version(request, dialect.version)
     params = body.get("params")
     call = _RpcCall(request, agent, call_id, {} if params is None else params, dialect)

@@ -1,4 +1,4 @@
-"""What the methods of A2A do, whatever dialect and binding asked: tasks of one agent.
+"""The methods of A2A, whatever the dialect and binding: tasks of one agent.
 
 A task is a response. It goes on when its client leaves, and is found again by its id.
 """
@@ -10,7 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused
-from gateway_app.a2a.tasks.messages import CONTEXT_EXTENSION, answers_of, invalid, turn_of
+from gateway_app.a2a.tasks.messages import (
+    CONTEXT_EXTENSION,
+    answers_of,
+    follow_up_of,
+    invalid,
+    turn_of,
+)
 from gateway_app.a2a.tasks.snapshot import task_of
 from gateway_app.a2a.tasks.writer import TaskWriter
 from gateway_app.doors import webhooks
@@ -63,7 +69,7 @@ class TaskService:
             writer = await self._enter(exchange, reader, sent)
             if sent.blocking:
                 await _end_of(exchange, writer)
-            stored = await self._found(reader, exchange.response_id)
+            stored = await self._with_history(reader, exchange.response_id, sent.history_length)
             task = task_of(
                 stored,
                 link=reader.link,
@@ -86,7 +92,7 @@ class TaskService:
         try:
             reader = self._reader(exchange)
             writer = await self._enter(exchange, reader, sent)
-            stored = await self._found(reader, exchange.response_id)
+            stored = await self._with_history(reader, exchange.response_id, sent.history_length)
             first = writer.begun(stored, history_length=sent.history_length)
         except BaseException:
             await exchange.close()
@@ -104,7 +110,7 @@ class TaskService:
         exchange = await self._exchange()
         try:
             reader = self._reader(exchange)
-            stored = await self._found(reader, task_id)
+            stored = await self._with_history(reader, task_id)
             _check_live(stored, TaskErrorReason.UNSUPPORTED_OPERATION)
             state = await exchange.join(task_id)
             writer = TaskWriter(task_id, stored.thread, link=reader.link)
@@ -121,7 +127,7 @@ class TaskService:
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
         """Return a task as it is now."""
         reader = await self._reader_alone()
-        stored = await self._found(reader, task_id)
+        stored = await self._with_history(reader, task_id, history_length)
         return task_of(stored, link=reader.link, history_length=history_length)
 
     async def cancel(self, task_id: str) -> Task:
@@ -132,6 +138,7 @@ class TaskService:
             stored = await self._found(reader, task_id)
             _check_live(stored, TaskErrorReason.TASK_NOT_CANCELABLE)
             stored = await reader.cancel(exchange, task_id) or stored
+            (stored,) = await reader.with_follow_ups([stored])
             return task_of(stored, link=reader.link)
         finally:
             await exchange.close()
@@ -142,6 +149,9 @@ class TaskService:
         """Return a page of tasks; `which` is that of `ResponseReader.page`."""
         reader = await self._reader_alone()
         page = await reader.page(**which)
+        responses = page.responses
+        if history_length != 0:
+            responses = tuple(await reader.with_follow_ups(responses))
         tasks = [
             task_of(
                 stored,
@@ -149,7 +159,7 @@ class TaskService:
                 history_length=history_length,
                 with_artifacts=with_artifacts,
             )
-            for stored in page.responses
+            for stored in responses
         ]
         return tasks, page
 
@@ -237,6 +247,16 @@ class TaskService:
             )
         return stored
 
+    async def _with_history(
+        self, reader: ResponseReader, task_id: str, history_length: int | None = None
+    ) -> StoredResponse:
+        """Return the response of a task, with the messages of its history if any are wanted."""
+        stored = await self._found(reader, task_id)
+        if history_length == 0:
+            return stored
+        (stored,) = await reader.with_follow_ups([stored])
+        return stored
+
     async def _enter(
         self, exchange: Exchange, reader: ResponseReader, sent: SentMessage
     ) -> TaskWriter:
@@ -290,6 +310,7 @@ class TaskService:
         list(writer.feed(await exchange.join(stored.id)))
         for answer in answers:
             await exchange.send(answer)
+        await reader.add_follow_up(stored.id, follow_up_of(sent, answers))
         return writer
 
     async def _frames(

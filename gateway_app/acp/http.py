@@ -47,7 +47,7 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
     )
 
 
-@dialect_view(_refusal, "POST", "GET", "DELETE")
+@dialect_view(_refusal, "POST", "GET", "DELETE", protocol=methods.TRANSPORT)
 async def acp(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Take a message, open a stream, or close a connection."""
     del name

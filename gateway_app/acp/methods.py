@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gateway_app.acp.read import Rpc
-    from gateway_app.doors.agent_tools import AgentTool
+    from gateway_app.doors.agents.agent_tools import AgentTool
     from gateway_app.doors.kept_sessions import LoadedSession, SessionReader
     from uamp.events import Event
 
@@ -39,7 +39,7 @@ class AcpPort(Protocol):
 
     @property
     def started(self) -> str:
-        """The response that the last response.create led to; '' for none."""
+        """The response that began last; raises RemoteProtocolError where no agent answers."""
 
     def link(self, url: str) -> str:
         """Return the address of a medium for the client."""

@@ -134,8 +134,6 @@ async def _begun(
             request, exchange, methods.params_of(message, read.PromptParams), prompt
         )
     prompt.session_id, prompt.response_id = exchange.session_id, exchange.response_id
-    if not prompt.response_id:
-        raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
     return prompt
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import uamp
 from gateway_app.acp import methods, read, write
-from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ async def begin_prompt(posted: PostedEvents, connection_id: str, message: Rpc) -
     response_id = await methods.begin(
         posted, session_id, inputs, uamp.ResponseCreate(), token=params.token
     )
-    if not response_id:
-        raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
     await posted.answered_by(connection_id, response_id)
 
 

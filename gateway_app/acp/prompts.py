@@ -77,7 +77,7 @@ class Prompt:
                 # The response goes on waiting, for another token.
                 yield from self._refuse_unpaid(message, payment_error=code)
             case ev.ResponseDone(response=ev.ResponseOutput() as output):
-                yield from self._answer(self._result(output))
+                yield from self._answer({**self._result(output), **write.signed(event.signature)})
             case ev.ResponseCancelled():
                 yield from self._answer({"stopReason": "cancelled"})
             case ev.ResponseError(error=error):

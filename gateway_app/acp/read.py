@@ -34,8 +34,7 @@ _ANSWERS: Final = frozenset({"result", "error"})
 _UNREADABLE: Final = frozenset({ErrorCode.INVALID_JSON, ErrorCode.INVALID_TEXT})
 
 _Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
-_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
-RpcId: TypeAlias = _Number | _Text | None
+RpcId: TypeAlias = int | _Text | None
 
 
 class Rpc(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +88,7 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class InitializeParams(Params, frozen=True):
-    """What a client is; an official one sends an integer version."""
+    """The capabilities of a client; an official one sends an integer version."""
 
     protocol_version: int | str | None = None
 

@@ -27,7 +27,7 @@ ENDS_REMEMBERED: Final = 256
 
 
 class AcpStream:
-    """What one stream sends: updates of the session's responses, and the answers that are owed.
+    """One stream: updates of the session's responses, and the answers that are owed.
 
     An answer is the stream's that takes its request. Responses that ended before the stream opened
     are sent whole; of those that go on, it sends the text so far and what follows. The task of the

@@ -1,4 +1,4 @@
-"""What a client of the Agent Client Protocol is sent while a prompt is answered."""
+"""Updates for a client of the Agent Client Protocol while a prompt is answered."""
 
 from __future__ import annotations
 
@@ -203,6 +203,11 @@ def permission_request(asked: ev.ToolApprovalRequired, session_id: str) -> dict[
         "method": "session/request_permission",
         "params": params,
     }
+
+
+def signed(signature: str | None) -> dict[str, Any]:
+    """Return the `_meta` of a result: the signature of the answer, under a name of this server."""
+    return {} if signature is None else {"_meta": {"uamp_signature": signature}}
 
 
 def stop_reason(output: ev.ResponseOutput) -> str:

@@ -9,6 +9,8 @@ import msgspec
 import uamp
 from gateway_app.shapes.client_turn import ClientTurn
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.types.bounds import Count
+from uamp.types.inline_media import is_data_url, media_type_of
 
 Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
@@ -29,11 +31,29 @@ class InputContentSource(_Wire, frozen=True):
 
 
 class InputContent(_Wire, frozen=True):
-    """A part of a message: text, or a medium from a source."""
+    """A part of a message: text, or a medium from a source.
 
-    type: Literal["text", "image", "audio", "video", "document"]
+    `binary` is the one kind of medium before AG-UI 1.0, and has its data or its URL itself.
+    """
+
+    type: Literal["text", "image", "audio", "video", "document", "binary"]
     text: str = ""
     source: InputContentSource | None = None
+    data: str | None = None
+    url: str | None = None
+    mime_type: str | None = None
+    filename: Annotated[str, msgspec.Meta(max_length=255)] | None = None
+
+    @property
+    def medium(self) -> InputContentSource | None:
+        """Where the bytes of the part are; None where it does not say."""
+        if self.type != "binary":
+            return self.source
+        value = self.data or self.url
+        if value is None:
+            return None
+        kind: Literal["data", "url"] = "data" if self.data else "url"
+        return InputContentSource(type=kind, value=value, mime_type=self.mime_type)
 
 
 class Function(_Wire, frozen=True):
@@ -161,9 +181,11 @@ def _state_of(run: RunInput) -> tuple[uamp.InputEvent | uamp.StateUpdate, ...]:
         return ()
     props = run.forwarded_props if isinstance(run.forwarded_props, dict) else {}
     version = props.get(STATE_VERSION)
-    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-        raise invalid(f"`forwardedProps.{STATE_VERSION}` is the number of a version.")
-    return (uamp.StateUpdate(state=run.state, version=version),)
+    try:
+        known = msgspec.convert(version, Count | None)
+    except msgspec.ValidationError:
+        raise invalid(f"`forwardedProps.{STATE_VERSION}` is the number of a version.") from None
+    return (uamp.StateUpdate(state=run.state, version=known),)
 
 
 def _message(message: ThreadMessage) -> uamp.Message:
@@ -187,22 +209,27 @@ def _message(message: ThreadMessage) -> uamp.Message:
 def _item(part: InputContent) -> uamp.ContentItem:
     if part.type == "text":
         return uamp.TextContent(text=part.text)
-    source = part.source
+    source = part.medium
     if source is None or source.type == "file":
         raise invalid(f"The source of a part of type {part.type} is `data` or `url`.")
-    medium = uamp.MediaUrl(url=source.value) if source.type == "url" else source.value
-    media_type = source.mime_type or ""
-    form = media_type.partition("/")[2] or None
-    match part.type:
+    is_reference = source.type == "url" and not is_data_url(source.value)
+    medium = uamp.MediaUrl(url=source.value) if is_reference else source.value
+    named = source.mime_type or media_type_of(source.value)
+    media_type = named.partition(";")[0].strip().lower()
+    kind, _, form = media_type.partition("/")
+    match kind if part.type == "binary" else part.type:
         case "image":
-            return uamp.ImageContent(image=medium, format=form)
+            return uamp.ImageContent(image=medium, format=form or None)
         case "audio":
-            return uamp.AudioContent(audio=medium, format=form)
+            return uamp.AudioContent(audio=medium, format=form or None)
         case "video":
-            return uamp.VideoContent(video=medium, format=form)
+            return uamp.VideoContent(video=medium, format=form or None)
         case _:
-            kind = media_type or "application/octet-stream"
-            return uamp.FileContent(file=medium, filename="document", mime_type=kind)
+            return uamp.FileContent(
+                file=medium,
+                filename=part.filename or "document",
+                mime_type=media_type or "application/octet-stream",
+            )
 
 
 def _last_text(messages: list[uamp.Message]) -> uamp.InputText:

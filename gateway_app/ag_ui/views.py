@@ -38,7 +38,7 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
     )
 
 
-@dialect_view(_refusal, "POST")
+@dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def run(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Run an agent, or go on with a run that was interrupted.
 
@@ -71,7 +71,7 @@ async def run(request: HttpRequest, name: str = "") -> HttpResponseBase:
     return exchange.stream(_frames(exchange, writer, first))
 
 
-@dialect_view(_refusal, "POST")
+@dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def connect(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Return to a thread: its messages and state, and the answer that runs, from where it is.
 

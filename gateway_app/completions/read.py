@@ -12,12 +12,13 @@ from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import (
     Conversation,
     ModelName,
+    TokenLimit,
     chat_inputs,
     chat_of,
     check_refused,
+    token_limit,
 )
 from gateway_app.shapes.client_turn import ClientTurn
-from uamp.types.bounds import Tokens
 
 if TYPE_CHECKING:
     from gateway_app.openai.request import Refused
@@ -26,7 +27,6 @@ _Messages: TypeAlias = Annotated[
     tuple[CompletionMessage, ...],
     msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.messages),
 ]
-_Limit: TypeAlias = Tokens
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,8 @@ class CompletionRequest(uamp.GenerationOptions, frozen=True, kw_only=True):
     messages: _Messages
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_completion_tokens: _Limit | None = None
+    max_tokens: TokenLimit | None = None
+    max_completion_tokens: TokenLimit | None = None
     tools: tuple[FunctionTool, ...] | None = None
     functions: tuple[uamp.FunctionDefinition, ...] | None = None
     function_call: Literal["none", "auto"] | uamp.ChosenFunction | None = None
@@ -101,7 +102,7 @@ def turn_of(body: CompletionRequest, *, agent: str | None, chat: str | None) -> 
     """
     check_refused(body, _REFUSED)
     options = {name: getattr(body, name) for name in uamp.GenerationOptions.__struct_fields__}
-    options["max_tokens"] = body.max_completion_tokens or body.max_tokens
+    options["max_tokens"] = token_limit(body.max_completion_tokens or body.max_tokens)
     options["tool_choice"] = body.tool_choice or _older_choice(body)
     messages = uamp_messages(body.messages)
     tools = _tools_of(body)

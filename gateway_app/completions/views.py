@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from gateway_app.completions.read import CompletionRequest, turn_of
 from gateway_app.completions.write import CompletionWriter
-from gateway_app.doors.agent_directory import agents_for
+from gateway_app.doors.agents.agent_directory import agents_for
 from gateway_app.doors.exchange import Exchange
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body
 from gateway_app.openai.errors import error_body, failed
-from gateway_app.openai.refusals import check_begun, demand, refusal, unanswered
+from gateway_app.openai.refusals import demand, refusal, unanswered
 from gateway_app.shapes.appended_text import TextReplacedError
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -28,7 +28,7 @@ TRANSPORT: Final = "completions"
 DONE: Final = b"data: [DONE]\n\n"
 
 
-@dialect_view(refusal, "POST")
+@dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def completions(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Answer a conversation, or a message to a chat."""
     body = read_body(request, CompletionRequest)
@@ -51,8 +51,7 @@ async def completions(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 
 def _writer_of(exchange: Exchange, body: CompletionRequest, name: str) -> CompletionWriter:
-    """Return the writer of the answer; raises RemoteProtocolError where no agent answers."""
-    check_begun(exchange)
+    """Return the writer of the answer."""
     return CompletionWriter(
         response_id=exchange.response_id,
         model=body.model or name,
@@ -99,16 +98,16 @@ async def _whole(exchange: Exchange, writer: CompletionWriter) -> HttpResponse:
 @dialect_view(refusal, "GET", "HEAD")
 async def models(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Return the agents that the caller may use as models, or the one agent of the path."""
-    listed = await agents_for(request, name)
+    listed = await agents_for(request, name, protocol="completions")
     return _json({"object": "list", "data": [_model(agent) for agent in listed]})
 
 
-@dialect_view(refusal, "GET", "HEAD")
+@dialect_view(refusal, "GET", "HEAD", protocol=TRANSPORT)
 async def model(request: HttpRequest, model_id: str, name: str = "") -> HttpResponseBase:
     """Return one agent as a model."""
     if name and name != model_id:
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"The one model here is {name!r}.")
-    return _json(_model((await agents_for(request, model_id))[0]))
+    return _json(_model((await agents_for(request, model_id, protocol="completions"))[0]))
 
 
 def _json(value: object) -> HttpResponse:

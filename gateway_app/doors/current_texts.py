@@ -1,4 +1,4 @@
-"""What became of questions and answers of which a client, or a response of it, has copies."""
+"""Questions and answers as they are now, of which a client or a response has copies."""
 
 from __future__ import annotations
 

@@ -8,22 +8,24 @@ the answer is the same run.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import msgspec
 
 import uamp
+from agents_app.rest.rights import ANY
+from chat_app.contents.addresses import ContentReader
 from chat_app.contents.references import absolute_url
-from chat_app.log import fanout
-from chat_app.log import history as chat_history
 from chat_app.log.shared_state import read_state
+from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.request_session import RequestSession, named
 from gateway_app.shapes.asked_events import AskedEvents
 from sessions_app import database, selectors
-from sessions_app.handlers.sessions import find_session, waiting_frames
+from sessions_app.handlers.sessions import find_session
 from sessions_app.tools import delegated_calls
 from sessions_app.tools.approvals import delegated_questions
 from sessions_app.transports import batch_repeats
+from sessions_app.transports.followed_response import FollowedResponse, received
 from sessions_app.transports.http_exchange import (
     HEARTBEAT_SECONDS,
     HttpExchange,
@@ -31,7 +33,7 @@ from sessions_app.transports.http_exchange import (
     principal_of,
 )
 from sessions_app.transports.http_payment import HttpPayment
-from uamp import ErrorCode, RemoteProtocolError
+from uamp import RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
     from gateway_app.shapes.client_turn import ClientTurn
     from sessions_app.access.principal import Principal
-    from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.connection.outgoing_queue import Outgoing
     from sessions_app.transports.http_payment import DemandBody
@@ -49,13 +50,7 @@ if TYPE_CHECKING:
     from uamp.shared_state import VersionedState
 
 Leaving: TypeAlias = Literal["cancel", "continue"]
-"""What happens to a running response when its client leaves before the end."""
-
-# Errors of a session that change nothing for its running response.
-_WARNINGS: Final = frozenset({ErrorCode.TOKEN_EXPIRING, ErrorCode.RESYNC})
-
-# Frames that this server made: they need no check of what a client may send.
-SERVER_EVENTS: Final[msgspec.json.Decoder[ev.ServerEvent]] = msgspec.json.Decoder(ev.ServerEvent)
+"""The fate of a running response when its client leaves before the end."""
 
 
 class PaymentDemanded(Exception):
@@ -89,13 +84,12 @@ class Exchange:
         self._http = http
         self._payment = payment
         self._leaving = leaving
-        self._refused: list[RemoteProtocolError] = []
+        self._followed = FollowedResponse(http)
         self._joined = ""
         self._is_read = False
         self._session = RequestSession(http, self._take)
         self._epoch = ""
         self._seq: int | None = None
-        http.connection.on_error = self._refused.append
 
     @classmethod
     async def of(
@@ -111,7 +105,7 @@ class Exchange:
         With `demand_body` a turn that has to be paid raises PaymentDemanded before it begins;
         without it the response waits for the payment. Raises RemoteProtocolError.
         """
-        principal = await principal_of(request)
+        principal = await principal_of(request, protocol=transport, scope=ANY)
         await count_events(request, principal)
         http = HttpExchange(request, principal, transport, ephemeral=True)
         payment = (
@@ -129,7 +123,9 @@ class Exchange:
         The same request again, under the same `Idempotency-Key`, starts nothing: its response is
         the one that the first request started. Raises RemoteProtocolError where the turn is refused
         and PaymentDemanded where it has to be paid first; then nothing was stored but the session.
+        Where no agent of a chat answers, its message is stored, and RemoteProtocolError says why.
         """
+        turn.check_content()
         connection, create = self._connection, named(self._connection, turn)
         defaults = connection.defaults
         if turn.thread or turn.is_kept:
@@ -156,6 +152,7 @@ class Exchange:
             # One that begins now is followed from its start: its text so far, sent again, would
             # come before its first calls.
             await self._http.follow_running(self.session_id)
+        begun_response(connection)
 
     async def join(self, response_id: str) -> Sequence[Event]:
         """Go on with a response of the caller, in whichever process it runs; return its state.
@@ -163,35 +160,16 @@ class Exchange:
         That is its text at offset 0 and what it asks for, or its end. `events` yields what comes
         after it. Raises RemoteProtocolError unknown_session where the caller has no such response.
         """
-        principal = self._connection.principal
-        wire_id = await database.run(selectors.session_of_response, response_id, principal)
-        if wire_id is None:
-            raise RemoteProtocolError(
-                ErrorCode.UNKNOWN_SESSION, "There is no such response, or it is not yours."
-            )
-        if wire_id not in self._connection.sessions:
-            await self._http.join_known(wire_id)
-        await self._http.follow_running(wire_id)
+        attached = await self._followed.join(response_id)
         self._joined = response_id
-        self._session.attached(wire_id)
-        await self._send_state(self._connection.sessions[wire_id])
+        self._session.attached(attached.session.wire_id)
+        await self._followed.send_state(attached, response_id)
         state: list[Event] = []
         queue = self._connection.outgoing
         while queue.has_work and (batch := await queue.batch()) is not None:
             state += await self._own(batch)
-        self._check()
+        self._followed.check()
         return state
-
-    async def _send_state(self, attached: AttachedSession) -> None:
-        """Queue the end of the response, or what it asks its client for now."""
-        session = attached.session
-        ends = await database.run(
-            chat_history.ends_of_responses, session.chat_id, [self.response_id]
-        )
-        for entry in ends:
-            attached.subscription.send_signal(fanout.frame_of(entry.payload, entry.seq))
-        for text in await waiting_frames(session):
-            attached.subscription.send_signal(text)
 
     async def find(self, turn: ClientTurn) -> bool:
         """Go on with the session of a turn's thread; return whether the caller has it already.
@@ -230,10 +208,10 @@ class Exchange:
         self.asked.note_answer(event)
 
     async def _take(self, event: dict[str, Any]) -> None:
-        await self._http.take(msgspec.json.encode(event))
+        await self._followed.take(event)
         if self._payment is not None and (demanded := self._payment.refusal) is not None:
             raise PaymentDemanded(demanded)
-        self._check()
+        self._followed.check()
 
     # --- What the server sends ---
 
@@ -241,7 +219,8 @@ class Exchange:
         """Yield the events of the response, those that came together at once.
 
         An empty sequence follows HEARTBEAT_SECONDS of silence. The last events are the end of the
-        response, or what `asked` names. Raises RemoteProtocolError for an error of the session.
+        response, or what `asked` names. Raises RemoteProtocolError for an error of the session
+        that comes before them.
         """
         self._is_read = True
         self._http.end_when_idle()
@@ -253,7 +232,9 @@ class Exchange:
             events = await self._own(batch)
             if events:
                 yield events
-            self._check()
+            if not self.has_ended:
+                # The end of the answer may come together with that of the session.
+                self._followed.check()
         if below := await self._asked_below():
             yield below
 
@@ -272,41 +253,38 @@ class Exchange:
         try:
             for sent in batch:
                 event = self._received(sent)
-                if event is not None and await self._is_own(event):
+                if event is None:
+                    continue
+                if self._is_own(event) or await self._is_of_work_below(event):
                     self.has_ended = self.asked.note(event) or self.has_ended
                     events.append(event)
         except RemoteProtocolError as error:
-            self._refused.append(error)
+            self._followed.refuse(error)
         return events
 
-    async def _is_own(self, event: Event) -> bool:
-        """Return whether an event is for this client: of its response, or of work below that."""
+    def _is_own(self, event: Event) -> bool:
+        """Return whether an event is of this client's response, or of the state that it shares."""
         if isinstance(event, ev.StateUpdated):
             return True
-        if self.has_ended:
-            # What follows the end, as a balance, is of no protocol but our own. A repeated request
-            # finds an end that is sent to it, and in the log.
-            return False
-        of_response = getattr(event, "response_id", None)
-        if not of_response or not self.response_id:
-            return False
-        is_own: bool = of_response == self.response_id
-        if is_own or not isinstance(event, ev.ToolApprovalRequired | ev.ToolApprovalDone):
-            return is_own
-        return await database.run(delegated_calls.works_for, of_response, self.response_id)
+        # What follows the end, as a balance, is of no protocol but our own. A repeated request
+        # finds an end that is sent to it, and in the log.
+        of_response = "" if self.has_ended else getattr(event, "response_id", None)
+        return bool(of_response) and of_response == self.response_id
 
-    def _check(self) -> None:
-        """Raise the error with which the session was refused or ended."""
-        if self._refused:
-            raise self._refused.pop()
+    async def _is_of_work_below(self, event: Event) -> bool:
+        """Return whether an event asks about work that was delegated for this response."""
+        if not isinstance(event, ev.ToolApprovalRequired | ev.ToolApprovalDone):
+            return False
+        below, above = event.response_id, self.response_id
+        if self.has_ended or not below or not above:
+            return False
+        return await database.run(delegated_calls.works_for, below, above)
 
     def _received(self, sent: Outgoing) -> Event | None:
         """Return an event, and keep its place; None for the announcement of the session."""
-        event = SERVER_EVENTS.decode(sent.text)
+        event = received(sent)
         if sent.seq is not None:
             self._seq = sent.seq
-        if isinstance(event, ev.SessionError) and event.error.code not in _WARNINGS:
-            raise RemoteProtocolError(ErrorCode(event.error.code), event.error.message)
         if isinstance(event, ev.SessionCreated):
             self._epoch, self._seq = event.epoch or "", event.seq
             return None
@@ -348,7 +326,9 @@ class Exchange:
     def link(self, url: str) -> str:
         """Return the address of a medium, for a while readable by each client that knows it."""
         item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-        return absolute_url(item, base_url=self._request.build_absolute_uri("/")) or url
+        reader = ContentReader(user_id=self.principal.user_id, chat_id=self.chat_id)
+        base_url = self._request.build_absolute_uri("/")
+        return absolute_url(item, base_url=base_url, reader=reader) or url
 
     # --- The end ---
 
@@ -372,7 +352,7 @@ class Exchange:
             return
         self.has_ended = True
         cancel = ev.ResponseCancel(session_id=self.session_id, response_id=self.response_id)
-        await self._http.take(msgspec.json.encode(cancel))
+        await self._followed.take(uamp.to_dict(cancel))
 
     def give_up(self) -> None:
         """Expect no answer to what is asked: the response is left as one that goes on."""

@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 import uamp
 from chat_app.log import history
 from sessions_app import database, kept_sessions
+from sessions_app.access.protocol_rights import check_reads_all, check_scope
 from sessions_app.handlers.sessions import find_session
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sessions_app.access.principal import Principal
+    from sessions_app.records import OpenSession
 
 HISTORY_MESSAGES: Final = 500
 HISTORY_BYTES: Final = 2 * 1024 * 1024
@@ -53,6 +55,23 @@ class LoadedSession:
     seq: int
 
 
+async def own_session(session_id: str, principal: Principal, *, agent: str | None) -> OpenSession:
+    """Return an open session of the caller with the agent that the path names, or with any.
+
+    Raises RemoteProtocolError unknown_session.
+    """
+    session = await find_session(session_id, principal)
+    if session is None or not _is_with(session.agent_name, agent):
+        raise RemoteProtocolError(
+            ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
+        )
+    return session
+
+
+def _is_with(agent_name: str | None, agent: str | None) -> bool:
+    return None in {agent_name, agent} or str(agent_name).casefold() == str(agent).casefold()
+
+
 class SessionReader:
     """The sessions of one caller with one agent over one protocol, whose extension it names."""
 
@@ -67,6 +86,8 @@ class SessionReader:
 
         Raises RemoteProtocolError for a cursor of another list.
         """
+        check_scope(self._principal, "chats:read")
+        check_reads_all(self._principal)
         listed = [self._principal.key, self._transport, self._agent or ""]
         read = partial(
             kept_sessions.list_sessions,
@@ -95,11 +116,8 @@ class SessionReader:
 
     async def load(self, session_id: str) -> LoadedSession:
         """Return a session's messages; raises RemoteProtocolError unknown_session."""
-        session = await find_session(session_id, self._principal)
-        if session is None:
-            raise RemoteProtocolError(
-                ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
-            )
+        check_scope(self._principal, "chats:read")
+        session = await own_session(session_id, self._principal, agent=self._agent)
         read = partial(
             history.history,
             session.chat_id,

@@ -13,10 +13,11 @@ from urllib.parse import quote
 import msgspec
 
 import uamp
+from chat_app.contents.addresses import ContentReader
 from chat_app.contents.references import absolute_url
 from chat_app.log import history
 from chat_app.members import membership
-from gateway_app.doors.agent_directory import reader_of
+from gateway_app.doors.agents.agent_directory import reader_of
 from gateway_app.doors.responses import stored_of
 from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownAnswer, ShownMessage
 from sessions_app import database, kept_responses
@@ -45,14 +46,14 @@ async def message_for(request: HttpRequest, message_id: str) -> ShownMessage:
 
     Raises RemoteProtocolError: one of another chat is answered like one that does not exist.
     """
-    principal = await reader_of(request)
+    principal = await reader_of(request, protocol="rest", scope="chats:read")
     await count_events(request, principal, kind="reads")
     found = await database.run(partial(_read, message_id, principal.user_id))
-    if found is None:
+    if found is None or not principal.rights.sees_chat(found[0].chat_id):
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such message, or you are not in its chat."
         )
-    return _shown(request, *found)
+    return _shown(request, principal.user_id, *found)
 
 
 def _read(message_id: str, user_id: int | None) -> _Read | None:
@@ -68,6 +69,7 @@ def _read(message_id: str, user_id: int | None) -> _Read | None:
 
 def _shown(
     request: HttpRequest,
+    user_id: int | None,
     entry: LoggedMessage,
     kept: KeptResponse | None,
     end: LoggedEvent | None,
@@ -88,7 +90,7 @@ def _shown(
         answer = ShownAnswer(
             stored=stored,
             events=tuple(_events(stored, event, _event(end))),
-            link=partial(_link, request),
+            link=partial(_link, request, ContentReader(user_id=user_id)),
         )
     return ShownMessage(event=event, question=question if question.text else None, answer=answer)
 
@@ -124,6 +126,6 @@ def _event(logged: LoggedEvent) -> Any:
     return msgspec.convert({**logged.payload, "seq": logged.seq}, ev.ServerEvent)
 
 
-def _link(request: HttpRequest, url: str) -> str:
+def _link(request: HttpRequest, reader: ContentReader, url: str) -> str:
     item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-    return absolute_url(item, base_url=request.build_absolute_uri("/")) or url
+    return absolute_url(item, base_url=request.build_absolute_uri("/"), reader=reader) or url

@@ -9,17 +9,19 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
 import msgspec
 from django.core import signing
 
 import uamp
+from chat_app.contents.addresses import ContentReader
 from chat_app.contents.references import absolute_url
 from chat_app.log import history as chat_history
 from chat_app.members import membership
 from gateway_app.doors.current_texts import current_texts
+from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
 from gateway_app.shapes.message_origins import current_conversation, origins_from
 from gateway_app.shapes.stored_response import (
     REJECTED,
@@ -31,8 +33,11 @@ from payments_app import x402
 from payments_app.money import Money
 from payments_app.x402.offers import NETWORK
 from sessions_app import database, kept_responses, selectors
+from sessions_app.access.protocol_rights import check_reads_all
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.kept_responses import KeptResponse, ResponseFilter
+from sessions_app.response import follow_ups
+from sessions_app.response.follow_ups import FollowUpMessage
 from sessions_app.tools.approvals import delegated_questions
 from sessions_app.transports.http_exchange import count_events, principal_of
 from uamp import ErrorCode, RemoteProtocolError, ResponseState
@@ -96,7 +101,8 @@ class ResponseReader:
 
         Raises RemoteProtocolError.
         """
-        principal = await principal_of(request)
+        principal = await principal_of(request, protocol=transport, scope="chats:read")
+        check_reads_all(principal)
         await count_events(request, principal)
         address = request.build_absolute_uri()
         return cls(address, principal, transport=transport, agent=agent, extension=extension)
@@ -153,6 +159,21 @@ class ResponseReader:
             await asyncio.sleep(CANCEL_SECONDS)
         return stored
 
+    async def add_follow_up(self, response_id: str, follow_up: ClientFollowUp) -> None:
+        """Keep a message with which the caller answered a response."""
+        parts = [_kept_part(part) for part in follow_up.parts]
+        message = FollowUpMessage(follow_up.message_id, parts)
+        await database.run(follow_ups.add_follow_up, response_id, message)
+
+    async def with_follow_ups(self, responses: Sequence[StoredResponse]) -> list[StoredResponse]:
+        """Return responses of the caller with the messages with which it answered them."""
+        ids = [stored.id for stored in responses]
+        messages = await database.run(follow_ups.follow_ups_of, ids)
+        return [
+            replace(stored, follow_ups=tuple(map(_follow_up, messages.get(stored.id, ()))))
+            for stored in responses
+        ]
+
     async def session_named(self, session_id: str) -> str | None:
         """Return the id of an open session of the caller with the agent; None for others."""
         session = await find_session(session_id, self._principal)
@@ -205,7 +226,8 @@ class ResponseReader:
     def link(self, url: str) -> str:
         """Return the address of a medium, for a while readable by each client that knows it."""
         item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-        return absolute_url(item, base_url=urljoin(self._address, "/")) or url
+        reader = ContentReader(user_id=self._principal.user_id)
+        return absolute_url(item, base_url=urljoin(self._address, "/"), reader=reader) or url
 
     # --- What is asked for ---
 
@@ -266,8 +288,11 @@ class ResponseReader:
 
 
 async def is_visitor(request: HttpRequest) -> bool:
-    """Return whether the caller of a request has no identity; raises RemoteProtocolError."""
-    return (await principal_of(request)).is_visitor
+    """Return whether the caller of a request of A2A has no identity.
+
+    Raises RemoteProtocolError.
+    """
+    return (await principal_of(request, protocol="a2a", scope="agents:read")).is_visitor
 
 
 def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
@@ -287,6 +312,7 @@ def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
         question=kept.message,
         created_at=kept.created_at,
         changed_at=kept.changed_at,
+        signature=kept.signature,
         payments=tuple(
             SettledPayment(
                 transaction=paid.hold_id, network=NETWORK, asset=paid.asset, amount=paid.amount
@@ -294,6 +320,19 @@ def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
             for paid in kept.paid
         ),
     )
+
+
+def _kept_part(part: FollowUpPart) -> dict[str, Any]:
+    if part.text is not None:
+        return {"text": part.text}
+    if isinstance(part.medium, KeptMedium):
+        return {"medium": part.medium.number, "call_id": part.medium.call_id}
+    return {"data": part.data}
+
+
+def _follow_up(message: FollowUpMessage) -> ClientFollowUp:
+    parts = tuple(FollowUpPart(**part) for part in message.parts)
+    return ClientFollowUp(message_id=message.message_id, parts=parts)
 
 
 def _read_cursor(cursor: str, listed: Sequence[str]) -> tuple[datetime, str]:

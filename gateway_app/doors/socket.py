@@ -11,33 +11,34 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import msgspec
 
 import uamp
+from chat_app.contents.addresses import ContentReader
 from chat_app.contents.references import absolute_url
 from chat_app.contents.wave import wave_file
-from gateway_app.doors.agent_speech import speech_of
-from gateway_app.doors.agent_tools import tools_of
+from gateway_app.doors.agents.agent_speech import speech_of
+from gateway_app.doors.agents.agent_tools import tools_of
+from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.current_texts import current_texts
-from gateway_app.doors.exchange import SERVER_EVENTS
-from gateway_app.doors.kept_sessions import SessionReader
-from gateway_app.doors.unpaid_turns import refuse_unpaid
+from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, services
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.outgoing_queue import DialectFrame
 from sessions_app.handlers import table
-from sessions_app.handlers.sessions import find_session
+from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.socket import (
     CLOSE_FORBIDDEN,
     HandshakeRefused,
     SocketApplication,
     SocketDialect,
 )
+from sessions_app.transports.unpaid_turns import refuse_unpaid
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gateway_app.doors.agent_speech import AgentSpeech
-    from gateway_app.doors.agent_tools import AgentTool
+    from gateway_app.doors.agents.agent_speech import AgentSpeech
+    from gateway_app.doors.agents.agent_tools import AgentTool
     from gateway_app.shapes.message_origins import CurrentTexts
     from sessions_app.access.auth import Handshake
     from sessions_app.connection.client_connection import ClientConnection
@@ -78,7 +79,11 @@ class ForeignDialect(SocketDialect, ABC):
     def link(self, url: str) -> str:
         """Return the address of a medium, for a while readable by each client that knows it."""
         item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-        return absolute_url(item, base_url=f"{self.handshake.base_url}/") or url
+        chats = [attached.session.chat_id for attached in self.connection.sessions.values()]
+        reader = ContentReader(
+            user_id=self.connection.principal.user_id, chat_id=chats[0] if chats else ""
+        )
+        return absolute_url(item, base_url=f"{self.handshake.base_url}/", reader=reader) or url
 
     async def send(self, event: Event) -> None:
         """Send an event of the client; raises RemoteProtocolError where it is refused.
@@ -118,11 +123,7 @@ class ForeignDialect(SocketDialect, ABC):
         Raises RemoteProtocolError unknown_session.
         """
         if after is None:
-            session = await find_session(session_id, self.connection.principal)
-            if session is None:
-                raise RemoteProtocolError(
-                    ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
-                )
+            session = await own_session(session_id, self.connection.principal, agent=self.agent)
             after = session.epoch, session.last_seq
         epoch, seq = after
         resume = uamp.Resume(session_id=session_id, epoch=epoch, after=seq)
@@ -175,8 +176,8 @@ class ForeignDialect(SocketDialect, ABC):
 
     @property
     def started(self) -> str:
-        """The response that the last response.create led to; '' for none."""
-        return next(iter(self.connection.started), "")
+        """The response that began last; raises RemoteProtocolError where no agent answers."""
+        return begun_response(self.connection)
 
     def is_private(self, session_id: str) -> bool:
         """Return whether the responses of a session's chat are the session's own."""

@@ -13,28 +13,30 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 import uamp
+from agents_app.rest.rights import ANY
+from chat_app.contents.addresses import ContentReader
 from chat_app.contents.references import absolute_url
 from chat_app.log import fanout
 from chat_app.log import history as chat_history
-from gateway_app.doors.agent_tools import tools_of
-from gateway_app.doors.exchange import SERVER_EVENTS
-from gateway_app.doors.kept_sessions import SessionReader
-from gateway_app.doors.unpaid_turns import refuse_unpaid
+from gateway_app.doors.agents.agent_tools import tools_of
+from gateway_app.doors.begun_turns import begun_response
+from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, http_connections, selectors
 from sessions_app.handlers.sessions import (
     attach_session,
-    find_session,
     hold_session,
     waiting_frames,
 )
 from sessions_app.http_connections import OwedAnswer
 from sessions_app.process import registry
+from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.http_exchange import (
     HttpExchange,
     count_events,
     principal_of,
     with_heartbeat,
 )
+from sessions_app.transports.unpaid_turns import refuse_unpaid
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, StreamingHttpResponse
 
-    from gateway_app.doors.agent_tools import AgentTool
+    from gateway_app.doors.agents.agent_tools import AgentTool
+    from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession
     from uamp.events import Event
 
@@ -79,7 +82,7 @@ class PostedEvents:
 
         Raises RemoteProtocolError.
         """
-        principal = await principal_of(request)
+        principal = await principal_of(request, protocol=transport, scope=ANY)
         await count_events(request, principal)
         return cls(request, HttpExchange(request, principal, transport))
 
@@ -165,12 +168,12 @@ class PostedEvents:
 
     @property
     def started(self) -> str:
-        """The response that the last response.create led to; '' for none."""
-        return next(iter(self._connection.started), "")
+        """The response that began last; raises RemoteProtocolError where no agent answers."""
+        return begun_response(self._connection)
 
     def link(self, url: str) -> str:
         """Return the address of a medium, for a while readable by each client that knows it."""
-        return _link(self._request, url)
+        return _link(self._request, self._connection, url)
 
     def own_sessions(self, extension: str) -> SessionReader:
         """Return the caller's sessions of this transport with the agent of the path."""
@@ -285,7 +288,7 @@ class EventStream:
 
     def link(self, url: str) -> str:
         """Return the address of a medium, for a while readable by each client that knows it."""
-        return _link(self._request, url)
+        return _link(self._request, self._http.connection, url)
 
     async def events(self) -> AsyncIterator[Event | None]:
         """Yield the server's events; None where the client posted, or after some silence."""
@@ -333,14 +336,12 @@ async def ring(connection_id: str) -> None:
 
 
 async def _found_session(session_id: str, http: HttpExchange) -> OpenSession:
-    session = await find_session(session_id, http.connection.principal)
-    if session is None:
-        raise RemoteProtocolError(
-            ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
-        )
-    return session
+    connection = http.connection
+    return await own_session(session_id, connection.principal, agent=connection.defaults.agent)
 
 
-def _link(request: HttpRequest, url: str) -> str:
+def _link(request: HttpRequest, connection: ClientConnection, url: str) -> str:
     item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-    return absolute_url(item, base_url=request.build_absolute_uri("/")) or url
+    chats = [attached.session.chat_id for attached in connection.sessions.values()]
+    reader = ContentReader(user_id=connection.principal.user_id, chat_id=chats[0] if chats else "")
+    return absolute_url(item, base_url=request.build_absolute_uri("/"), reader=reader) or url

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gateway_app.shapes.webhook_receiver import WebhookReceiver
 from sessions_app import database
+from sessions_app.access.protocol_rights import check_scope
 from sessions_app.webhooks import receivers
 from sessions_app.webhooks.formats import ChangedResponse, WebhookFormat, register
 from sessions_app.webhooks.receivers import Receiver, check
@@ -40,7 +41,10 @@ async def set_receiver(
     origin: str,
     from_beginning: bool,
 ) -> None:
-    """Set a webhook as `sessions_app.webhooks.receivers.set_receiver` does."""
+    """Set a webhook as `sessions_app.webhooks.receivers.set_receiver` does.
+
+    Raises RemoteProtocolError forbidden for a credential without the scope.
+    """
     write = partial(
         receivers.set_receiver,
         response_id,
@@ -56,6 +60,7 @@ async def set_receiver(
         origin=origin,
         from_beginning=from_beginning,
     )
+    check_scope(principal, "webhooks:write")
     await database.run(write)
 
 

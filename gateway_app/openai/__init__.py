@@ -1,4 +1,4 @@
-"""What OpenAI's protocols have in common: errors, refusals, parts of requests.
+"""The base of OpenAI's protocols: errors, refusals, parts of requests.
 
 Each protocol has its own folder: `completions`, `openai_responses`, `realtime`.
 """

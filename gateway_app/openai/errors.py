@@ -23,7 +23,7 @@ _KINDS: Final = {
 
 
 class OpenAIError(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong: `param` is the place in the request, `code` UAMP's or OpenAI's."""
+    """An error: `param` is the place in the request, `code` UAMP's or OpenAI's."""
 
     message: str
     type: str

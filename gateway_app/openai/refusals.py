@@ -49,12 +49,3 @@ def unanswered(exchange: Exchange) -> RemoteProtocolError:
             )
         case _:
             return RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was stopped.")
-
-
-def check_begun(exchange: Exchange) -> None:
-    """Raise RemoteProtocolError where no agent answers."""
-    if not exchange.response_id:
-        raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND,
-            "No agent of this chat answers the message. Name one in `model`.",
-        )

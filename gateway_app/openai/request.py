@@ -1,4 +1,4 @@
-"""What requests of OpenAI's dialects have in common: names, files, and what is sent to a chat."""
+"""The base of requests in OpenAI's dialects: names, files, and what is sent to a chat."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     """For each parameter what is taken of it besides null, and what to do instead."""
 
 ModelName: TypeAlias = Annotated[str, msgspec.Meta(max_length=256)]
+
+CallId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+"""The id of a call, which the client or its model chose."""
+
+TokenLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+"""The most tokens of an answer; clients write a very large number for no limit."""
 
 
 class NamedConversation(msgspec.Struct, frozen=True):
@@ -41,6 +47,14 @@ def check_refused(body: msgspec.Struct, parameters: Refused) -> None:
         value = getattr(body, name)
         if value is not None and value not in taken:
             raise unsupported(name, message)
+
+
+def token_limit(wanted: int | None) -> int | None:
+    """Return the limit of tokens of an answer; None, the agent's own, where `wanted` limits none.
+
+    That is more than any answer may be asked for (`uamp.MAX_TOKENS`).
+    """
+    return None if wanted is None or wanted > uamp.MAX_TOKENS else wanted
 
 
 def document_of(

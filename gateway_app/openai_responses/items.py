@@ -9,7 +9,7 @@ import msgspec
 
 import uamp
 from gateway_app.openai.errors import refused, unsupported
-from gateway_app.openai.request import content_of, document_of
+from gateway_app.openai.request import CallId, content_of, document_of
 from gateway_app.shapes import media
 from gateway_app.shapes.message_origins import MessageOrigin
 from uamp import ErrorCode
@@ -59,7 +59,7 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
     id: ItemId | None = None
     role: Literal["user", "assistant", "system", "developer"] | None = None
     content: str | _Parts | None = None
-    call_id: ItemId | None = None
+    call_id: CallId | None = None
     name: _Name | None = None
     arguments: str | None = None
     output: str | _Parts | None = None

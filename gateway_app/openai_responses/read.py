@@ -11,13 +11,15 @@ from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import (
     Conversation,
     ModelName,
+    TokenLimit,
     chat_inputs,
     chat_of,
     check_refused,
+    token_limit,
 )
 from gateway_app.openai_responses.items import InputItem, ItemId, check_results, messages_of
 from gateway_app.shapes.client_turn import ClientTurn
-from uamp.types.bounds import Share, Temperature, Tokens
+from uamp.types.bounds import Share, Temperature
 from uamp.types.generation import ReasoningEffort, Verbosity
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: Annotated[tuple[ResponsesTool, ...], msgspec.Meta(max_length=128)] | None = None
     tool_choice: Literal["none", "auto", "required"] | ResponsesToolChoice | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: Tokens | None = None
+    max_output_tokens: TokenLimit | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
     text: TextOptions | None = None
@@ -270,7 +272,7 @@ def _config_of(
         client_tools="end",
         temperature=body.temperature,
         top_p=body.top_p,
-        max_tokens=body.max_output_tokens,
+        max_tokens=token_limit(body.max_output_tokens),
         reasoning_effort=body.reasoning.effort if body.reasoning else None,
         verbosity=body.text.verbosity if body.text else None,
         tool_choice=_choice_of(body),

@@ -1,4 +1,4 @@
-"""What the paths of the Responses API do: begin a response, find one, go on with it, cancel it."""
+"""The paths of the Responses API: begin, find, resume and cancel a response."""
 
 from __future__ import annotations
 

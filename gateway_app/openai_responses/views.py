@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from gateway_app.doors.exchange import Exchange
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
 from gateway_app.openai.errors import failed, refused
-from gateway_app.openai.refusals import check_begun, demand, refusal, unanswered
+from gateway_app.openai.refusals import demand, refusal, unanswered
 from gateway_app.openai_responses.read import ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
 from gateway_app.shapes.appended_text import TextReplacedError
@@ -46,7 +46,7 @@ class InputItemsQuery(msgspec.Struct, frozen=True, kw_only=True):
     after: Annotated[str, msgspec.Meta(max_length=128)] = ""
 
 
-@dialect_view(refusal, "POST")
+@dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Begin a response, and return it: at its end, as a stream, or at once."""
     body = read_body(request, ResponsesRequest)
@@ -60,7 +60,6 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
     try:
         service = ResponsesService(request, exchange, name)
         await service.begin(body, chat)
-        check_begun(exchange)
         if body.stream:
             return exchange.stream(_frames(exchange, await service.writer_of_begun()))
         if body.background:
@@ -75,7 +74,7 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
     return _json(shown, headers)
 
 
-@dialect_view(refusal, "GET", "HEAD", "DELETE")
+@dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)
 async def response(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
     """Return a response as it is now, or stream it from a place on."""
     if request.method == "DELETE":
@@ -130,7 +129,7 @@ def _check_place(state: Sequence[Event], after: int | None) -> None:
         )
 
 
-@dialect_view(refusal, "POST")
+@dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def cancel(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
     """Cancel a response; one that has ended is returned as it is."""
     exchange = await Exchange.of(request, TRANSPORT)
@@ -141,7 +140,7 @@ async def cancel(request: HttpRequest, response_id: str, name: str = "") -> Http
         await exchange.close()
 
 
-@dialect_view(refusal, "GET", "HEAD")
+@dialect_view(refusal, "GET", "HEAD", protocol=TRANSPORT)
 async def items(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
     """Return a page of what a response was given."""
     query = read_query(request, InputItemsQuery)

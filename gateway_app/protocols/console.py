@@ -12,7 +12,7 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 import uamp
-from gateway_app.doors.agent_directory import problem_for
+from gateway_app.doors.agents.agent_directory import problem_for
 from gateway_app.doors.message_reader import message_for
 from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from gateway_app.doors.agent_directory import agents_for, page, problem_for
+from gateway_app.doors.agents.agent_directory import agents_for, page, problem_for
 from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 from gateway_app.shapes.shown_protocol import ExampleQuestion

@@ -1,4 +1,4 @@
-"""What a Realtime session says of sound: formats, the voice, and how the end of speech is found.
+"""The sound of a Realtime session: formats, the voice, and how the end of speech is found.
 
 GA has them below `audio`, the beta beside the other members.
 """
@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from gateway_app.openai.errors import refused
 from uamp import ErrorCode
-from uamp.types.bounds import Share
+from uamp.types.bounds import Positive, Share
 
 _NAMES: Final = {"audio/pcm": "pcm16", "audio/pcmu": "g711_ulaw", "audio/pcma": "g711_alaw"}
 _GA_NAMES: Final = {name: ga for ga, name in _NAMES.items()}
@@ -25,7 +25,7 @@ class SoundFormat(msgspec.Struct, frozen=True, kw_only=True):
     """A format as GA names it."""
 
     type: Literal["audio/pcm", "audio/pcmu", "audio/pcma"]
-    rate: int | None = None
+    rate: Positive | None = None
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class SoundFields(Protocol):
 
 
 class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds in a session: formats by UAMP's names; no `detection` where the client commits."""
+    """The settings in force: formats by UAMP's names; no `detection` where the client commits."""
 
     input_format: str = "pcm16"
     output_format: str = "pcm16"

@@ -249,13 +249,10 @@ class RealtimeDialect(ForeignDialect):
         )
         try:
             await self._send(ev.ResponseCreate(response=config))
+            writer.response_id = self.started
         except RemoteProtocolError:
             self._writer = None
             raise
-        writer.response_id = next(iter(self.connection.started), "")
-        if not writer.response_id:
-            self._writer = None
-            raise RemoteProtocolError(ErrorCode.UNAVAILABLE, "The agent does not answer now.")
         if stored and stored[-1].role == "user":
             self._conversation.note_question(stored[-1].id, writer.response_id)
 

@@ -6,8 +6,6 @@ the silence that the session names.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 from array import array
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from gateway_app.openai.errors import refused
 from uamp import ErrorCode
+from uamp.types.inline_media import media_bytes
 
 if TYPE_CHECKING:
     from gateway_app.realtime.audio_fields import TurnDetection
@@ -74,8 +73,8 @@ class InputSound:
     def append(self, audio: str) -> None:
         """Add base64 samples; raises RemoteProtocolError for no base64, and for too much."""
         try:
-            samples = base64.b64decode(audio, validate=True)
-        except (binascii.Error, ValueError):
+            samples = media_bytes(audio)
+        except ValueError:
             raise refused("audio", "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
         if len(self._samples) + len(samples) > self._most:
             raise refused(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from gateway_app.openai.errors import refused
 from gateway_app.realtime.items import is_unstored, unstored_bytes
 from uamp import ErrorCode
+from uamp.types.inline_media import media_bytes
 
 if TYPE_CHECKING:
     from gateway_app.realtime.conversation import RealtimeConversation
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SoundPort(Protocol):
-    """What the socket does for the sounds of its items."""
+    """The socket's services for the sounds of its items."""
 
     def sound_file(self, samples: bytes, name: str) -> str:
         """Return raw samples of a format as a WAV file in base64."""
@@ -65,7 +65,7 @@ class ItemSounds:
 
     def _file(self, audio: str, place: str) -> str:
         try:
-            samples = base64.b64decode(audio, validate=True)
+            samples = media_bytes(audio)
         except ValueError:
             raise refused(place, "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
         return self._port.sound_file(samples, self._turns.settings.input_format)

@@ -8,6 +8,7 @@ import msgspec
 
 import uamp
 from gateway_app.openai.errors import refused, unsupported
+from gateway_app.openai.request import CallId
 from gateway_app.shapes.media import medium_of
 from uamp import ErrorCode
 
@@ -49,7 +50,7 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
     type: Literal["message", "function_call", "function_call_output", "item_reference"]
     role: Literal["user", "system", "assistant"] | None = None
     content: Annotated[tuple[RealtimePart, ...], msgspec.Meta(max_length=100)] | None = None
-    call_id: ItemId | None = None
+    call_id: CallId | None = None
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
     arguments: str | None = None
     output: str | None = None

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 import uamp
 from gateway_app.openai.errors import refused, unsupported
+from gateway_app.openai.request import CallId
 from gateway_app.realtime.audio_fields import (
     AudioFields,
     BetaFormat,
@@ -67,7 +68,7 @@ class RealtimeToolChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session and a response both may set; None keeps what holds.
+    """Settings of a session or of a response; None keeps what is in force.
 
     The members of GA and of the beta stand side by side; members that are not here are ignored.
     """
@@ -256,7 +257,7 @@ class PaymentFrame(RealtimeFrame, frozen=True, kw_only=True):
 class ApprovalFrame(RealtimeFrame, frozen=True, kw_only=True):
     """tool.approve, as UAMP has it."""
 
-    call_id: ItemId
+    call_id: CallId
     approved: bool = True
     response_id: ItemId | None = None
     reason: str | None = None

@@ -19,7 +19,7 @@ _BUFFER: Final = "input_audio_buffer"
 
 
 class SpeechPort(Protocol):
-    """What the socket does for its speech."""
+    """The socket's services for speech."""
 
     def show(self, *messages: dict[str, Any]) -> None:
         """Send events to the client."""

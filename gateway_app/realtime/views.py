@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
-from gateway_app.doors.agent_speech import speech_for
-from gateway_app.doors.client_secrets import issue_secret
+from gateway_app.doors.agents.agent_speech import speech_for
+from gateway_app.doors.agents.client_secrets import issue_secret
 from gateway_app.http import dialect_view, read_body
 from gateway_app.openai.errors import refused
 from gateway_app.openai.refusals import refusal
@@ -48,7 +48,7 @@ class SecretRequest(msgspec.Struct, frozen=True, kw_only=True):
     expires_after: SecretExpiry = msgspec.field(default_factory=SecretExpiry)
 
 
-@dialect_view(refusal, "POST")
+@dialect_view(refusal, "POST", protocol="realtime", takes_visitors=False)
 async def client_secrets(request: HttpRequest, name: str = "") -> HttpResponse:
     """Answer with a secret and the session that it opens, as GA has them."""
     body = read_body(request, SecretRequest)
@@ -58,7 +58,7 @@ async def client_secrets(request: HttpRequest, name: str = "") -> HttpResponse:
     return _answer({**secret, "session": shown})
 
 
-@dialect_view(refusal, "POST")
+@dialect_view(refusal, "POST", protocol="realtime", takes_visitors=False)
 async def sessions(request: HttpRequest, name: str = "") -> HttpResponse:
     """Answer with a session and the secret that opens it, as the beta has them."""
     body = read_body(request, BoundSessionFields)

@@ -1,4 +1,4 @@
-"""What a response asks its client, a person or a payer for, and has no answer to yet."""
+"""Open questions of a response to its client, a person or a payer."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ class AskedEvents(dict[str, "Event"]):
 
     def note(self, event: Event) -> bool:
         """Take an event of the server; return whether it is the end of the response."""
+        if isinstance(event, ev.ResponseDelta):
+            # Most events are.
+            return False
         match event:
             case ev.ToolCall() | ev.ToolApprovalRequired():
                 self[event.call_id] = event

@@ -1,12 +1,15 @@
-"""What a request of a foreign protocol asks for, as the events of a UAMP client."""
+"""A request of a foreign protocol as the events of a UAMP client."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import uamp
+from uamp import ErrorCode, RemoteProtocolError
+from uamp.conversation import says_something
+
 if TYPE_CHECKING:
-    import uamp
     from uamp.events import InputEvent
 
 
@@ -30,3 +33,13 @@ class ClientTurn:
     is_kept: bool = False
     follows: str = ""
     shares_state: bool = False
+
+    def check_content(self) -> None:
+        """Raise RemoteProtocolError where all texts are blank: there is nothing to answer."""
+        config = self.response.response or uamp.ResponseConfig()
+        given = [one for one in self.inputs if not isinstance(one, uamp.StateUpdate)]
+        said = any(not isinstance(one, uamp.InputText) or one.text.strip() for one in given)
+        if not said and not any(map(says_something, config.messages or ())):
+            raise RemoteProtocolError(
+                ErrorCode.INVALID_EVENT, "There is nothing to answer: send a message with text."
+            )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 Language: TypeAlias = Literal["curl", "Python", "JavaScript", "Go", "Shell"]
-"""What an example is written in; `Shell` is a program other than curl."""
+"""The language of an example; `Shell` is a program other than curl."""
 
 _KEY: Final = "Authorization: Bearer $KEY"
 _COLUMNS: Final = 88

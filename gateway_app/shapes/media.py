@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import uamp
 from uamp.types.content import is_url
+from uamp.types.inline_media import is_data_url, media_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +18,8 @@ _TYPES: Final = mimetypes.MimeTypes()
 
 
 def medium_of(text: str) -> Media:
-    """Return base64 data, also of a `data:` URL, or the reference that another URL is."""
-    if text.startswith("data:"):
-        return text.partition(",")[2]
-    return uamp.MediaUrl(url=text) if is_url(text) else text
+    """Return data, base64 or a `data:` URL, or the reference that another URL is."""
+    return uamp.MediaUrl(url=text) if is_url(text) and not is_data_url(text) else text
 
 
 def content_of(content_id: str) -> str | None:
@@ -32,10 +31,9 @@ def content_of(content_id: str) -> str | None:
 def file_item(text: str, filename: str | None) -> uamp.FileContent:
     """Return a document that is base64 data or a URL; its name or its URL say its type."""
     name = filename or "file"
-    head = text[: text.find(",")] if text.startswith("data:") else ""
-    declared = head.removeprefix("data:").partition(";")[0]
     guessed = _TYPES.guess_type(name)[0] or "application/octet-stream"
-    return uamp.FileContent(file=medium_of(text), filename=name, mime_type=declared or guessed)
+    mime_type = media_type_of(text) or guessed
+    return uamp.FileContent(file=medium_of(text), filename=name, mime_type=mime_type)
 
 
 def markdown_link(kind: str, medium: Media | None, label: str, link: Callable[[str], str]) -> str:

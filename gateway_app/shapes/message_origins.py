@@ -27,7 +27,7 @@ class MessageOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CurrentTexts:
-    """What became of a response's texts: `question` is what it is now, empty where deleted."""
+    """A response's texts as they are now; `question` is empty where it was deleted."""
 
     question: tuple[uamp.ContentItem, ...]
     is_edited: bool

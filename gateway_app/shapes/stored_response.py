@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from gateway_app.shapes.follow_up import ClientFollowUp
     from uamp.events import Event
 
 ResponseStanding: TypeAlias = Literal[
@@ -42,7 +43,8 @@ class StoredResponse:
     protocol keeps with the session. `status` is a `uamp.ResponseState`; `asked` has what an
     unfinished response asks its client for. `request` is what was asked for; its `messages` are
     the conversation before the question as it is now, None where that was the chat's own;
-    `origins` are the places in it of what other responses asked and answered.
+    `origins` are the places in it of what other responses asked and answered. `follow_ups` are the
+    messages with which its client answered it, where they were read.
     """
 
     id: str
@@ -61,6 +63,9 @@ class StoredResponse:
     asked: tuple[Event, ...] = ()
     payments: tuple[SettledPayment, ...] = ()
     origins: tuple[MessageOrigin, ...] = ()
+    # Of a completed answer (UAMP §6.7).
+    signature: str | None = None
+    follow_ups: tuple[ClientFollowUp, ...] = ()
 
     @property
     def has_ended(self) -> bool:

@@ -16,7 +16,7 @@ from django.utils.http import http_date
 
 from gateway_app.a2a.cards.card import merged_card, spec_card, v1_card
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
-from gateway_app.doors.agent_directory import agents_for
+from gateway_app.doors.agents.agent_directory import agents_for
 from gateway_app.doors.responses import is_visitor
 from gateway_app.http import dialect_view
 
@@ -71,7 +71,7 @@ async def extended_card(request: HttpRequest, name: str, *, v1_only: bool) -> di
 
 
 async def _agent(request: HttpRequest, name: str) -> ListedAgent:
-    return (await agents_for(request, name or settings.UAMP_DEFAULT_AGENT))[0]
+    return (await agents_for(request, name or settings.UAMP_DEFAULT_AGENT, protocol="a2a"))[0]
 
 
 def _needs_key() -> bool:

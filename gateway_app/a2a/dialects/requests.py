@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import binascii
-from base64 import b64encode, urlsafe_b64decode
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from gateway_app.a2a.tasks.messages import HistoryLength, Id, SentMessage, invalid
+from gateway_app.a2a.tasks.messages import HistoryLength, Id, SentMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -95,15 +93,3 @@ def json_names(params: Any) -> Any:
 def _json_name(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(part[:1].upper() + part[1:] for part in others)
-
-
-def base64_of(text: str) -> str:
-    """Return base64 in the standard alphabet; ProtoJSON allows the one for URLs, without padding.
-
-    Raises RemoteProtocolError.
-    """
-    try:
-        padded = text + "=" * (-len(text) % 4)
-        return b64encode(urlsafe_b64decode(padded.replace("+", "-").replace("/", "_"))).decode()
-    except (binascii.Error, ValueError):
-        raise invalid("The bytes of a part are base64.") from None

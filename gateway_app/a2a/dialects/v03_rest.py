@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from gateway_app.a2a.dialects import push
-from gateway_app.a2a.dialects.requests import PARTS, WireMessage, WireParams, base64_of
+from gateway_app.a2a.dialects.requests import PARTS, WireMessage, WireParams
 from gateway_app.a2a.dialects.requests_v03 import (
     ConfigurationV03,
     FileV03,
@@ -89,8 +89,6 @@ def _part(part: ProtoPart) -> TaskPart:
     file = part.file
     if file is None:
         return TaskPart(text=part.text)
-    if file.bytes is not None:
-        file = msgspec.structs.replace(file, bytes=base64_of(file.bytes))
     return file_part(file, "fileWithUri or fileWithBytes")
 
 

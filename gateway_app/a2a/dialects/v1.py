@@ -16,7 +16,6 @@ from gateway_app.a2a.dialects.requests import (
     WireConfiguration,
     WireMessage,
     WireParams,
-    base64_of,
     sent_message,
 )
 from gateway_app.a2a.dialects.writing import TaskDialect, TaskJson, Vocabulary
@@ -95,7 +94,7 @@ def _part(part: PartV1) -> TaskPart:
         raise invalid("A part has one of text, raw, url and data.")
     return TaskPart(
         text=part.text,
-        raw=None if part.raw is None else base64_of(part.raw),
+        raw=part.raw,
         url=part.url,
         data=part.data if has_data else None,
         filename=part.filename,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from gateway_app.a2a.tasks.task import StatusUpdate
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     )
 
 Version: TypeAlias = Literal["1.0", "0.3"]
+
+SIGNATURE: Final = "uamp_signature"
+"""In the metadata of a completed task: the signature of its answer (docs/signatures.md)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +65,7 @@ class TaskJson:
             shown["history"] = [
                 self._message(one, task.id, task.context_id) for one in task.history
             ]
-        return shown
+        return {**shown, **_signed(task.signature)}
 
     def update(self, update: TaskUpdate) -> dict[str, Any]:
         """Return an event of a stream."""
@@ -70,7 +73,9 @@ class TaskJson:
         if isinstance(update, StatusUpdate):
             status = self._status(update.status, update.task_id, update.context_id)
             final = {"final": update.final} if self._words.has_final else {}
-            return self._named("status", {**ids, "status": status, **final})
+            return self._named(
+                "status", {**ids, "status": status, **final, **_signed(update.signature)}
+            )
         artifact = self._artifact(update.artifact)
         ends = {"append": update.append, "lastChunk": update.last_chunk}
         return self._named("artifact", {**ids, "artifact": artifact, **ends})
@@ -113,6 +118,11 @@ class TaskJson:
             "name": artifact.name,
             "parts": [self._words.part(part) for part in artifact.parts],
         }
+
+
+def _signed(signature: str | None) -> dict[str, Any]:
+    """Return the metadata of a completed task: its signature, under a name of this server."""
+    return {} if signature is None else {"metadata": {SIGNATURE: signature}}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

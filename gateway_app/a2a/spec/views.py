@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from gateway_app.a2a.service import TaskService
+from gateway_app.a2a.service import TRANSPORT, TaskService
 from gateway_app.a2a.spec import words as spec
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.a2a.tasks.task import Task
@@ -34,7 +34,7 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError | TaskRefused) -> 
     )
 
 
-@dialect_view(_refusal, "POST")
+@dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def tasks(request: HttpRequest, name: str) -> HttpResponseBase:
     """Begin a task, and stream it as `task.*` events.
 
@@ -56,7 +56,7 @@ async def tasks(request: HttpRequest, name: str) -> HttpResponseBase:
         return _refusal(request, error)
 
 
-@dialect_view(_refusal, "GET", "DELETE")
+@dialect_view(_refusal, "GET", "DELETE", protocol=TRANSPORT)
 async def task(request: HttpRequest, name: str, task_id: str) -> HttpResponseBase:
     """Return a task, or cancel it first."""
     service = TaskService(request, name)

@@ -20,7 +20,7 @@ _OK: Final = 200
 
 
 class TaskErrorReason(StrEnum):
-    """What A2A calls an error (A2A §5.4), and what JSON-RPC does."""
+    """The names of errors in A2A (A2A §5.4) and in JSON-RPC."""
 
     PARSE_ERROR = "PARSE_ERROR"
     INVALID_REQUEST = "INVALID_REQUEST"

@@ -1,4 +1,4 @@
-"""What a client of A2A sends, and the events of UAMP that it is: a turn, or answers to a task."""
+"""Messages of A2A clients as events of UAMP: a turn, or answers to a task."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ import msgspec
 import uamp
 from gateway_app.a2a.tasks import payments
 from gateway_app.shapes.client_turn import ClientTurn
+from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.types.bounds import Count
+from uamp.types.content import IMAGE_FORMATS
+from uamp.types.inline_media import is_data_url, media_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     Asked: TypeAlias = Sequence[Event]
 
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
-HistoryLength = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
+HistoryLength = Count
 
 CONTEXT_EXTENSION: Final = "a2a"
 """Under this name the extensions of a session keep the contextId that its client chose."""
@@ -33,6 +37,7 @@ TOOLS: Final = "uamp_tools"
 """In the metadata of a message: tools that the client runs, as OpenAI's API declares them."""
 REPLY: Final = "uamp_reply"
 """In the metadata of a message: `message` asks for a completed answer as a message, not a task."""
+_SHOWN: Final = IMAGE_FORMATS | {"jpg", "pjpeg", "x-png"}
 _YES: Final = frozenset({"yes", "y", "ok", "allow", "approve", "approved"})
 _NO: Final = frozenset({"no", "n", "deny", "refuse", "reject", "rejected"})
 
@@ -114,6 +119,25 @@ def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
     return [_spoken(event, sent.parts)]
 
 
+def follow_up_of(sent: SentMessage, answers: Sequence[Event]) -> ClientFollowUp:
+    """Return a message with which a task was answered, as the history of the task has it.
+
+    A medium is named by the tool call whose result has it.
+    """
+    results = [answer for answer in answers if isinstance(answer, ev.ToolResult)]
+    parts: list[FollowUpPart] = []
+    media = 0
+    for part in sent.parts:
+        if part.text is not None:
+            parts.append(FollowUpPart(text=part.text))
+        elif part.url is None and part.raw is None:
+            parts.append(FollowUpPart(data=part.data))
+        elif results and results[0].content_items:
+            parts.append(FollowUpPart(medium=KeptMedium(call_id=results[0].call_id, number=media)))
+            media += 1
+    return ClientFollowUp(message_id=sent.message_id, parts=tuple(parts))
+
+
 def _named_answer(
     data: Mapping[str, Any],
     calls: Mapping[str, ev.ToolCall | ev.ToolApprovalRequired],
@@ -186,11 +210,14 @@ def _input(part: TaskPart) -> InputEvent:
 
 
 def _medium(part: TaskPart) -> uamp.MediaContent:
-    medium = uamp.MediaUrl(url=part.url) if part.url is not None else part.raw or ""
-    media_type = (part.media_type or "").partition(";")[0].strip().lower()
+    given = part.url if part.url is not None else part.raw or ""
+    is_reference = part.url is not None and not is_data_url(given)
+    medium = uamp.MediaUrl(url=given) if is_reference else given
+    named = part.media_type or media_type_of(given)
+    media_type = named.partition(";")[0].strip().lower()
     kind, _, form = media_type.partition("/")
     match kind:
-        case "image":
+        case "image" if form in _SHOWN or not part.filename:
             return uamp.ImageContent(image=medium, format=form or None)
         case "audio":
             return uamp.AudioContent(audio=medium, format=form or None)

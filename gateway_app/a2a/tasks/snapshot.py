@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway_app.a2a.tasks.artifacts import artifacts_of, parts_of
+import uamp
+from gateway_app.a2a.tasks.artifacts import artifacts_of, medium_part, parts_of
 from gateway_app.a2a.tasks.status import status_of
-from gateway_app.a2a.tasks.task import Task, TaskMessage
+from gateway_app.a2a.tasks.task import Task, TaskMessage, TaskPart
 
 if TYPE_CHECKING:
     from gateway_app.a2a.tasks.artifacts import Link
+    from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart
     from gateway_app.shapes.stored_response import StoredResponse
     from uamp import events as ev
 
@@ -36,6 +38,7 @@ def task_of(
         status=status_of(stored, refusal=refusal),
         artifacts=tuple(artifacts),
         history=history_of(stored, link, history_length),
+        signature=stored.signature,
     )
 
 
@@ -51,12 +54,27 @@ def message_of(task: Task) -> TaskMessage | None:
 def history_of(
     stored: StoredResponse, link: Link, history_length: int | None
 ) -> tuple[TaskMessage, ...]:
-    """Return the message that the response answers, unless no history is wanted."""
+    """Return the message that the response answers and those with which its client answered it.
+
+    They are in the order in which they came, and the newest `history_length` of them.
+    """
     if not stored.question or history_length == 0:
         return ()
-    asked_for = TaskMessage(
+    question = TaskMessage(
         message_id=stored.question_id or f"{stored.id}-question",
         role="user",
         parts=tuple(parts_of(stored.question, link)),
     )
-    return (asked_for,)
+    messages = (question, *(_follow_up(message, link) for message in stored.follow_ups))
+    return messages if history_length is None else messages[-history_length:]
+
+
+def _follow_up(message: ClientFollowUp, link: Link) -> TaskMessage:
+    parts = tuple(_part(part, link) for part in message.parts)
+    return TaskMessage(message_id=message.message_id, role="user", parts=parts)
+
+
+def _part(part: FollowUpPart, link: Link) -> TaskPart:
+    if isinstance(part.medium, uamp.MediaContent):
+        return medium_part(part.medium, link)
+    return TaskPart(text=part.text, data=part.data)

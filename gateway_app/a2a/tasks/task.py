@@ -15,7 +15,7 @@ TaskState: TypeAlias = Literal[
 class TaskPart:
     """A part of a message or artifact: the one of `text`, `data`, `url` and `raw` that is set.
 
-    `raw` is base64.
+    `raw` is base64, in either alphabet.
     """
 
     text: str | None = None
@@ -63,6 +63,7 @@ class Task:
     status: TaskStatus
     artifacts: tuple[TaskArtifact, ...]
     history: tuple[TaskMessage, ...]
+    signature: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +74,7 @@ class StatusUpdate:
     context_id: str
     status: TaskStatus
     final: bool = False
+    signature: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

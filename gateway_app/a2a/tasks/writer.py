@@ -61,6 +61,7 @@ class TaskWriter:
             status=status,
             artifacts=tuple(artifact_of(stored.id, n, piece, self._link) for n, piece in shown),
             history=history_of(stored, self._link, history_length),
+            signature=stored.signature if status.state == "completed" else None,
         )
 
     def feed(self, events: Sequence[Event]) -> Iterator[TaskUpdate]:
@@ -115,6 +116,7 @@ class TaskWriter:
             context_id=self._context_id,
             status=status_of(stored, refusal=self.refusal),
             final=True,
+            signature=stored.signature,
         )
 
     def _finish(self, output: Sequence[uamp.ContentItem]) -> Iterator[TaskUpdate]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agents_app import selectors as agents
 from agents_app.providers.options import audio_formats, speech_formats
+from agents_app.rest.rights import ANY
 from sessions_app import database
 from sessions_app.transports.http_exchange import principal_of
 
@@ -41,4 +42,4 @@ async def speech_of(principal: Principal, agent: str | None) -> AgentSpeech:
 
 async def speech_for(request: HttpRequest, agent: str) -> AgentSpeech:
     """Return what an agent takes and speaks, for the caller of a request."""
-    return await speech_of(await principal_of(request), agent)
+    return await speech_of(await principal_of(request, protocol="realtime", scope=ANY), agent)

@@ -26,25 +26,27 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
 
 
-async def agents_for(request: HttpRequest, name: str = "") -> list[ListedAgent]:
+async def agents_for(
+    request: HttpRequest, name: str = "", *, protocol: str | None = None
+) -> list[ListedAgent]:
     """Return the agents that the caller may use, or the one of a name, which has to be there.
 
     Raises RemoteProtocolError.
     """
-    principal = await reader_of(request)
+    principal = await reader_of(request, protocol=protocol, scope="agents:read")
     await count_events(request, principal, kind="discovery")
     if not name:
         found = await database.run(agents.list_agents, principal.user_id)
-        return [_listed(spec) for spec in found]
+        return [_listed(spec) for spec in found if principal.rights.may_ask(spec.id)]
     spec = await database.run(partial(agents.get_agent, name, viewer=principal.user_id))
-    if spec is None:
+    if spec is None or not principal.rights.may_ask(spec.id):
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")
     return [_listed(spec)]
 
 
-async def reader_of(request: HttpRequest) -> Principal:
+async def reader_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:
     """Return who reads: a page that a person opens in the browser has a cookie and no Origin."""
-    principal = await principal_of(request)
+    principal = await principal_of(request, protocol=protocol, scope=scope)
     if not principal.is_visitor or "Origin" in request.headers:
         return principal
     signed_in = await database.run(_signed_in, request)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from django.conf import settings
 
 from agents_app import selectors as agents
 from sessions_app import database
@@ -32,14 +33,14 @@ async def issue_secret(
     Raises RemoteProtocolError: for a visitor, an agent that the caller may not use, a configuration
     of more than CONFIG_BYTES, and more secrets than a person may have.
     """
-    principal = await principal_of(request)
+    principal = await principal_of(request, protocol="realtime", scope="messages:write")
     await count_events(request, principal, kind="sessions")
     if principal.user_id is None:
         raise RemoteProtocolError(
             ErrorCode.UNAUTHORIZED, "Ask with a key, or signed in. A visitor needs no secret."
         )
     spec = await database.run(partial(agents.get_agent, agent, viewer=principal.user_id))
-    if spec is None:
+    if spec is None or not principal.rights.may_ask(spec.id):
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {agent!r}.")
     if len(msgspec.json.encode(config)) > CONFIG_BYTES:
         raise RemoteProtocolError(
@@ -54,7 +55,7 @@ async def issue_secret(
     except tickets.TooManyTickets:
         raise RemoteProtocolError(
             ErrorCode.RATE_LIMITED,
-            f"You have {tickets.SECRETS_PER_PERSON} client secrets. They expire.",
+            f"You have {settings.UAMP_CLIENT_SECRETS_PER_USER} client secrets. They expire.",
             details={"retry_after": tickets.TICKET_SECONDS},
         ) from None
     return spec.name, secret, expires_at

@@ -1,0 +1,1 @@
+"""Reads of agents for the doors, and the secrets of clients."""
