@@ -14,7 +14,7 @@ class ChatAppConfig(AppConfig):
     def ready(self) -> None:
         """Keep the index of words with every `migrate`, and send when agents come and go."""
         from agents_app.models import agents  # noqa: PLC0415 models are there only now
-        from chat_app.members import agent_presence  # noqa: PLC0415 as above
+        from chat_app.members.agents import agent_presence  # noqa: PLC0415 as above
         from chat_app.search import index  # noqa: PLC0415 as above
 
         agents.presence_changed.connect(

@@ -79,9 +79,9 @@ _ALIGNMENT = re.compile(r"text-align:(left|center|right)")
 
 # fmt: off
 _TAGS = {
-    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
-    "img", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead",
-    "tr", "ul",
+    "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
+    "hr", "img", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th",
+    "thead", "tr", "ul",
 }
 # fmt: on
 _ATTRIBUTES = {
@@ -92,6 +92,7 @@ _ATTRIBUTES = {
     "span": {"data-src", "data-alt", "role", "aria-label"},
 }
 _CLASSES = {
+    "bdi": {"mention"},
     "div": {"code-block", "table-scroll", "math"},
     "li": {"task"},
     "span": {

@@ -1,7 +1,7 @@
-"""Rules of markdown that the parser does not have: formulas, and items of lists with a box.
+"""Rules of markdown that the parser does not have: formulas, items of lists with a box, mentions.
 
-`static/chat/markdown/math.js` and `tasks.js` are the same rules for the browser; a test compares
-what both make of a text.
+`static/chat/markdown/math.js`, `tasks.js` and `mentions.js` are the same rules for the browser; a
+test compares what both make of a text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
+
+from chat_app.mentioned import MENTION
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -35,7 +37,10 @@ _BOX = re.compile(r"\[([ xX])\](?=[ \t])")
 
 
 def add_rules(parser: MarkdownIt) -> None:
-    """Let a parser read formulas between `$`, `$$` or brackets, and `[ ]` and `[x]` in lists."""
+    """Let a parser read formulas between `$`, `$$` or brackets, boxes in lists, and mentions.
+
+    A mention is isolated (`<bdi>`): it keeps its order of letters in a text of the other direction.
+    """
     parser.inline.ruler.before("escape", "math_inline", _inline_math)
     parser.block.ruler.before(
         "fence",
@@ -44,10 +49,12 @@ def add_rules(parser: MarkdownIt) -> None:
         {"alt": ["paragraph", "reference", "blockquote", "list"]},
     )
     parser.core.ruler.push("tasks", _tasks)
+    parser.core.ruler.push("mentions", _mentions)
     for name, rule in {
         "math_inline": _render_inline_math,
         "math_block": _render_block_math,
         "task_box": _render_task_box,
+        "mention": _render_mention,
     }.items():
         parser.add_render_rule(name, rule)
 
@@ -153,6 +160,28 @@ def _tasks(state: StateCore) -> None:
         token.children.insert(0, made)
 
 
+def _mentions(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline" and "@" in token.content:
+            token.children = [piece for child in token.children or () for piece in _pieces(child)]
+
+
+def _pieces(token: Token) -> list[Token]:
+    """Return a token of text as text and mentions; any other one as it is."""
+    if token.type != "text" or "@" not in token.content:
+        return [token]
+    text, found, start = token.content, [], 0
+    for match in MENTION.finditer(text):
+        # A full stop behind the name ends the sentence.
+        end = match.start() + len(match.group().rstrip(".-"))
+        found += [("text", text[start : match.start()]), ("mention", text[match.start() : end])]
+        start = end
+    found.append(("text", text[start:]))
+    return [
+        Token(kind, "", 0, content=content, level=token.level) for kind, content in found if content
+    ]
+
+
 def _render_inline_math(
     _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
 ) -> str:
@@ -171,3 +200,9 @@ def _render_task_box(
     if tokens[idx].meta["is_done"]:
         return '<span class="task-box is-done" role="img" aria-label="Done"></span>'
     return '<span class="task-box" role="img" aria-label="Not done"></span>'
+
+
+def _render_mention(
+    _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
+) -> str:
+    return f'<bdi class="mention">{escapeHtml(tokens[idx].content)}</bdi>'

@@ -2,21 +2,10 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import (
-    calls,
-    chats,
-    contents,
-    conversation,
-    history,
-    link_cards,
-    links,
-    members,
-    people,
-    reference,
-    search,
-    threads,
-    transcripts,
-)
+from chat_app.rest import calls, chats, reference
+from chat_app.rest.contents import contents, link_cards, transcripts, uploads
+from chat_app.rest.members import agents, links, members, people
+from chat_app.rest.messages import checkpoints, conversation, search, threads
 
 app_name = "chat_app"
 
@@ -32,7 +21,10 @@ urlpatterns = [
         people.PictureView.as_view(),
         name="picture",
     ),
-    path("api/v1/agents", chats.AgentsView.as_view(), name="agents"),
+    path("api/v1/agents", agents.AgentsView.as_view(), name="agents"),
+    path("api/v1/agent-discovery", agents.DiscoveryView.as_view(), name="agent_discovery"),
+    path("api/v1/agents/<str:name>/probe", agents.ProbeView.as_view(), name="agent_probe"),
+    path("api/v1/agents/<str:name>", agents.AgentView.as_view(), name="agent"),
     path("api/v1/users", people.UsersView.as_view(), name="users"),
     path("api/v1/render", chats.RenderView.as_view(), name="render"),
     path("api/v1/chats", chats.ChatsView.as_view(), name="chats"),
@@ -43,6 +35,7 @@ urlpatterns = [
         members.ParticipantView.as_view(),
         name="participant",
     ),
+    re_path(rf"{_CHAT}/checkpoint\Z", checkpoints.CheckpointView.as_view(), name="checkpoint"),
     re_path(rf"{_CHAT}/mute\Z", members.MuteView.as_view(), name="mute"),
     re_path(rf"{_CHAT}/call\Z", calls.CallView.as_view(), name="call"),
     re_path(rf"{_CHAT}/share-links\Z", links.ShareLinksView.as_view(), name="share_links"),
@@ -58,8 +51,6 @@ urlpatterns = [
         name="invite_link",
     ),
     re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
-    re_path(rf"{_CHAT}/messages\Z", history.MessagesView.as_view(), name="messages"),
-    re_path(rf"{_CHAT}/events\Z", history.EventsView.as_view(), name="events"),
     re_path(rf"{_MESSAGE}\Z", conversation.MessageView.as_view(), name="message"),
     re_path(rf"{_MESSAGE}/revisions\Z", conversation.RevisionsView.as_view(), name="revisions"),
     re_path(rf"{_MESSAGE}/versions\Z", conversation.VersionsView.as_view(), name="versions"),
@@ -76,6 +67,8 @@ urlpatterns = [
         name="transcript",
     ),
     path("api/v1/contents/<uuid:content_id>", contents.ContentView.as_view(), name="content"),
+    path("api/v1/uploads", uploads.UploadsView.as_view(), name="uploads"),
+    path("api/v1/uploads/<uuid:upload_id>", uploads.UploadView.as_view(), name="upload"),
     path("api/content/<uuid:content_id>", contents.BlobView.as_view(), name="blob"),
     path("docs/problems", reference.problems, name="problems"),
 ]

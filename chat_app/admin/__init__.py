@@ -1,6 +1,18 @@
 """Django admin of chats, their calls, members, messages and contents."""
 
-from chat_app.admin import calls, chats, contents, link_cards, links, members, messages, transcripts
+from chat_app.admin import (
+    calls,
+    chats,
+    contents,
+    link_cards,
+    links,
+    log_states,
+    members,
+    messages,
+    people,
+    transcripts,
+    uploads,
+)
 
 __all__ = [
     "calls",
@@ -8,7 +20,10 @@ __all__ = [
     "contents",
     "link_cards",
     "links",
+    "log_states",
     "members",
     "messages",
+    "people",
     "transcripts",
+    "uploads",
 ]

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from django.contrib import admin
 
-from agents_app.admin.records import RecordInline
+from audit_app.admin.records import RecordInline
 from chat_app.admin.history_pages import HistoryAdmin
-from chat_app.models import VoiceCall, VoiceCallMember
+from chat_app.models import VoiceCall, VoiceCallAgent, VoiceCallMember
 
 
 class VoiceCallMemberInline(RecordInline):
@@ -16,6 +16,13 @@ class VoiceCallMemberInline(RecordInline):
 
     model = VoiceCallMember
     fields = ("user", "state", "joined_at", "seen_at", "rings_until")
+
+
+class VoiceCallAgentInline(RecordInline):
+    """Which agents took part, and through whose client."""
+
+    model = VoiceCallAgent
+    fields = ("agent", "host", "joined_at", "left_at", "reason")
 
 
 @admin.register(VoiceCall)
@@ -31,7 +38,7 @@ class VoiceCallAdmin(HistoryAdmin):
         "call_id", "chat", "started_by", "state", "reason", "media", "revision",
         "started_at", "answered_at", "ended_at",
     )  # fmt: skip
-    inlines: ClassVar = [VoiceCallMemberInline]
+    inlines: ClassVar = [VoiceCallMemberInline, VoiceCallAgentInline]
 
 
 @admin.register(VoiceCallMember)
@@ -44,3 +51,15 @@ class VoiceCallMemberAdmin(HistoryAdmin):
     search_help_text = "A person's name, or the id of a chat."
     ordering = ("-id",)
     fields = ("call", "user", "state", "session_id", "joined_at", "seen_at", "rings_until")
+
+
+@admin.register(VoiceCallAgent)
+class VoiceCallAgentAdmin(HistoryAdmin):
+    """Agents in calls: through whose client, and why they left."""
+
+    list_display = ("agent", "call", "host", "joined_at", "left_at", "reason")
+    list_select_related = ("agent", "call", "host")
+    search_fields = ("agent__name__exact", "call__chat__id__exact")
+    search_help_text = "An agent's name, or the id of a chat."
+    ordering = ("-id",)
+    fields = ("call", "agent", "host", "joined_at", "left_at", "reason")

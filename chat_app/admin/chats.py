@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef
 from django.http import Http404
@@ -16,9 +17,17 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
-from agents_app.admin.records import RecordInline
+from audit_app.admin.columns import NAME_CHARS, linked, list_link, moment, short, short_id
+from audit_app.admin.filters import DateRangeFilter
+from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.admin.records import VIEW_CONTENT, RecordInline
+from audit_app.record import AuditAction
 from chat_app import markdown
 from chat_app.admin.history_pages import HistoryAdmin, pretty
+from chat_app.admin.log_states import log_state
+from chat_app.export import formats
+from chat_app.export.log_lines import log_lines
+from chat_app.export.pages import pages_for_staff
 from chat_app.log.deletions import without_deleted
 from chat_app.models import (
     Chat,
@@ -28,17 +37,20 @@ from chat_app.models import (
     Participant,
     SharedState,
 )
+from chat_app.rest.messages.export import ExportResponse
 from chat_app.rest.paging import SEQ_MAX
 from chat_app.row_counts import CountOf
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
 
 TRANSCRIPT_EVENTS: Final = 100
+TRANSCRIPT_RIGHTS: Final = ("chat_app.view_chat", "chat_app.view_message", VIEW_CONTENT)
 
 
 class ParticipantInline(RecordInline):
@@ -53,12 +65,29 @@ class ParticipantInline(RecordInline):
         return rows.select_related("user", "agent", "chat")
 
 
+EXPORT_CHAT: Final = Operation(
+    name="export",
+    label="Export",
+    right="chat_app.export_content",
+    act=AuditAction.CONTENT_EXPORTED,
+    run=lambda chat, _wanted, _request: f"as NDJSON, up to entry {chat.last_seq}",
+    facts=lambda chat: (
+        f"All messages of {chat} as they are now, as NDJSON: a line for the chat, one for each"
+        " message, one for each entry of the log, and one with the count and SHA-256."
+    ),
+)
+
+
 @admin.register(Chat)
-class ChatAdmin(HistoryAdmin):
+class ChatAdmin(OperationsAdmin, HistoryAdmin):
     """Chats: the title may be corrected; the transcript shows what was said."""
 
-    list_display = ("__str__", "kind", "members", "last_seq", "created_by", "latest_at", "shown")
-    list_filter = ("kind", "latest_at")
+    find_by = ("id__begins",)
+    list_display = (
+        "name", short_id(), "kind", "members", "last_seq", linked("created_by", "made by"),
+        moment("latest_at"), "shown", "answers",
+    )  # fmt: skip
+    list_filter = ("kind", ("latest_at", DateRangeFilter))
     list_select_related = ("created_by",)
     search_fields = ("id__exact", "created_by__username__exact", "title")
     search_help_text = "The id, its creator's name, or a part of the title."
@@ -71,10 +100,21 @@ class ChatAdmin(HistoryAdmin):
     readonly_fields = (
         *(name for name in fields if name != "title"),
         "money",
+        "answers",
+        "sessions_of_it",
+        "messages_of_it",
         "forked_from",
         "forks",
+        "log",
     )
     inlines = (ParticipantInline,)
+    operations = (EXPORT_CHAT,)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Link transcripts for those who may read them."""
+        columns = super().get_list_display(request)
+        may_read = request.user.has_perms(TRANSCRIPT_RIGHTS)
+        return columns if may_read else [name for name in columns if name != "shown"]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
         """Return whether a person may correct titles."""
@@ -90,8 +130,31 @@ class ChatAdmin(HistoryAdmin):
         """Show the way to its money to those who may see it."""
         fields = super().get_fields(request, obj)
         sees = request.user.has_perms(["payments_app.view_transfer", "payments_app.view_account"])
-        own = (*fields, "forked_from", "forks")
+        own = (
+            *fields,
+            "messages_of_it",
+            "answers",
+            "sessions_of_it",
+            "forked_from",
+            "forks",
+            "log",
+        )
         return (*own, "money") if sees else own
+
+    @admin.display(description="log")
+    def log(self, chat: Chat) -> SafeString | str:
+        """Return whether its log was changed since it was written."""
+        return log_state(chat)
+
+    @admin.display(description="sessions")
+    def sessions_of_it(self, chat: Chat) -> SafeString:
+        """Return the way to the sessions in it."""
+        return list_link("sessions_app.session", f"q={chat.pk}", "Sessions")
+
+    @admin.display(description="messages")
+    def messages_of_it(self, chat: Chat) -> SafeString:
+        """Return the way to its messages."""
+        return list_link("chat_app.message", f"q={chat.pk}", "Messages")
 
     @admin.display(description="forked from")
     def forked_from(self, chat: Chat) -> SafeString | str:
@@ -114,6 +177,16 @@ class ChatAdmin(HistoryAdmin):
         url = reverse("admin:payments_app_transfer_changelist")
         return format_html('<a href="{}?q={}">Transfers</a>', url, chat.pk)
 
+    @admin.display(description="title")
+    def name(self, chat: Chat) -> str:
+        """Return the beginning of its title."""
+        return short(chat.title, NAME_CHARS) or "(no title)"
+
+    @admin.display(description="answers")
+    def answers(self, chat: Chat) -> SafeString:
+        """Return the way to its answers."""
+        return list_link("sessions_app.response", f"q={chat.pk}", "Answers")
+
     @admin.display(description="members")
     def members(self, chat: Any) -> int:
         """Return how many people and agents are there now."""
@@ -125,6 +198,33 @@ class ChatAdmin(HistoryAdmin):
         """Return the way to what was said."""
         url = reverse("admin:chat_app_chat_transcript", args=[chat.pk])
         return format_html('<a href="{}">Transcript</a>', url)
+
+    def row_links(self, request: HttpRequest, row: Chat) -> list[dict[str, str]]:
+        """Return the ways to its time line and its transcript."""
+        links = []
+        if request.user.has_perm("sessions_app.view_response"):
+            url = reverse("admin:sessions_app_chat_timeline", args=[quote(row.pk)])
+            links.append({"label": "Time line", "url": url})
+        if request.user.has_perms(TRANSCRIPT_RIGHTS):
+            url = reverse("admin:chat_app_chat_transcript", args=[row.pk])
+            links.append({"label": "Transcript", "url": url})
+        return links
+
+    def finish_operation(
+        self,
+        request: HttpRequest,
+        one: Operation,
+        row: Any,
+        wanted: dict[str, Any],
+        done: str,
+    ) -> HttpResponseBase:
+        """Send the file of an export."""
+        if one is not EXPORT_CHAT:
+            return super().finish_operation(request, one, row, wanted, done)
+        self.conclude(request, one, row, wanted["reason"], done)
+        headers = {"Content-Disposition": f'attachment; filename="{row.pk}.ndjson"'}
+        pieces = formats.ndjson(row, pages_for_staff(row), log_lines(row.pk, None))
+        return ExportResponse(pieces, content_type="application/x-ndjson", headers=headers)
 
     def get_urls(self) -> list[URLPattern]:
         """Add the transcript."""
@@ -138,23 +238,22 @@ class ChatAdmin(HistoryAdmin):
     def transcript(self, request: HttpRequest, chat_id: str) -> HttpResponse:
         """Show a page of a chat's log, the newest last; the request is recorded.
 
-        Needs the right to view messages: PermissionDenied without it.
+        Needs the rights to view chats, messages and contents: PermissionDenied without them.
         """
-        if not (
-            request.user.has_perm("chat_app.view_chat")
-            and request.user.has_perm("chat_app.view_message")
-        ):
+        if not request.user.has_perms(TRANSCRIPT_RIGHTS):
             raise PermissionDenied
         chat = Chat.objects.filter(pk=chat_id).first()
         if chat is None:
             raise Http404
-        self.log_change(request, chat, "Read the transcript.")
+        before = request.GET.get("before", "")
+        place = f"Read the transcript before {before}." if before else "Read the transcript."
+        self.log_act(request, chat, AuditAction.TRANSCRIPT_READ, place)
         return TemplateResponse(
             request,
             "admin/chat_app/chat/transcript.html",
             {
                 **self.admin_site.each_context(request),
-                **transcript_page(chat, before=_place(request.GET.get("before", ""))),
+                **transcript_page(chat, before=_place(before)),
                 "opts": self.opts,
                 "original": chat,
                 "title": f"Transcript of {chat}",
@@ -184,7 +283,7 @@ class ChatOriginAdmin(HistoryAdmin):
 
 @admin.register(SharedState)
 class SharedStateAdmin(HistoryAdmin):
-    """What the clients and agents of a chat share now."""
+    """The state that the clients and agents of a chat share."""
 
     list_display = ("chat", "version")
     list_select_related = ("chat",)
@@ -192,6 +291,7 @@ class SharedStateAdmin(HistoryAdmin):
     search_help_text = "The id of a chat."
     ordering = ("-chat",)
     fields = ("chat", "version", "value")
+    content_fields = ("value",)
 
 
 def _place(text: str) -> int:

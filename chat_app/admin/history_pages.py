@@ -12,7 +12,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 
-from agents_app.admin.records import COUNTED_ROWS, RecordAdmin
+from audit_app.admin.records import COUNTED_ROWS, RecordAdmin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,24 +36,37 @@ class HistoryAdmin(RecordAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the rows that one of `search_fields` finds, at most COUNTED_ROWS of each."""
+        """Return the rows that one of `search_fields` finds, at most COUNTED_ROWS of each.
+
+        They are the first of the list among those that the filters of the page let through.
+        """
         if not search_term:
             return queryset, False
         found: set[Any] = set()
         for field in self.get_search_fields(request):
-            rows: QuerySet[Any] = queryset.model.objects.order_by()
+            rows = queryset
             lookup = field
             if not field.endswith("__exact"):
                 # A part of a text is looked for in the newest rows.
                 rows = rows.filter(pk__in=newest_keys(queryset.model, self.ordering))
                 lookup = f"{field}__icontains"
             try:
-                found.update(
-                    rows.filter(**{lookup: search_term}).values_list("pk", flat=True)[:COUNTED_ROWS]
-                )
+                found.update(self._first_keys(rows.filter(**{lookup: search_term})))
             except (ValidationError, ValueError):
                 continue  # a column of numbers or UUIDs has no such value
         return queryset.filter(pk__in=found), False
+
+    def _first_keys(self, rows: QuerySet[Any]) -> list[Any]:
+        """Return the keys of the first COUNTED_ROWS of a list.
+
+        They are put in order only where there are more: a database that has to find few rows in
+        an order may read the whole table in it.
+        """
+        keys = rows.order_by().values_list("pk", flat=True)
+        found = list(keys[: COUNTED_ROWS + 1])
+        if len(found) <= COUNTED_ROWS:
+            return found
+        return list(keys.order_by(*self.ordering)[:COUNTED_ROWS])
 
 
 def newest_keys(model: Any, ordering: Sequence[str]) -> list[Any]:

@@ -10,7 +10,7 @@ from chat_app.models import LinkCard
 
 @admin.register(LinkCard)
 class LinkCardAdmin(HistoryAdmin):
-    """What was read of the pages to which messages link; their addresses are not kept."""
+    """Cards of linked pages; their addresses are not kept."""
 
     list_display = ("url_sha256", "state", "site", "title", "created_at")
     list_filter = ("state",)

@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.db import transaction
 
 from agents_app.rest.views import caller
+from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.log.entries import lock_chats
 from chat_app.members.links import end_link
@@ -44,7 +45,7 @@ class LinkAdmin(HistoryAdmin):
             lock_chats({link.chat_id for link in links})
             for link in links:
                 end_link(link, by=operator)
-                self.log_change(request, link, "Revoked.")
+                self.log_act(request, link, AuditAction.LINK_REVOKED, "Revoked.")
         self.message_user(request, f"Revoked: {len(links)}.", messages.SUCCESS)
 
 

@@ -1,14 +1,12 @@
-"""Participants, read receipts, presence, people and their profiles in the admin."""
+"""Participants, read receipts, presence and profiles in the admin."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import User
 
-from agents_app.admin.records import CappedPaginator
+from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.models import (
     AgentMention,
@@ -24,11 +22,6 @@ from chat_app.people import profiles
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
-
-    # Django's classes take type arguments in its stubs only.
-    _UserAdmin = UserAdmin[User]
-else:
-    _UserAdmin = UserAdmin
 
 
 @admin.register(Participant)
@@ -66,7 +59,7 @@ class ReadReceiptAdmin(HistoryAdmin):
 
 @admin.register(Profile)
 class ProfileAdmin(HistoryAdmin):
-    """What people show of themselves; an operator takes away what misleads or offends."""
+    """Profiles of people; an operator removes what misleads or offends."""
 
     list_display = ("user", "display_name", "status_text", "avatar_emoji", "updated_at")
     list_select_related = ("user",)
@@ -78,9 +71,10 @@ class ProfileAdmin(HistoryAdmin):
     @admin.action(description="Take away name, status and picture", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Profile]) -> None:
         """Take away what the chosen people show of themselves."""
-        chosen = list(queryset.values_list("pk", flat=True))
-        for user_id in chosen:
-            profiles.clear_profile(user_id=user_id)
+        chosen = list(queryset)
+        for profile in chosen:
+            self.log_act(request, profile, AuditAction.PROFILE_CLEARED, "Taken away.")
+            profiles.clear_profile(user_id=profile.pk)
         self.message_user(request, f"{len(chosen)} profiles were taken away.")
 
     def has_clear_permission(self, request: HttpRequest) -> bool:
@@ -109,17 +103,6 @@ class PersonSettingsAdmin(HistoryAdmin):
     search_fields = ("user__username__exact",)
     search_help_text = "A person's name."
     ordering = ("-user_id",)
-
-
-admin.site.unregister(User)
-
-
-@admin.register(User)
-class PersonAdmin(_UserAdmin):
-    """People, as Django shows them, without counting all of them."""
-
-    show_full_result_count = False
-    paginator = CappedPaginator
 
 
 @admin.register(Presence)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
+from audit_app.admin.columns import id_link, linked, moment, short_id
+from audit_app.admin.operations import OperationsAdmin
 from chat_app import markdown
 from chat_app.admin.history_pages import HistoryAdmin, ValueFilter, pretty
 from chat_app.log.deletions import without_deleted
@@ -26,6 +29,7 @@ from chat_app.models import (
 )
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
     from django.utils.safestring import SafeString
 
 
@@ -46,7 +50,7 @@ class MessageStatusFilter(ValueFilter):
 
 
 class EventTypeFilter(ValueFilter):
-    """What is kept in a log."""
+    """The entries of logs."""
 
     title = "type, of the newest"
     parameter_name = "type"
@@ -75,39 +79,66 @@ class EventTypeFilter(ValueFilter):
 
 
 @admin.register(Message)
-class MessageAdmin(HistoryAdmin):
-    """Messages, chat by chat."""
+class MessageAdmin(OperationsAdmin, HistoryAdmin):
+    """Messages, chat by chat; each leads to the answers to it, or to its own answer."""
 
-    list_display = ("seq", "chat", "name", "role", "beginning", "status", "transport", "created_at")
-    list_display_links = ("seq", "beginning")
+    find_by = ("id__begins",)
+    list_display = (
+        short_id(), linked("chat"), "seq", "name", "beginning", "status", "transport",
+        moment("created_at"),
+    )  # fmt: skip
     list_filter = (RoleFilter, MessageStatusFilter)
     list_select_related = ("chat",)
     search_fields = ("id__exact", "chat__id__exact", "response_id__exact")
-    search_help_text = "The id of a message, a chat or a response."
+    search_help_text = (
+        "The id of a message, a chat or a response. Words are found by the search on top."
+    )
     ordering = ("-chat", "-seq")  # in the order of their index
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
-        "response_id", "status", "transport", "created_at", "reply_to", "thread_link",
-        "thread_only", "version_of", "replaced_by", "original", "revision", "edited_at",
+        "length", "response", "status", "transport", "created_at", "answered", "thread_link",
+        "thread_only", "first_version", "next_version", "original", "revision", "edited_at",
         "deleted_at",
     )  # fmt: skip
-    readonly_fields = ("body", "items", "thread_link", "original")
+    readonly_fields = (
+        "body", "items", "length", "response", "answered", "thread_link", "first_version",
+        "next_version", "original",
+    )  # fmt: skip
+    content_fields = ("body", "items")
+    content_columns = ("beginning",)
 
-    @admin.display(description="copied from")
-    def original(self, message: Message) -> SafeString | str:
-        """Return the way to the message that it is a copy of, in a fork."""
-        if message.copied_from is None:
-            return "-"
-        url = reverse("admin:chat_app_message_change", args=[message.copied_from])
-        return format_html('<a href="{}">{}</a>', url, message.copied_from)
+    def row_links(self, request: HttpRequest, row: Message) -> list[dict[str, str]]:
+        """Return the ways to the time lines of its chat, its answer and the answers to it."""
+        if not request.user.has_perm("sessions_app.view_response"):
+            return []
+        # The rows of sessions_app are reached through the chat: imports point down.
+        asked = row.chat.responses.filter(message_id=row.pk).select_related("agent")
+        answers = [(answer.pk, answer.agent.name) for answer in asked.order_by("created_at")[:10]]
+        if row.response_id:
+            answers.append((row.response_id, row.name))
+        chat = reverse("admin:sessions_app_chat_timeline", args=[quote(row.chat_id)])
+        return [
+            *(
+                {
+                    "url": reverse("admin:sessions_app_response_timeline", args=[quote(pk)]),
+                    "label": f"Answer of {name}",
+                }
+                for pk, name in answers
+            ),
+            {"url": f"{chat}?at={row.seq}", "label": "Time line"},
+        ]
 
-    @admin.display(description="thread")
-    def thread_link(self, message: Message) -> SafeString | str:
-        """Return the way to the message to whose thread it belongs."""
-        if message.thread is None:
-            return "-"
-        url = reverse("admin:chat_app_message_change", args=[message.thread])
-        return format_html('<a href="{}">{}</a>', url, message.thread)
+    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    answered = staticmethod(id_link("reply_to", "chat_app.message", "reply to"))
+    thread_link = staticmethod(id_link("thread", "chat_app.message", "thread"))
+    first_version = staticmethod(id_link("version_of", "chat_app.message", "version of"))
+    next_version = staticmethod(id_link("replaced_by", "chat_app.message", "replaced by"))
+    original = staticmethod(id_link("copied_from", "chat_app.message", "copied from"))
+
+    @admin.display(description="characters")
+    def length(self, message: Message) -> int:
+        """Return how long it is."""
+        return len(message.content)
 
     @admin.display(description="text")
     def beginning(self, message: Message) -> str:
@@ -131,14 +162,16 @@ class MessageAdmin(HistoryAdmin):
 class ChatEventAdmin(HistoryAdmin):
     """The log, entry by entry."""
 
-    list_display = ("chat", "seq", "type", "response_id", "created_at")
-    list_display_links = ("seq",)
+    list_display = ("seq", linked("chat"), "type", "response", moment("created_at"))
     list_filter = (EventTypeFilter,)
     list_select_related = ("chat",)
     search_fields = ("chat__id__exact",)
     search_help_text = "The id of a chat."
-    fields = ("chat", "seq", "type", "response_id", "event", "created_at")
-    readonly_fields = ("event",)
+    fields = ("chat", "seq", "type", "response", "event", "created_at")
+    readonly_fields = ("event", "response")
+    content_fields = ("event",)
+
+    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
 
     @admin.display(description="payload")
     def event(self, row: ChatEvent) -> SafeString:
@@ -151,7 +184,7 @@ class ChatEventAdmin(HistoryAdmin):
 class MessageRevisionAdmin(HistoryAdmin):
     """Edits of messages: who, and when; the text is in the entry of the log."""
 
-    list_display = ("message_id", "number", "seq", "edited_by", "created_at")
+    list_display = ("message_id", "number", "seq", "edited_by", moment("created_at"))
     list_select_related = ("edited_by",)
     search_fields = ("message__id__exact",)
     search_help_text = "The id of a message."
@@ -176,7 +209,7 @@ class MessageDeletionAdmin(HistoryAdmin):
 class ReactionAdmin(HistoryAdmin):
     """Emoji that members gave messages."""
 
-    list_display = ("message_id", "emoji", "user", "created_at")
+    list_display = ("message_id", "emoji", "user", moment("created_at"))
     list_select_related = ("user",)
     search_fields = ("message__id__exact", "user__username__exact")
     search_help_text = "The id of a message, or a person's name."

@@ -10,7 +10,7 @@ from chat_app.models import Transcript
 
 @admin.register(Transcript)
 class TranscriptAdmin(HistoryAdmin):
-    """What is said in sounds, and of which of them the server had no text."""
+    """Transcripts of sounds, and the sounds for which there is none."""
 
     list_display = ("content", "state", "created_at")
     list_filter = ("state",)
@@ -19,3 +19,4 @@ class TranscriptAdmin(HistoryAdmin):
     search_help_text = "The id of a content."
     ordering = ("-content_id",)
     fields = ("content", "state", "text", "created_at")
+    content_fields = ("text",)

@@ -15,12 +15,15 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
 from django.http import Http404
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from agents_app.rest.views import caller
+from agents_app.selectors import any_agent_takes_calls
+from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import settings_data, settings_of
 
@@ -105,9 +108,9 @@ def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
         "me": _me(request),
         "settings": settings_data(settings_of(caller(request).pk)),
         "chat_id": chat_id,
-        "upload_bytes": settings.UAMP_UPLOAD_BYTES,
+        "upload_bytes": largest_file(ContentOwner(user_id=caller(request).pk)),
         "link_cards": settings.UAMP_LINK_CARDS,
-        "transcripts": bool(settings.UAMP_TRANSCRIPTION_URL),
+        "transcripts": bool(settings.UAMP_TRANSCRIPTION_URL) or any_agent_takes_calls(),
         "languages": settings.LANGUAGES,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
     }
@@ -122,6 +125,12 @@ class LoginView(auth.LoginView):
     """The login page; a signed-in person goes on to the chats."""
 
     redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add what the button of the OpenID provider says, where people may sign in with one."""
+        label = settings.UAMP_OIDC_LABEL or gettext("Sign in with single sign-on")
+        provider = label if settings.UAMP_OIDC_ISSUER else ""
+        return super().get_context_data(**kwargs, provider=provider)
 
 
 class LogoutView(auth.LogoutView):

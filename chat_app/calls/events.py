@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
-from chat_app.models import CallMemberState, CallReason, CallState
+from chat_app.models import CallAgentReason, CallMemberState, CallReason, CallState
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
-    from chat_app.models import VoiceCall, VoiceCallMember
+    from chat_app.models import VoiceCall, VoiceCallAgent, VoiceCallMember
 
 
-def call_updated(call: VoiceCall, members: Iterable[VoiceCallMember]) -> ev.CallUpdated:
-    """Return a call as it is now; the members have their `user`."""
+def call_updated(
+    call: VoiceCall, members: Iterable[VoiceCallMember], agents: Iterable[VoiceCallAgent]
+) -> ev.CallUpdated:
+    """Return a call as it is now; the members have their `user`, the agents their `agent`."""
     return ev.CallUpdated(
         event_id=new_event_id(),
         timestamp=milliseconds(timezone.now()),
@@ -36,6 +38,21 @@ def call_updated(call: VoiceCall, members: Iterable[VoiceCallMember]) -> ev.Call
         ended_at=_milliseconds(call.ended_at),
         reason=call.reason or None,
         members=tuple(_member(call, member) for member in members),
+        agents=tuple(_agent(row) for row in agents),
+    )
+
+
+def agent_left(call: VoiceCall, row: VoiceCallAgent) -> ev.AgentStopped:
+    """Return the entry of the log for an agent that left as its host did."""
+    host = row.host.get_username()
+    return ev.AgentStopped(
+        event_id=new_event_id(),
+        timestamp=milliseconds(timezone.now()),
+        chat_id=call.chat_id,
+        agent=str(row.agent),
+        agent_id=row.agent_id,
+        reason=str(CallAgentReason(row.reason)),
+        message=f"{row.agent} left the call with {host}, who had added it. Add it again to go on.",
     )
 
 
@@ -68,6 +85,17 @@ def _member(call: VoiceCall, member: VoiceCallMember) -> ev.CallMember:
         state=str(member.state),
         joined_at=_milliseconds(member.joined_at),
         rings_until=_milliseconds(member.rings_until) if rings else None,
+    )
+
+
+def _agent(row: VoiceCallAgent) -> ev.CallAgent:
+    return ev.CallAgent(
+        agent_id=row.agent_id,
+        agent=str(row.agent),
+        host=str(row.host_id),
+        state="joined" if row.left_at is None else "left",
+        joined_at=milliseconds(row.joined_at),
+        reason=row.reason or None,
     )
 
 

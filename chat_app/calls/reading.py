@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chat_app.calls.changes import NotInCall
+from chat_app.calls.change import NotInCall
 from chat_app.calls.events import call_updated
 from chat_app.models import CallMemberState, VoiceCall, VoiceCallMember
 
@@ -17,7 +17,7 @@ def current_call(chat_id: str) -> ev.CallUpdated | None:
     call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
     if call is None:
         return None
-    return call_updated(call, call.members.select_related("user").order_by("id"))
+    return _shown(call)
 
 
 def ringing_calls(user_id: int) -> list[ev.CallUpdated]:
@@ -29,10 +29,15 @@ def ringing_calls(user_id: int) -> list[ev.CallUpdated]:
         call__chat__participants__user_id=user_id,
         call__chat__participants__left_at__isnull=True,
     ).select_related("call")
-    return [
-        call_updated(row.call, row.call.members.select_related("user").order_by("id"))
-        for row in ringing
-    ]
+    return [_shown(row.call) for row in ringing]
+
+
+def _shown(call: VoiceCall) -> ev.CallUpdated:
+    return call_updated(
+        call,
+        call.members.select_related("user").order_by("id"),
+        call.agents.select_related("agent").order_by("id"),
+    )
 
 
 def session_of_participant(

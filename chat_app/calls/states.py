@@ -1,4 +1,4 @@
-"""What moves a call, and a person in it, from one state to the next (uamp.state.advance)."""
+"""Transitions of a call, and of a person in it (uamp.state.advance)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class CallTrigger(StrEnum):
-    """What happens to a call."""
+    """The triggers of a call."""
 
     ANSWER = "answer"
     END = "end"
 
 
 class MemberTrigger(StrEnum):
-    """What happens to a person in a call."""
+    """The triggers of a person in a call."""
 
     RING = "ring"
     JOIN = "join"

@@ -1,4 +1,4 @@
-"""The media types of stored contents: declared, checked against the bytes, kept (UAMP §8.4.1)."""
+"""The media types of stored contents: the bytes decide, labels are hints (UAMP §8.4.1)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-import puremagic
 from PIL import Image, UnidentifiedImageError
+
+from chat_app.contents import signatures
 
 IMAGE_FORMATS: Final = {
     "jpeg": "image/jpeg",
@@ -16,112 +17,199 @@ IMAGE_FORMATS: Final = {
     "webp": "image/webp",
     "gif": "image/gif",
 }
+"""Pictures that browsers and models are shown; the others are files."""
 IMAGE_MAX_PIXELS: Final = 50_000_000
-MAGIC_BYTES: Final = 4
 DEFAULT_MIME: Final = "application/octet-stream"
 
-# What a text without a type is, by the end of its name: programs such as curl send none for most.
+# Pictures that their bytes prove: nothing else is one of these.
+_PROVEN_PICTURES: Final = {
+    *IMAGE_FORMATS.values(),
+    "image/avif",
+    "image/bmp",
+    "image/heic",
+    "image/heif",
+    "image/jp2",
+    "image/jxl",
+    "image/tiff",
+}
+_ALIASES: Final = {
+    alias: kind
+    for kind, aliases in {
+        "image/jpeg": "image/jpg image/pjpeg image/jfif image/jpe image/x-jpeg image/x-jpg",
+        "image/png": "image/x-png image/apng image/vnd.mozilla.apng",
+        "image/gif": "image/x-gif",
+        "image/webp": "image/x-webp",
+        "image/bmp": "image/x-ms-bmp image/x-bmp image/x-windows-bmp image/ms-bmp",
+        "image/tiff": "image/tif image/x-tif image/x-tiff",
+        "image/heic": "image/x-heic image/heic-sequence",
+        "image/heif": "image/x-heif image/heif-sequence",
+        "image/avif": "image/x-avif image/avif-sequence",
+        "audio/mpeg": "audio/mp3 audio/x-mp3 audio/x-mpeg audio/mpeg3 audio/x-mpeg-3 audio/mpg"
+        " audio/x-mpg audio/mpga",
+        "audio/wav": "audio/x-wav audio/wave audio/vnd.wave audio/x-pn-wav",
+        "audio/mp4": "audio/m4a audio/x-m4a audio/x-mp4",
+        "audio/aac": "audio/x-aac audio/aacp audio/x-hx-aac-adts",
+        "audio/flac": "audio/x-flac",
+        "audio/ogg": "audio/x-ogg audio/opus audio/x-opus audio/x-opus+ogg audio/x-vorbis+ogg",
+        "audio/aiff": "audio/x-aiff",
+        "audio/midi": "audio/x-midi audio/mid",
+        "audio/amr": "audio/x-amr",
+        "audio/webm": "audio/x-webm",
+        "video/mp4": "video/x-m4v video/m4v video/x-mp4",
+        "video/webm": "video/x-webm",
+        "video/x-matroska": "video/matroska video/mkv",
+        "video/x-msvideo": "video/avi video/msvideo video/vnd.avi",
+        "video/mp2t": "video/mpegts video/mp2ts video/vnd.dlna.mpeg-tts video/x-mpegts",
+        "video/ogg": "video/x-ogg",
+        "application/pdf": "application/x-pdf application/acrobat text/pdf text/x-pdf",
+        "application/json": "application/x-json text/json text/x-json",
+        "application/zip": "application/x-zip-compressed application/x-zip",
+        "text/csv": "application/csv application/x-csv text/x-csv text/comma-separated-values"
+        " text/x-comma-separated-values",
+        "text/tab-separated-values": "text/tsv text/x-tsv",
+        "text/markdown": "text/x-markdown text/x-web-markdown",
+        DEFAULT_MIME: "binary/octet-stream application/binary application/x-binary"
+        " application/unknown application/x-download application/force-download",
+    }.items()
+    for alias in aliases.split()
+}
+# Containers that hold sound or film alike: which one only the label says.
+_CONTAINERS: Final = (
+    {"audio/mp4", "video/mp4", "video/quicktime", "video/3gpp", "audio/3gpp", "video/3gpp2"},
+    {"audio/webm", "video/webm", "video/x-matroska", "audio/x-matroska"},
+    {"audio/ogg", "video/ogg", "application/ogg"},
+    {"audio/mpeg", "audio/aac"},
+    {"image/heic", "image/heif"},
+)
+_PLAIN_ENDINGS: Final = (
+    ".txt .log .ts .mts .cts .tsx .js .mjs .cjs .jsx .py .rb .go .mod .rs .java .kt .c .h .cc .cpp"
+    " .hpp .cs .swift .php .pl .lua .r .sh .sql .css .yaml .yml .toml .ini .cfg .conf .tex .srt"
+    " .vtt .diff .patch .jsonl .ndjson"
+)
+# What a text is by the end of its name, where its label does not say: programs such as curl send
+# none for most, and spreadsheets claim .csv.
 _TEXT_TYPES: Final = {
     ".csv": "text/csv",
     ".json": "application/json",
     ".md": "text/markdown",
     ".tsv": "text/tab-separated-values",
-    ".txt": "text/plain",
+    **dict.fromkeys(_PLAIN_ENDINGS.split(), "text/plain"),
 }
+_SPREADSHEETS: Final = {"application/vnd.ms-excel", "application/msexcel", "application/x-msexcel"}
 # Types that a browser would run as a page: stored and served as plain downloads.
 _ACTIVE: Final = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"}
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
+_PILLOW_FORMATS: Final = {
+    "image/jpeg": ("JPEG", "MPO"),
+    "image/png": ("PNG",),
+    "image/webp": ("WEBP",),
+    "image/gif": ("GIF",),
+}
 
 
 class InvalidMedia(Exception):
-    """The medium is not of its declared type, or cannot be read; the message is for its sender."""
+    """The medium cannot be kept as what its sender says; the message is for the sender."""
 
 
 def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
-    """Return the type to store: the declared one if the bytes agree.
+    """Return the type to store: what the bytes prove, and the declared one where they prove none.
 
-    Data without a type, or with the one of any bytes, has the type that its bytes or its name show.
-    Raises InvalidMedia when the bytes are an image, sound or document of another kind than they
-    say, or a page that says it is something else.
+    Raises InvalidMedia for a label that is no media type, and for a picture that cannot be read.
     """
-    declared = declared.split(";", maxsplit=1)[0].strip().lower() or DEFAULT_MIME
-    if not _MIME.fullmatch(declared):
-        raise InvalidMedia(f"{declared[:80]!r} is not a media type.")
-    if declared == DEFAULT_MIME:
-        return _undeclared(data, filename)
-    if declared.startswith("image/") and declared not in _ACTIVE:
-        found = IMAGE_FORMATS.get(format_of_image(data), "")
-        if found != declared:
-            raise InvalidMedia(f"The data is not {declared}; send it with its real type.")
-        return declared
-    found = _magic(data)
-    if found and _contradicts(found, declared):
-        raise InvalidMedia(
-            f"{filename or 'The data'} is declared as {declared} but looks like {found}; "
-            "send it with its real type."
-        )
-    return declared
+    label = canonical(declared)
+    proven = signatures.type_of(data)
+    if label in _PROVEN_PICTURES and not proven.startswith("image/"):
+        raise InvalidMedia("The data is not an image that can be read.")
+    if proven in _PILLOW_FORMATS:
+        return _picture(data, proven, label)
+    if proven:
+        return _proven_type(proven, label)
+    if signatures.is_text(data):
+        return _text_type(data, label, filename)
+    if label == DEFAULT_MIME:
+        return _guessed(data)
+    # What says that it is one of these, and is not, is neither shown nor given to a model.
+    return DEFAULT_MIME if label in {"application/pdf", "video/mp2t"} else label
 
 
-def _undeclared(data: bytes, filename: str) -> str:
-    """Return the type of data that came without one; DEFAULT_MIME where nothing shows it."""
-    found = _magic(data)
-    if found in IMAGE_FORMATS.values():
-        try:
-            return IMAGE_FORMATS.get(format_of_image(data), DEFAULT_MIME)
-        except InvalidMedia:
-            # It is not shown as a picture, but it can be kept and downloaded.
-            return DEFAULT_MIME
-    if found == "application/pdf" or found.partition("/")[0] in {"audio", "video"}:
-        return found if _MIME.fullmatch(found) else DEFAULT_MIME
-    named = _TEXT_TYPES.get(PurePosixPath(filename).suffix.lower(), "")
-    return named if named and _is_text(data) else DEFAULT_MIME
+def canonical(declared: str) -> str:
+    """Return a media type without parameters, in small letters, by the name that it has here.
+
+    Raises InvalidMedia for text that is not a media type.
+    """
+    label = declared.split(";", maxsplit=1)[0].strip().lower() or DEFAULT_MIME
+    if not _MIME.fullmatch(label):
+        raise InvalidMedia(f"{label[:80]!r} is not a media type.")
+    return _ALIASES.get(label, label)
 
 
-def _is_text(data: bytes) -> bool:
-    if b"\0" in data:
-        return False
+def picture_type(data: bytes) -> str:
+    """Return the type of a picture by its bytes alone; raises InvalidMedia for anything else."""
+    proven = signatures.type_of(data)
+    if proven in _PILLOW_FORMATS:
+        check_picture(data, proven)
+    elif not proven.startswith("image/"):
+        raise InvalidMedia("The data is not an image that can be read.")
+    return proven
+
+
+def check_picture(data: bytes, mime_type: str) -> None:
+    """Raise InvalidMedia for a picture that cannot be read or has too many pixels."""
     try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def format_of_image(data: bytes) -> str:
-    """Return the format of an image that can be read, in small letters; InvalidMedia for none."""
-    try:
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS[mime_type]) as image:
             if image.width * image.height > IMAGE_MAX_PIXELS:
                 raise InvalidMedia("The image has more than 50 megapixels.")
             image.verify()
-            return (image.format or "").lower()
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise InvalidMedia("The data is not an image that can be read.") from error
     except Image.DecompressionBombError as error:
         raise InvalidMedia("The image has too many pixels.") from error
 
 
-def _magic(data: bytes) -> str:
-    """Return the type that the first bytes prove, or '' where they prove nothing."""
+def _picture(data: bytes, proven: str, label: str) -> str:
     try:
-        matches = puremagic.magic_string(data[:4096])
-    except (puremagic.PureError, ValueError):
-        return ""
-    # One or two equal bytes prove nothing.
-    proven = (str(m.mime_type) for m in matches[:1] if len(m.byte_match or b"") >= MAGIC_BYTES)
-    return next(proven, "")
+        check_picture(data, proven)
+    except InvalidMedia:
+        if label.startswith("image/"):
+            raise
+        # It is not shown as a picture, but it can be kept and downloaded.
+        return DEFAULT_MIME
+    return proven
 
 
-def _contradicts(found: str, declared: str) -> bool:
-    """Compare by family: container formats and text have many names, an executable has one."""
-    if found == declared:
-        return False
-    families = {"image", "audio", "video"}
-    kind, said = found.split("/", maxsplit=1)[0], declared.split("/", maxsplit=1)[0]
-    if "pdf" in (found.split("/")[1], declared.split("/")[1]):
-        return True
-    if kind in families or said in families:
-        # webm, mp4 and ogg hold sound or film alike.
-        return kind != said and {kind, said} != {"audio", "video"}
-    return found in _ACTIVE and said != "text"
+def _proven_type(proven: str, label: str) -> str:
+    """Return what the bytes prove, or the label where it says more and does not contradict them."""
+    sound = f"audio/{proven.partition('/')[2]}"
+    for container in _CONTAINERS:
+        if proven in container and label in container:
+            return label
+        if label.startswith("audio/") and {proven, sound} <= container:
+            return sound
+    # Raw photographs are TIFF files of a special kind.
+    is_special = label.startswith("image/") and label not in _PROVEN_PICTURES | _ACTIVE
+    return label if is_special and proven.startswith("image/") else proven
+
+
+def _text_type(data: bytes, label: str, filename: str) -> str:
+    """Return the type of a text: its label where that is one of a text."""
+    kind = label.partition("/")[0]
+    if kind == "text" or label in _ACTIVE or label.endswith(("/xml", "+xml")):
+        return label
+    named = _TEXT_TYPES.get(PurePosixPath(filename).suffix.lower(), "")
+    page = signatures.page_type(data)
+    if label == DEFAULT_MIME:
+        return DEFAULT_MIME if page else named or DEFAULT_MIME
+    if page:
+        return page
+    if label in _SPREADSHEETS:
+        return named or "text/csv"
+    is_medium = kind in {"audio", "video", "image"} or label == "application/pdf"
+    return named or "text/plain" if is_medium else label
+
+
+def _guessed(data: bytes) -> str:
+    """Return the type of data that came without one, and that no signature proves."""
+    guess = signatures.guessed_type(data)
+    if guess.partition("/")[0] in {"audio", "video", "image"} and guess not in _PROVEN_PICTURES:
+        return canonical(guess) if _MIME.fullmatch(guess) else DEFAULT_MIME
+    return DEFAULT_MIME

@@ -1,4 +1,4 @@
-"""Owners of stored contents, and how much each may store.
+"""Owners of stored contents, how large a file of each may be, and how much each may store.
 
 A person has a quota; visitors have one together, because each of their sessions has another key.
 """
@@ -10,6 +10,7 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.db.models import Count, Sum
 
 from chat_app.contents.media_types import (
@@ -31,6 +32,22 @@ class ContentOwner:
 
     user_id: int | None = None
     key: str = ""
+
+
+def largest_file(owner: ContentOwner) -> int:
+    """Return how many bytes one file of an owner may have: the most of a person's groups.
+
+    Agents, which store for their chat, and people of no group that has a limit, may store as much
+    as the server takes.
+    """
+    limits, most = settings.UAMP_UPLOAD_BYTES_BY_GROUP, int(settings.UAMP_UPLOAD_BYTES)
+    if not limits or (owner.user_id is None and not owner.key.startswith(VISITOR_KEYS)):
+        return most
+    names: list[str] = []
+    if owner.user_id is not None:
+        names = list(Group.objects.filter(user=owner.user_id).values_list("name", flat=True))
+    found = [limits[name] for name in names if name in limits]
+    return min(most, max(found) if found else limits.get("", most))
 
 
 def check_quota(owner: ContentOwner, size: int) -> None:

@@ -6,18 +6,24 @@ and a forbidden one raise the same error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from django.contrib.auth.models import User
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
+from chat_app.contents.quota import ContentOwner
 from chat_app.models import Content, ContentUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from uuid import UUID
 
     from django.db.models import QuerySet
 
-    from chat_app.contents.quota import ContentOwner
+    from chat_app.contents.addresses import ContentReader
+
+VIEW_CONTENT: Final = "chat_app.view_content"
+"""The right of operators to open files."""
 
 
 class ContentNotFound(LookupError):
@@ -29,6 +35,13 @@ def readable(content_id: str, *, owner: ContentOwner) -> Content:
 
     One query decides, the same for a missing content and for a forbidden one.
     """
+    content = named(content_id).filter(_readable_by(owner)).first()
+    if content is None:
+        raise ContentNotFound
+    return content
+
+
+def _readable_by(owner: ContentOwner) -> Q:
     allowed = Q(owner_key=owner.key) if owner.key else Q(pk__isnull=True)
     if owner.user_id is not None:
         in_chats = ContentUse.objects.filter(
@@ -37,10 +50,30 @@ def readable(content_id: str, *, owner: ContentOwner) -> Content:
             chat__participants__left_at__isnull=True,
         )
         allowed |= Q(owner_id=owner.user_id) | Q(Exists(in_chats))
-    content = named(content_id).filter(allowed).first()
-    if content is None:
-        raise ContentNotFound
-    return content
+    return allowed
+
+
+def behind(content_id: UUID, reader: ContentReader) -> Content | None:
+    """Return the content of a signed address, or None where its reader may no longer read it."""
+    allowed = _readable_behind(reader)
+    return None if allowed is None else Content.objects.filter(allowed, pk=content_id).first()
+
+
+def _readable_behind(reader: ContentReader) -> Q | None:
+    # What an answer of the chat shows before it has ended.
+    is_made_there = Q(owner_key=f"chat:{reader.chat_id}")
+    if reader.user_id is None:
+        uses = ContentUse.objects.filter(content=OuterRef("pk"))
+        uses = uses.filter(chat_id=reader.chat_id) if reader.chat_id else uses
+        return is_made_there | Q(Exists(uses))
+    user = User.objects.filter(pk=reader.user_id, is_active=True).first()
+    if user is None:
+        return None
+    if reader.is_operator:
+        return Q() if user.is_staff and user.has_perm(VIEW_CONTENT) else None
+    here = user.participations.filter(chat_id=reader.chat_id, left_at__isnull=True)
+    allowed = _readable_by(ContentOwner(user_id=user.pk))
+    return allowed | is_made_there if here.exists() else allowed
 
 
 def named(content_id: str) -> QuerySet[Content]:

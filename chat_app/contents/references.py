@@ -6,8 +6,6 @@ keeps references, not payloads. Everything here is synchronous.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import uuid
 from dataclasses import dataclass
@@ -18,16 +16,19 @@ import msgspec
 from django.utils import timezone
 
 import uamp
-from chat_app.contents.addresses import content_url, signed_url
+from chat_app.contents.addresses import ContentReader, content_url, signed_url
+from chat_app.contents.filenames import clean_filename
 from chat_app.contents.media_types import (
     DEFAULT_MIME,
     IMAGE_FORMATS,
     InvalidMedia,
-    format_of_image,
+    picture_type,
 )
 from chat_app.contents.reading_rights import ContentNotFound, readable
 from chat_app.contents.storage import discard, store
 from chat_app.contents.wave import wave_file
+from uamp.types.content import is_url
+from uamp.types.inline_media import is_data_url, media_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,6 +46,9 @@ _AUDIO_FORMATS: Final = {
     "opus": "audio/ogg",
     "aac": "audio/aac",
 }
+_AUDIO_WORDS: Final = {"audio/mpeg": "mp3", "audio/wav": "wav"}
+# Data that may be sound or film: nothing shows what it is.
+_UNDECIDED: Final = {DEFAULT_MIME, "application/ogg"}
 
 
 def item_of(content: Content) -> uamp.ContentItem:
@@ -91,18 +95,18 @@ class _Ingestion:
     is_history: bool = False
 
 
-def absolute_url(item: uamp.ContentItem, *, base_url: str) -> str | None:
+def absolute_url(item: uamp.ContentItem, *, base_url: str, reader: ContentReader) -> str | None:
     """Return an address of an item's medium for a client that has no key; None without a medium.
 
     A content of this server gets a signed address below `base_url` (`https://host`), which every
-    holder may read for UAMP_CONTENT_URL_SECONDS. An address elsewhere is returned as it is. Rights
-    are not checked: the item is one of an event that this server sent to the client.
+    holder may read for UAMP_CONTENT_URL_SECONDS, while `reader` may. An address elsewhere is
+    returned unchanged. Rights are checked when the address is opened.
     """
     medium = media_of(item)
     if not isinstance(medium, uamp.MediaUrl):
         return None
     content_id = uamp.content_id_of(medium.url)
-    return medium.url if content_id is None else urljoin(base_url, signed_url(content_id))
+    return medium.url if content_id is None else urljoin(base_url, signed_url(content_id, reader))
 
 
 def ingest(
@@ -171,12 +175,15 @@ def _ingest_item(item: uamp.ContentItem, how: _Ingestion) -> uamp.ContentItem:
     medium = media_of(item)
     if medium is None:
         return item
+    if isinstance(item, uamp.FileContent):
+        item = msgspec.structs.replace(item, filename=clean_filename(item.filename) or "file")
     url = medium.url if isinstance(medium, uamp.MediaUrl) else medium
     if (content_id := uamp.content_id_of(url)) is not None:
         return _checked(item, content_id, how)
-    if isinstance(medium, uamp.MediaUrl) and not url.startswith("data:"):
-        if not re.match(r"https?://[^\s/]", url):
+    if isinstance(medium, uamp.MediaUrl) and not is_data_url(url):
+        if not re.match(r"https?://[^\s/]", url, re.IGNORECASE):
             raise InvalidMedia("A medium is base64 data, an http(s) URL or /api/content/<uuid>.")
+        _as_uuid(getattr(item, "content_id", None))
         return item
     return _stored(item, url, how)
 
@@ -191,8 +198,9 @@ def _checked(item: uamp.ContentItem, content_id: str, how: _Ingestion) -> uamp.C
             return item
         raise
     if is_reference:
-        return _sized(_referring(item, known, content_id), known)
-    return _sized(_with_medium(item, uamp.MediaUrl(url=content_url(known.pk)), content_id), known)
+        return _described(_referring(item, known, content_id), known)
+    url = uamp.MediaUrl(url=content_url(known.pk))
+    return _described(_with_medium(item, url, content_id), known)
 
 
 def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.ContentItem:
@@ -214,14 +222,47 @@ def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.Conten
         reuse=how.reuse,
     )
     url = uamp.MediaUrl(url=content_url(content.id))
-    return _sized(_with_medium(item, url, content.content_id), content)
+    return _described(_with_medium(item, url, content.content_id), content)
 
 
-def _sized(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
-    """Return an item with the size that was stored, whatever its client sent."""
-    if not isinstance(item, uamp.FileContent) or item.size_bytes == content.size_bytes:
+def _described(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
+    """Return an item as what was stored is, whatever its client said of it.
+
+    A picture that is not shown, and data of another kind than the item's, become a file.
+    """
+    kind, _, subtype = content.mime_type.partition("/")
+    match item:
+        case uamp.FileContent():
+            return msgspec.structs.replace(
+                item,
+                filename=content.filename or item.filename,
+                mime_type=content.mime_type,
+                size_bytes=content.size_bytes,
+            )
+        case uamp.ImageContent() if content.mime_type in IMAGE_FORMATS.values():
+            return msgspec.structs.replace(item, format=subtype)
+        case uamp.AudioContent() if kind == "audio":
+            if _AUDIO_FORMATS.get(item.format or "") == content.mime_type:
+                return item
+            word = _AUDIO_WORDS.get(content.mime_type, subtype)
+            return msgspec.structs.replace(item, format=word)
+        case uamp.AudioContent() | uamp.VideoContent() if (
+            kind in {"audio", "video"} or content.mime_type in _UNDECIDED
+        ):
+            return item
+    return _as_stored(item, content)
+
+
+def _as_stored(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
+    """Return the item of a content, with what its client says of it in words."""
+    stored = item_of(content)
+    if not (isinstance(item, uamp.MediaContent) and isinstance(stored, uamp.MediaContent)):
         return item
-    return msgspec.structs.replace(item, size_bytes=content.size_bytes)
+    named = {"content_id": item.content_id, "description": item.description}
+    if isinstance(stored, uamp.FileContent) and not content.filename:
+        kind, _, subtype = content.mime_type.partition("/")
+        named["filename"] = f"image.{subtype}" if kind == "image" else kind
+    return msgspec.structs.replace(stored, **named)
 
 
 def _referring(item: uamp.ContentItem, content: Content, content_id: str) -> uamp.ContentItem:
@@ -240,14 +281,12 @@ def _as_uuid(value: str | None) -> str | None:
 
 
 def _decode(text: str) -> bytes:
-    if text.startswith("data:"):
-        text = text.partition(",")[2]
-    elif text.startswith(("http://", "https://")):
+    if is_url(text) and not is_data_url(text):
         raise InvalidMedia('Send a URL as {"url": …}; a plain string is base64 data.')
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidMedia("The medium is not base64 data.") from error
+        return media_bytes(text)
+    except ValueError as error:
+        raise InvalidMedia("The medium is neither base64 data nor a data: URL.") from error
 
 
 def _declared(item: uamp.ContentItem, data: bytes) -> tuple[str, str]:
@@ -256,12 +295,9 @@ def _declared(item: uamp.ContentItem, data: bytes) -> tuple[str, str]:
         case uamp.FileContent(filename=filename, mime_type=mime_type):
             return mime_type, filename
         case uamp.ImageContent(format=None):
-            found = IMAGE_FORMATS.get(format_of_image(data))
-            if found is None:
-                raise InvalidMedia("An image is jpeg, png, webp or gif.")
-            return found, ""
+            return picture_type(data), ""
         case uamp.ImageContent(format=image_format):
-            return IMAGE_FORMATS.get(str(image_format), f"image/{image_format}"), ""
+            return f"image/{image_format}", ""
         case uamp.AudioContent(format=audio_format):
             if audio_format in _HEADERLESS or audio_format is None:
                 return DEFAULT_MIME, ""

@@ -6,38 +6,22 @@ A blob is checked for its declared type before it is stored. Everything here is 
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 import uuid
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from chat_app.contents.media_types import (
-    InvalidMedia,
-    sniff,
-)
-from chat_app.contents.quota import ContentOwner, check_quota
+from chat_app.contents.extents import extent_of
+from chat_app.contents.filenames import clean_filename
+from chat_app.contents.media_types import InvalidMedia, sniff
+from chat_app.contents.quota import ContentOwner, check_quota, largest_file
 from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, used_copy
 from chat_app.models import Content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
-
-
-FILENAME_BYTES: Final = 255
-
-
-def clean_filename(name: str) -> str:
-    """Return the last part of a name, without control and direction characters."""
-    name = PurePosixPath(unicodedata.normalize("NFKC", name).replace("\\", "/")).name
-    kept = "".join(c for c in name if unicodedata.category(c) not in {"Cc", "Cf", "Cs"})
-    while len(kept.encode()) > FILENAME_BYTES:
-        kept = kept[:-1]
-    return kept
 
 
 def store(
@@ -61,8 +45,8 @@ def store(
     """
     if not data:
         raise InvalidMedia("The file is empty.")
-    if len(data) > settings.UAMP_UPLOAD_BYTES:
-        raise InvalidMedia(f"The file is larger than {settings.UAMP_UPLOAD_BYTES} bytes.")
+    if len(data) > (most := largest_file(owner)):
+        raise InvalidMedia(f"The file is larger than {most} bytes.")
     filename = clean_filename(filename)
     mime_type = sniff(data, declared=mime_type, filename=filename)
     sha256 = hashlib.sha256(data).hexdigest()
@@ -83,6 +67,7 @@ def store(
         mime_type=mime_type,
         filename=filename,
         size_bytes=len(data),
+        extent=extent_of(data, mime_type),
         owner_id=owner.user_id,
         owner_key=owner.key,
     )

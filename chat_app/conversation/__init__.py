@@ -1,4 +1,4 @@
-"""What members do with messages that were sent: edit, delete and pin them, and react.
+"""Acts on messages that were sent: edit, delete, pin, react.
 
 Every act is an entry that `chat_app.log` appends; the row of a message has what it is now.
 """

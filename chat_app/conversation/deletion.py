@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 import uamp
@@ -26,11 +28,15 @@ from chat_app.log.retention import delete_unused
 from chat_app.members import avatars
 from chat_app.members.membership import is_owner
 from chat_app.members.mentions import forget_mentions
-from chat_app.models import ContentUse, Message, MessageDeletion, Pin, Reaction
+from chat_app.models import Chat, ContentUse, Message, MessageDeletion, Pin, Reaction
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+COPIES_AGE: Final = timedelta(days=2)
+"""How long copies of a deleted message are looked for again."""
 
 
 class DelegatedWork(NamedTuple):
@@ -74,8 +80,59 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
         return _delete(message, user_id)
 
 
+def delete_messages_of(user_id: int, *, chat_id: str) -> int:
+    """Delete all that a person wrote in a chat, whether they are in it or not; return how many.
+
+    For a person who is erased.
+    """
+    with transaction.atomic():
+        lock_chats([chat_id])
+        written = list(
+            Message.objects.filter(
+                chat_id=chat_id, sender_user_id=user_id, deleted_at__isnull=True
+            ).order_by("seq")
+        )
+        for message in written:
+            _delete(message, user_id)
+    return len(written)
+
+
+def delete_old(chat: Chat, messages: Iterable[Message]) -> int:
+    """Delete messages of a locked chat because of their age; return how many were not deleted yet.
+
+    The chat stays where it is in lists: nothing was said in it.
+    """
+    count = 0
+    for message in messages:
+        if message.deleted_at is None:
+            _delete(message, None)
+            count += 1
+    if count:
+        Chat.objects.filter(pk=chat.pk).update(latest_at=chat.latest_at)
+    return count
+
+
+def delete_work(chat_id: str, *, message_id: str | None, response_id: str) -> None:
+    """Delete the task and the answer of work whose message was deleted while it was done.
+
+    Its chat is locked by the transaction that ends the work. What was passed on from there ends,
+    and is deleted, by itself.
+    """
+    own = Q(pk=message_id) | Q(response_id=response_id)
+    for message in Message.objects.filter(own, chat_id=chat_id, deleted_at__isnull=True):
+        _withhold(message, None)
+
+
 def _delete(message: Message, user_id: int | None) -> ev.MessageDeleted:
     """Delete a message of a locked chat, and what other agents were asked and answered for it."""
+    event = _withhold(message, user_id)
+    for work in _delegated(message.pk, message.response_id):
+        _delete_work(work, user_id)
+    return event
+
+
+def _withhold(message: Message, user_id: int | None) -> ev.MessageDeleted:
+    """Delete a message of a locked chat."""
     now = timezone.now()
     deletion = MessageDeletion.objects.create(
         message=message,
@@ -93,10 +150,40 @@ def _delete(message: Message, user_id: int | None) -> ev.MessageDeleted:
     forget_mentions(message.pk)
     uncount_reply(message)
     event = _event(deletion, message)
-    seq = append_act(event)
-    for work in _delegated(message.pk, message.response_id):
-        _delete_work(work, user_id)
-    return msgspec.structs.replace(event, seq=seq)
+    # Its copies are in other chats, whose locks are not held together with this one's.
+    transaction.on_commit(partial(delete_copies, message.pk), robust=True)
+    return msgspec.structs.replace(event, seq=append_act(event))
+
+
+def delete_copies(message_id: str) -> int:
+    """Delete the copies of a deleted message in forks, and theirs; return how many.
+
+    In a fork it is not said who deleted the original.
+    """
+    copies = Message.objects.filter(copied_from=message_id, deleted_at__isnull=True)
+    count = 0
+    for chat_id, copy_id in list(copies.values_list("chat_id", "pk")):
+        with transaction.atomic():
+            lock_chats([chat_id])
+            copy = copies.filter(pk=copy_id).first()
+            if copy is not None:
+                _withhold(copy, None)
+                count += 1
+    return count
+
+
+def delete_left_copies(limit: int) -> int:
+    """Delete copies of what was deleted lately, where the process ended before it could.
+
+    Returns how many.
+    """
+    since = timezone.now() - COPIES_AGE
+    lately = MessageDeletion.objects.filter(
+        Exists(Message.objects.filter(copied_from=OuterRef("pk"), deleted_at__isnull=True)),
+        deleted_at__gt=since,
+    )
+    found = list(lately.order_by("deleted_at").values_list("pk", flat=True)[:limit])
+    return sum(delete_copies(message_id) for message_id in found)
 
 
 def _delete_work(work: DelegatedWork, user_id: int | None) -> None:
@@ -115,7 +202,7 @@ def _event(deletion: MessageDeletion, message: Message) -> ev.MessageDeleted:
         chat_id=deletion.chat_id,
         message_id=deletion.pk,
         deleted_at=at,
-        user_id=str(deletion.deleted_by_id),
+        user_id="" if deletion.deleted_by_id is None else str(deletion.deleted_by_id),
         thread=message.thread,
     )
 

@@ -23,7 +23,7 @@ CHATS: Final = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundMessages:
-    """What was found, newest first; `searched` of the `chats` that the person could search."""
+    """Search results, newest first; `searched` of the `chats` that the person could search."""
 
     messages: list[Message]
     titles: dict[str, str]

@@ -81,6 +81,12 @@ def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:
     return list(rows.order_by("place").values_list("pk", flat=True))
 
 
+def answers_of(response_ids: Iterable[str]) -> dict[str, str]:
+    """Return the messages that responses became, by the ids of the responses."""
+    rows = Message.objects.filter(response_id__in=list(response_ids))
+    return dict(rows.values_list("response_id", "pk"))
+
+
 def was_asked_since_edit(edited: ev.MessageEdited, response_ids: Iterable[str]) -> bool:
     """Return whether one of the responses was begun after the last edit of their question."""
     edit = MessageRevision.objects.filter(message_id=edited.message_id, number=edited.revision)

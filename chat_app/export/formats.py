@@ -1,6 +1,8 @@
 """The formats of an exported chat. Each ends with how many messages it has.
 
 NDJSON and JSON have a SHA-256 too: of the bytes of the lines of messages, each with its line feed.
+Their answers have the signatures of their agents, receipts that of the server, and the end has the
+`keys` that verify them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+
+from signing_app.published import keys_named, kid_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,28 +27,44 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~])")
 _FILES: Final = frozenset({"image", "audio", "video", "file"})
 
 
-def ndjson(chat: Chat, pages: Pages) -> Iterator[bytes]:
-    """Yield a line for the chat, one for each message, and one with their count and SHA-256."""
+def ndjson(chat: Chat, pages: Pages, log: Iterable[bytes] = ()) -> Iterator[bytes]:
+    """Yield a line for the chat, one for each message, and one with their count and SHA-256.
+
+    The lines of the log (`log_lines`) come before the last one.
+    """
     yield _line({"type": "chat", **_chat(chat)})
-    count, digest = 0, hashlib.sha256()
+    count, digest, keys = 0, hashlib.sha256(), _Keys()
     for page in pages:
+        keys.note(page)
         lines = b"".join(_line({"type": "message", **message}) for message in page)
         count += len(page)
         digest.update(lines)
         yield lines
-    yield _line({"type": "end", "count": count, "sha256": digest.hexdigest()})
+    yield from log
+    yield _line({"type": "end", "count": count, "sha256": digest.hexdigest(), **keys.published()})
 
 
-def json(chat: Chat, pages: Pages) -> Iterator[bytes]:
-    """Yield one JSON object: the chat, its messages, their count and SHA-256."""
+def json(chat: Chat, pages: Pages, log: Iterable[bytes] | None = None) -> Iterator[bytes]:
+    """Yield one JSON object: the chat, its messages, their count and SHA-256.
+
+    The lines of the log (`log_lines`) are the member `log`, where it is wanted.
+    """
     yield b'{"chat":' + msgspec.json.encode(_chat(chat)) + b',"messages":['
-    count, digest = 0, hashlib.sha256()
+    count, digest, keys = 0, hashlib.sha256(), _Keys()
     for page in pages:
+        keys.note(page)
         lines = [msgspec.json.encode(message) for message in page]
         digest.update(b"".join(line + b"\n" for line in lines))
         yield (b",\n" if count else b"\n") + b",\n".join(lines)
         count += len(page)
-    end = {"count": count, "sha256": digest.hexdigest()}
+    if log is not None:
+        yield b'\n],"log":['
+        begun = False
+        for piece in log:
+            lines = piece.splitlines()
+            yield (b",\n" if begun else b"\n") + b",\n".join(lines)
+            begun = True
+    end = {"count": count, "sha256": digest.hexdigest(), **keys.published()}
     yield b"\n]," + msgspec.json.encode(end)[1:] + b"\n"
 
 
@@ -69,6 +89,25 @@ FORMATS: Final[dict[str, tuple[Write, str, str]]] = {
     "ndjson": (ndjson, "application/x-ndjson", "ndjson"),
 }
 """The function of each format, its media type, and how the name of its file ends."""
+
+
+class _Keys:
+    """The keys that verify the signatures of an export, as far as they are published."""
+
+    def __init__(self) -> None:
+        self._kids: set[str] = set()
+
+    def note(self, messages: Iterable[dict[str, Any]]) -> None:
+        """Take a page of messages."""
+        for message in messages:
+            receipt = message.get("receipt") or {}
+            signed = [message.get("signature"), receipt.get("document")]
+            signed += [work.get("document") for work in receipt.get("delegated", ())]
+            self._kids |= {kid_of(one) for one in signed if isinstance(one, str)}
+
+    def published(self) -> dict[str, Any]:
+        """Return the member `keys` of the end; a file without signatures has none."""
+        return keys_named(sorted(self._kids)) if self._kids else {}
 
 
 def _chat(chat: Chat) -> dict[str, Any]:

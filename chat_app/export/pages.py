@@ -1,14 +1,15 @@
-"""The messages of a chat in pages by their place, for a reader who is a member at each page."""
+"""The messages of a chat in pages by their place: for a member, or for who may export all chats."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from chat_app.log.signatures import signatures_of
 from chat_app.members.membership import is_member
 from chat_app.models import Chat, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 PAGE: Final = 50
 """So many messages are in memory at once."""
@@ -19,7 +20,7 @@ class ExportStopped(Exception):
 
 
 class Receipts(Protocol):
-    """What answers cost: given a chat, a reader and ids of responses, by the ids of responses."""
+    """Costs of answers: given a chat, a reader and ids of responses, by the ids of responses."""
 
     def __call__(
         self, chat_id: str, user_id: int, response_ids: Collection[str]
@@ -27,30 +28,62 @@ class Receipts(Protocol):
         """Return the receipts, at most one for each id."""
 
 
-def pages(chat: Chat, user_id: int, *, receipts: Receipts) -> Iterator[list[dict[str, Any]]]:
-    """Yield the messages of a chat up to its last one now, oldest first.
+def pages(
+    chat: Chat, user_id: int, *, receipts: Receipts, after: int = 0
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the messages of a chat after a `seq`, up to its last one now, oldest first.
 
     An answer that cost something has its `receipt`. Raises ExportStopped when the reader has left
     the chat.
     """
-    after = 0
     while after < chat.last_seq:
         if not is_member(chat.pk, user_id):
             raise ExportStopped
-        rows = Message.objects.filter(
-            chat_id=chat.pk, seq__gt=after, seq__lte=chat.last_seq, replaced_by__isnull=True
-        )
-        found = list(rows.order_by("seq")[:PAGE])
+        found = _next(chat, after)
         if not found:
             return
         paid = receipts(chat.pk, user_id, [row.response_id for row in found if row.response_id])
-        yield [_plain(message, paid.get(message.response_id)) for message in found]
+        yield _plain_all(chat, found, paid)
         after = found[-1].seq
 
 
-def _plain(message: Message, receipt: dict[str, Any] | None) -> dict[str, Any]:
+def pages_for_staff(chat: Chat) -> Iterator[list[dict[str, Any]]]:
+    """Yield the messages of a chat up to its last one now, oldest first, without receipts.
+
+    The caller has found out that the reader may export what was said in chats of others.
+    """
+    found = _next(chat, 0)
+    while found:
+        yield _plain_all(chat, found, {})
+        found = _next(chat, found[-1].seq)
+
+
+def _next(chat: Chat, after: int) -> list[Message]:
+    rows = Message.objects.filter(
+        chat_id=chat.pk, seq__gt=after, seq__lte=chat.last_seq, replaced_by__isnull=True
+    )
+    return list(rows.order_by("seq")[:PAGE])
+
+
+def _plain_all(
+    chat: Chat, messages: Sequence[Message], receipts: Mapping[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return messages with their receipts and signatures."""
+    answers = {message.response_id for message in messages if message.response_id}
+    signed = signatures_of(chat.pk, answers)
+    return [
+        _plain(message, receipts.get(message.response_id), signed.get(message.response_id))
+        for message in messages
+    ]
+
+
+def _plain(
+    message: Message, receipt: dict[str, Any] | None, signature: str | None
+) -> dict[str, Any]:
     """Return a message as it is now; one that was deleted has its place and no text."""
-    paid = {} if receipt is None else {"receipt": receipt}
+    more: dict[str, Any] = {} if receipt is None else {"receipt": receipt}
+    if signature is not None:
+        more["signature"] = signature
     return {
         "id": message.pk,
         "seq": message.seq,
@@ -69,5 +102,5 @@ def _plain(message: Message, receipt: dict[str, Any] | None) -> dict[str, Any]:
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,
-        **paid,
+        **more,
     }

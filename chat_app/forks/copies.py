@@ -33,7 +33,7 @@ class CopiedHistory(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """What decides whether a message is copied; `size` is in characters."""
+    """The facts that decide whether a message is copied; `size` is in characters."""
 
     id: str
     version_of: str | None

@@ -21,6 +21,7 @@ from chat_app.contents import references
 from chat_app.conversation.errors import MessageNotFound
 from chat_app.forks.copies import history_until
 from chat_app.forks.origins import forked_event
+from chat_app.log import chain
 from chat_app.log.entries import NewMessage, message_row, milliseconds
 from chat_app.members.chats import create_chat
 from chat_app.members.membership import is_member
@@ -148,9 +149,10 @@ def _write(
     Message.objects.bulk_create([row for row, _ in rows])
     entries = [_entry(chat, row.seq, payload, now) for row, payload in rows]
     entries.append(_entry(chat, fork.seq, uamp.to_dict(event), now))
+    for entry in entries:
+        chain.extend(chat, entry)
     ChatEvent.objects.bulk_create(entries)
-    chat.last_seq = fork.seq
-    chat.save(update_fields=["last_seq"])
+    chat.save(update_fields=chain.HEAD)
     _use_contents(chat, source, history)
     # What the person saw in the source is not news to them here.
     newest = rows[-1][0]

@@ -1,4 +1,4 @@
-"""What was read of the pages to which messages link. Synchronous.
+"""Cards of the pages to which messages link. Synchronous.
 
 A row is known by the digest of its address: the address itself, which may hold a secret, is not
 kept. What could not be read is remembered too, so that it is not fetched again at once.

@@ -1,4 +1,4 @@
-"""What the head of a web page says about it. Its author may mean harm: all of it is text."""
+"""Read the head of a web page. Its author may mean harm: all of it is text."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from chat_app.members.links import (
     sha256_of,
 )
 from chat_app.members.membership import NotAMember
+from chat_app.members.origin_rights import check_right_in_sources
 from chat_app.members.participants import join
 from chat_app.members.rights import Right, check_right, member_of
 from chat_app.models import Chat, InviteLink, Participant, ParticipantRole
@@ -41,7 +42,7 @@ class WasRemoved(Exception):
 
 
 class Invitation(msgspec.Struct, frozen=True):
-    """What an invited person is shown before they join: `people` counts the members."""
+    """The invitation that a person sees before they join: `people` counts the members."""
 
     chat_id: str
     title: str
@@ -72,6 +73,7 @@ def create_invite_link(
         if chat is None:
             raise NotAMember
         check_right(member, Right.ADD_MEMBERS)
+        check_right_in_sources(chat_id, made_by.pk, Right.ADD_MEMBERS)
         if role != ParticipantRole.MEMBER:
             check_right(member, Right.CHANGE_ROLES)
         check_room(InviteLink, chat_id)

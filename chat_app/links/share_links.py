@@ -21,8 +21,10 @@ from chat_app.members.links import (
     sha256_of,
 )
 from chat_app.members.membership import NotAMember
+from chat_app.members.origin_rights import check_right_in_sources
 from chat_app.members.rights import Right, check_right, member_of
 from chat_app.models import Chat, ShareLink
+from chat_app.people.names import clean_title
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -44,13 +46,14 @@ def create_share_link(
         if chat is None:
             raise NotAMember
         check_right(member, Right.SHARE)
+        check_right_in_sources(chat_id, made_by.pk, Right.SHARE)
         check_room(ShareLink, chat_id)
         secret = new_secret(ShareLink)
         now = timezone.now()
         link = ShareLink.objects.create(
             chat=chat,
             token_sha256=sha256_of(secret),
-            title=title,
+            title=clean_title(title),
             until_seq=None if grows else chat.last_seq,
             created_by=made_by,
             created_at=now,

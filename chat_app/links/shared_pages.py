@@ -1,4 +1,4 @@
-"""What a share link shows: pages of messages as strangers may read them. Synchronous.
+"""Shared pages: messages as strangers may read them. Synchronous.
 
 A page has the messages that the chat shows now, up to the place where the link ends. Of deleted
 ones it has nothing, and of no message an id, a price, a receipt or what an agent thought.
@@ -23,8 +23,11 @@ from chat_app import markdown
 from chat_app.contents.reading_rights import ContentNotFound, in_chat
 from chat_app.contents.references import content_ids
 from chat_app.log.history import quotes_of
+from chat_app.log.signatures import signatures_of
 from chat_app.members.links import in_force, maker_may
 from chat_app.models import Content, Message, ShareLink
+from signing_app.published import keys_named, kid_of
+from uamp.signatures import check_answer
 
 if TYPE_CHECKING:
     import uuid
@@ -67,6 +70,8 @@ class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
     is_cut: bool
     quote: str
     parts: tuple[ShownPart, ...]
+    # Of a completed answer of an agent: what its signature says of it (docs/signatures.md).
+    signature: str = ""
 
 
 class SharedPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +100,7 @@ def shared_page(
         found = found[:PAGE]
     quotes = _quotes(link, found)
     until = time.monotonic() + markdown.PAGE_SECONDS
+    signed = _signature_states(link.chat_id, found)
     messages = tuple(
         SharedMessage(
             place=row.seq,
@@ -105,6 +111,7 @@ def shared_page(
             is_cut=row.status != "completed",
             quote=markdown.plain(quotes.get(row.reply_to or "", ""), asker=asker, until=until),
             parts=tuple(_parts(link, row, asker=asker, until=until)),
+            signature=signed.get(row.pk, ""),
         )
         for row in found
     )
@@ -113,6 +120,31 @@ def shared_page(
         older=found[0].seq if found and older else None,
         newer=found[-1].seq if found and newer else None,
     )
+
+
+def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
+    """Return what the signatures of completed answers say of them, by the ids of messages.
+
+    A page has no ids, and so no signature: the server verifies it.
+    """
+    answers = [row for row in rows if row.response_id and row.status == "completed"]
+    found = signatures_of(chat_id, {row.response_id for row in answers})
+    keys = keys_named({kid_of(signature) for signature in found.values()})["keys"] if found else []
+    return {
+        row.pk: check_answer(
+            {
+                "id": row.pk,
+                "response_id": row.response_id,
+                "content": row.content,
+                "content_items": row.content_items,
+                "signature": found[row.response_id],
+            },
+            keys,
+            chat_id=chat_id,
+        ).state
+        for row in answers
+        if row.response_id in found and row.copied_from is None
+    }
 
 
 def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature: str) -> Content:

@@ -26,7 +26,7 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     One query for all of them. What a deleted message was, also as the output of its response, is
     not there; an entry that announced it has `deleted_at`.
     """
-    message_ids = {_message_id(event_type, payload) for event_type, _, payload in entries}
+    message_ids = {message_in(event_type, payload) for event_type, _, payload in entries}
     response_ids = {
         response_id for event_type, response_id, _ in entries if event_type in ChatEvent.TERMINAL
     }
@@ -35,8 +35,8 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         rows = _deleted().filter(
             Q(pk__in=message_ids - {""}) | Q(response_id__in=response_ids - {""})
         )
-        for message_id, response_id, at in rows.values_list("pk", "response_id", "deleted_at"):
-            deleted[message_id] = deleted[response_id] = int(at.timestamp() * 1000) if at else 0
+        for deleted_id, response_id, at in rows.values_list("pk", "response_id", "deleted_at"):
+            deleted[deleted_id] = deleted[response_id] = int(at.timestamp() * 1000) if at else 0
     deleted.pop("", None)
     if not deleted:
         return [payload for _, _, payload in entries]
@@ -66,7 +66,8 @@ def _deleted() -> QuerySet[Message]:
     return Message.objects.filter(deleted_at__isnull=False)
 
 
-def _message_id(event_type: str, payload: dict[str, Any]) -> str:
+def message_in(event_type: str, payload: dict[str, Any]) -> str:
+    """Return the message whose text an entry has; "" where it has none."""
     match event_type:
         case "message.created":
             return str(payload.get("message", {}).get("id", ""))
@@ -77,13 +78,13 @@ def _message_id(event_type: str, payload: dict[str, Any]) -> str:
 
 def _shown(entry: Entry, deleted: dict[str, int]) -> dict[str, Any]:
     event_type, response_id, payload = entry
-    at = deleted.get(_message_id(event_type, payload))
+    at = deleted.get(message_in(event_type, payload))
     if at is not None and event_type == "message.created":
         return {**payload, "message": _marker(payload["message"], at)}
     if at is not None:
         return _marker(payload, at)
     if response_id in deleted and event_type in ChatEvent.TERMINAL:
-        return _without_output(payload)
+        return without_output(payload)
     return payload
 
 
@@ -92,7 +93,8 @@ def _marker(body: dict[str, Any], at: int) -> dict[str, Any]:
     return {**kept, "content": "", "deleted_at": at}
 
 
-def _without_output(payload: dict[str, Any]) -> dict[str, Any]:
+def without_output(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the payload of the end of a response without what was answered."""
     shown = dict(payload)
     if "partial_output" in shown:
         shown["partial_output"] = []

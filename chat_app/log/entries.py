@@ -15,7 +15,7 @@ from django.db import transaction
 
 import uamp
 from chat_app.ids import new_event_id
-from chat_app.log import fanout
+from chat_app.log import chain, fanout
 from chat_app.log.history import ends_of_responses
 from chat_app.models import (
     Chat,
@@ -158,23 +158,22 @@ def append_many(appends: Sequence[Append]) -> list[int]:
         chat = heads[append.chat_id]
         firsts.append(chat.last_seq + 1)
         for new in append.events:
-            chat.last_seq += 1
-            events.append(
-                ChatEvent(
-                    chat=chat,
-                    seq=chat.last_seq,
-                    type=new.type,
-                    response_id=new.response_id,
-                    payload=new.payload,
-                    created_at=append.at,
-                )
+            event = ChatEvent(
+                chat=chat,
+                seq=chat.last_seq + 1,
+                type=new.type,
+                response_id=new.response_id,
+                payload=new.payload,
+                created_at=append.at,
             )
+            chain.extend(chat, event)
+            events.append(event)
             if new.message is not None:
                 messages.append(message_row(chat, chat.last_seq, new.message))
         chat.latest_at = append.at
     Message.objects.bulk_create(messages)
     ChatEvent.objects.bulk_create(events)
-    Chat.objects.bulk_update(heads.values(), ["last_seq", "latest_at"])
+    Chat.objects.bulk_update(heads.values(), [*chain.HEAD, "latest_at"])
     return firsts
 
 

@@ -116,21 +116,23 @@ def _logged(rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> list[Logged
 
 
 # SQLite uses the index of these rows only where it sees their types in the statement.
-_ENDS: Final = RawSQL(  # noqa: S611 constants
+IS_END: Final = RawSQL(  # noqa: S611 constants
     "type IN ({})".format(", ".join(f"'{name}'" for name in ChatEvent.TERMINAL)),
     (),
     output_field=BooleanField(),
 )
+"""The condition of entries that end responses."""
+
+
+def ends(chat_id: str, response_ids: Iterable[str]) -> QuerySet[ChatEvent]:
+    """Return the terminal events of responses that have ended, as a query."""
+    return ChatEvent.objects.filter(IS_END, chat_id=chat_id, response_id__in=list(response_ids))
 
 
 def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedEvent]:
     """Return the terminal events of responses that have ended."""
-    rows = (
-        ChatEvent.objects.filter(_ENDS, chat_id=chat_id, response_id__in=list(response_ids))
-        .order_by("seq")
-        .values_list("seq", "type", "response_id", "payload")
-    )
-    return _logged(rows)
+    rows = ends(chat_id, response_ids).order_by("seq")
+    return _logged(rows.values_list("seq", "type", "response_id", "payload"))
 
 
 def message_entry(message_id: str) -> LoggedMessage | None:

@@ -15,6 +15,7 @@ from chat_app.models import (
     ChatKind,
     Content,
     ContentUse,
+    LogCheckpoint,
     Message,
     Participant,
     PayerRule,
@@ -72,6 +73,8 @@ def empty_chats(chat_ids: Collection[str]) -> None:
         shown = _shown_in(chat_ids)
         Message.objects.filter(chat_id__in=chat_ids).delete()
         ChatEvent.objects.filter(chat_id__in=chat_ids).delete()
+        Chat.objects.filter(pk__in=chat_ids).update(chain_hash=None, chain_seq=None)
+        LogCheckpoint.objects.filter(chat_id__in=chat_ids).delete()
         ReadReceipt.objects.filter(chat_id__in=chat_ids).delete()
         ContentUse.objects.filter(chat_id__in=chat_ids).delete()
         Participant.objects.filter(chat_id__in=chat_ids).delete()

@@ -11,6 +11,7 @@ from chat_app.models import Chat, ChatKind, Participant
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from datetime import datetime
 
     from django.db.models import QuerySet
 
@@ -20,6 +21,11 @@ def chats_of(user_id: int) -> QuerySet[Chat]:
     return Chat.objects.filter(
         pk__in=Participant.objects.filter(user_id=user_id, left_at__isnull=True).values("chat_id")
     )
+
+
+def changed_since(at: datetime) -> QuerySet[Chat]:
+    """Return the chats whose log was written to since a time."""
+    return Chat.objects.filter(latest_at__gte=at)
 
 
 def latest_chats(user_id: int, *, most: int) -> list[tuple[str, int]]:

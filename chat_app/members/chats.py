@@ -28,6 +28,7 @@ from chat_app.models import (
     PayerRule,
 )
 from chat_app.new_rows import insert
+from chat_app.people.names import clean_title
 from chat_app.people.notices import notify_person
 from uamp import events as ev
 
@@ -50,8 +51,11 @@ def create_chat(
     agents: Iterable[tuple[str, str]],
     kind: str = ChatKind.GROUP,
 ) -> Chat:
-    """Create a chat with its members; `agents` are pairs of agent id and trigger rule."""
-    chat = Chat(title=title, created_by_id=created_by_id, kind=kind)
+    """Create a chat with its members; `agents` are pairs of agent id and trigger rule.
+
+    The title is kept without direction marks and other characters that cannot be seen.
+    """
+    chat = Chat(title=clean_title(title), created_by_id=created_by_id, kind=kind)
     insert(chat)
     members = [
         Participant(
@@ -74,7 +78,7 @@ def create_chat(
 
 
 class ChatChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be another about a chat; None stays, and an empty text takes away what was."""
+    """Fields of a chat to change; None keeps a value, an empty text clears it."""
 
     title: str | None = None
     description: str | None = None
@@ -128,13 +132,15 @@ def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.Cha
         return append_change(chat, by=changed_by)
 
 
-_PLAIN: Final = ("title", "only_owners_pin", "agents_quiet", "agent_hops")
+_PLAIN: Final = ("only_owners_pin", "agents_quiet", "agent_hops")
 
 
 def _apply(chat: Chat, change: ChatChange, by: User) -> None:
     for name in _PLAIN:
         if (value := getattr(change, name)) is not None:
             setattr(chat, name, value)
+    if change.title is not None:
+        chat.title = clean_title(change.title)
     if change.description is not None:
         chat.description = change.description or None
     if change.avatar is not None:

@@ -17,6 +17,7 @@ from django.utils import timezone
 import uamp
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.members.origin_rights import may_in_sources
 from chat_app.members.rights import RIGHTS, Right
 from chat_app.models import InviteLink, Participant, ParticipantRole, ShareLink
 from uamp import events as ev
@@ -95,7 +96,7 @@ def needed_for(link: AnyLink) -> set[Right]:
 
 
 def maker_may(link: AnyLink) -> bool:
-    """Return whether the maker of a link is an active member who has its right."""
+    """Return whether the maker is an active member who has its right, in sources of a fork too."""
     if link.created_by_id is None:
         return False
     roles = [role for role, rights in RIGHTS.items() if needed_for(link) <= rights]
@@ -105,7 +106,7 @@ def maker_may(link: AnyLink) -> bool:
         user__is_active=True,
         left_at__isnull=True,
         role__in=roles,
-    ).exists()
+    ).exists() and may_in_sources(link.chat_id, link.created_by_id, {NEEDED[type(link)]})
 
 
 def end_link(link: AnyLink, *, by: User | None) -> None:

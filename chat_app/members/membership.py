@@ -5,9 +5,14 @@ The caller is an argument: a stranger gets the same answer as for a chat that do
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from chat_app.models import Participant, ParticipantRole
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class NotAnOwner(Exception):
@@ -28,10 +33,28 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
     )
 
 
+def has_left_freely(chat_id: str, user_id: int) -> bool:
+    """Return whether a person left a chat themselves; one who was removed did not."""
+    return Participant.objects.filter(
+        chat_id=chat_id, user_id=user_id, left_at__isnull=False, left_freely=True
+    ).exists()
+
+
+def active_members(
+    chat_ids: Collection[str], user_ids: Collection[int]
+) -> set[tuple[str, int | None]]:
+    """Return who of these people is in which of these chats now, and was not deactivated."""
+    rows = Participant.objects.filter(
+        chat_id__in=chat_ids, user_id__in=user_ids, left_at__isnull=True, user__is_active=True
+    )
+    return set(rows.values_list("chat_id", "user_id"))
+
+
 class AgentMember(msgspec.Struct, frozen=True):
     """An agent in a chat: when it answers, and what it is shown.
 
-    `is_quiet` says that no agent of the chat answers for now.
+    `is_quiet` says that no agent of the chat answers for now, `is_enabled` whether this one is
+    switched on.
     """
 
     agent_id: str
@@ -41,14 +64,18 @@ class AgentMember(msgspec.Struct, frozen=True):
     context: str = "chat"
     context_messages: int | None = None
     is_quiet: bool = False
+    is_enabled: bool = True
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the agents that are in a chat now."""
+    """Return the agents that are in a chat now and switched on."""
+    return [member for member in all_agent_members(chat_id) if member.is_enabled]
+
+
+def all_agent_members(chat_id: str) -> list[AgentMember]:
+    """Return the agents that are in a chat now, those that are switched off too."""
     rows = (
-        Participant.objects.filter(
-            chat_id=chat_id, agent__isnull=False, left_at__isnull=True, agent__is_enabled=True
-        )
+        Participant.objects.filter(chat_id=chat_id, agent__isnull=False, left_at__isnull=True)
         .order_by("id")
         .values_list(
             "agent_id",
@@ -58,13 +85,21 @@ def agent_members(chat_id: str) -> list[AgentMember]:
             "context",
             "context_messages",
             "chat__agents_quiet",
+            "agent__is_enabled",
         )
     )
     return [
         AgentMember(
-            agent_id, name, trigger, tuple(keywords or ()), context or "chat", most, bool(quiet)
+            agent_id,
+            name,
+            trigger,
+            tuple(keywords or ()),
+            context or "chat",
+            most,
+            bool(quiet),
+            bool(is_enabled),
         )
-        for agent_id, name, trigger, keywords, context, most, quiet in rows
+        for agent_id, name, trigger, keywords, context, most, quiet, is_enabled in rows
     ]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chat_app.members.triggers import mentioned_names
+from chat_app.mentioned import mentioned_names
 from chat_app.models import MessageMention, Participant
 
 if TYPE_CHECKING:

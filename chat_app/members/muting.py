@@ -1,4 +1,4 @@
-"""What a member is notified of in a chat: their own setting, which the others do not see.
+"""Notification settings of a member in a chat, which the others do not see.
 
 Synchronous. Pages notify of a muted chat never, and of another one as its level says, else as the
 person's settings say.

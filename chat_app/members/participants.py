@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from chat_app.calls.agents import end_agent_participation
 from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
@@ -19,6 +20,7 @@ from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.chats import append_change
 from chat_app.members.links import end_links_of
 from chat_app.members.membership import NotAMember
+from chat_app.members.origin_rights import check_right_in_sources
 from chat_app.members.rights import (
     Right,
     check_may_set_agents,
@@ -81,6 +83,7 @@ def add_participant(
             raise NotAMember
         if agent_id is None:
             check_right(member, Right.ADD_MEMBERS)
+            check_right_in_sources(chat_id, added_by.pk, Right.ADD_MEMBERS)
         else:
             check_may_set_agents(chat, member, Right.ADD_MEMBERS)
         return join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)
@@ -146,6 +149,9 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
             end_participation(chat_id=chat_id, user_id=participant.user.pk, now=participant.left_at)
         elif participant.agent_id is not None:
             _stop_answers(chat_id, participant.agent_id, removed_by.pk)
+            end_agent_participation(
+                chat_id=chat_id, agent_id=participant.agent_id, now=participant.left_at
+            )
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 

@@ -42,6 +42,13 @@ def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
     Presence.objects.filter(seen_at__lt=stale).delete()
 
 
+def open_sockets(now: datetime, most: int) -> int:
+    """Return how many sockets of people are open, counted up to `most`."""
+    fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
+    rows = Presence.objects.filter(seen_at__gte=fresh).order_by().values("pk")
+    return rows[:most].count()
+
+
 def online_user_ids(user_ids: Iterable[int]) -> set[int]:
     """Return who of these people has a fresh open socket."""
     fresh = timezone.now() - timedelta(seconds=Presence.FRESH_SECONDS)

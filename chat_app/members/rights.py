@@ -1,4 +1,4 @@
-"""What the members of a chat may do, by their role: the one table, and its check."""
+"""The rights of a chat's members by role: the one table, and its check."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ RIGHTS: Final[Mapping[str, frozenset[Right]]] = {
 
 
 class NotAllowed(NotAnOwner):
-    """The role of the member does not have a right; `right` is which one."""
+    """A member does not have a right; `right` is which one, and the message says why."""
 
-    def __init__(self, right: Right) -> None:
-        super().__init__(_REASONS[right])
+    def __init__(self, right: Right, reason: str = "") -> None:
+        super().__init__(reason or _REASONS[right])
         self.right = right
 
 
@@ -58,7 +58,7 @@ _REASONS: Final[Mapping[Right, str]] = {
     Right.REMOVE_MEMBERS: "Only owners and admins remove members, and only owners remove those.",
     Right.MANAGE_AGENTS: "Only owners and admins set how an agent answers. Where the owner or the"
     " pool pays, only owners add and set agents.",
-    Right.CHANGE_ROLES: "Only owners change roles.",
+    Right.CHANGE_ROLES: "Only owners can change roles.",
     Right.MANAGE_MONEY: "Only owners choose the payer and set budgets.",
     Right.RULE: "Only owners change the rules of a chat.",
     Right.SHARE: "Only owners and admins make links that show a chat to others.",

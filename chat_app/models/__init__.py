@@ -3,21 +3,23 @@
 `chats` has chats, logs and contents, `members` who is in them, `links` the ways in for others,
 `conversation` what members did with messages, `calls` whom they called, `forks` which chats begin
 with the history of others, `link_cards` the pages to which messages link, `people` profiles and
-settings, `threads` the replies to messages, `transcripts` what is said in sounds. Other apps call
-the functions of `log`, `members`, `links`, `contents` and `calls`, not these classes.
+settings, `threads` the replies to messages, `transcripts` what is said in sounds, `uploads` files
+that arrive in parts. Other apps call the functions of `log`, `members`, `links`, `contents` and
+`calls`, not these classes.
 """
 
 from chat_app.models.calls import (
+    CallAgentReason,
     CallMemberState,
     CallReason,
     CallState,
     VoiceCall,
+    VoiceCallAgent,
     VoiceCallMember,
 )
 from chat_app.models.chats import (
     Chat,
     ChatBudgetPeriod,
-    ChatEvent,
     ChatKind,
     Content,
     ContentUse,
@@ -41,6 +43,7 @@ from chat_app.models.conversation import (
 from chat_app.models.forks import ChatOrigin
 from chat_app.models.link_cards import LinkCard, LinkCardState
 from chat_app.models.links import InviteLink, ShareLink
+from chat_app.models.logs import ChatEvent, LogCheckpoint, LogErasure
 from chat_app.models.members import (
     AgentMention,
     ContextScope,
@@ -59,10 +62,12 @@ from chat_app.models.people import (
 )
 from chat_app.models.threads import MessageMention, MessageThread, ThreadFollower
 from chat_app.models.transcripts import Transcript, TranscriptState
+from chat_app.models.uploads import Upload, UploadPart
 
 __all__ = [
     "EMOJI_CHARS",
     "AgentMention",
+    "CallAgentReason",
     "CallMemberState",
     "CallReason",
     "CallState",
@@ -78,6 +83,8 @@ __all__ = [
     "InviteLink",
     "LinkCard",
     "LinkCardState",
+    "LogCheckpoint",
+    "LogErasure",
     "Message",
     "MessageDeletion",
     "MessageMention",
@@ -103,7 +110,10 @@ __all__ = [
     "ThreadFollower",
     "Transcript",
     "TranscriptState",
+    "Upload",
+    "UploadPart",
     "VoiceCall",
+    "VoiceCallAgent",
     "VoiceCallMember",
     "new_chat_id",
     "new_epoch",

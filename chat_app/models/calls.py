@@ -38,6 +38,15 @@ class CallReason(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class CallAgentReason(models.TextChoices):
+    """Why an agent is no longer in a call."""
+
+    REMOVED = "removed"
+    HOST_LEFT = "host_left"
+    NOT_MEMBER = "not_member"
+    ENDED = "ended"
+
+
 class VoiceCall(models.Model):
     """A call in a chat. Its media go between the clients; the server has its state.
 
@@ -109,3 +118,36 @@ class VoiceCallMember(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id} in call {self.call_id}"
+
+
+class VoiceCallAgent(models.Model):
+    """An agent that takes part in a call through the client of a person in it, its host.
+
+    The host's client sends the agent what is said and plays what it answers; the host asked for
+    these answers. `left_at` is null while the agent takes part.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    call = models.ForeignKey(VoiceCall, models.CASCADE, related_name="agents", db_index=False)
+    agent = models.ForeignKey("agents_app.Agent", models.CASCADE, related_name="+")
+    host = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    joined_at = models.DateTimeField()
+    left_at = models.DateTimeField(null=True, blank=True)
+    reason = models.CharField(max_length=12, choices=CallAgentReason.choices, blank=True)
+
+    class Meta:
+        """An agent is in a call once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["call", "agent"], name="agent_is_in_a_call_once"),
+            models.CheckConstraint(
+                condition=(
+                    models.Q(left_at__isnull=True, reason="")
+                    | (models.Q(left_at__isnull=False) & ~models.Q(reason=""))
+                ),
+                name="agent_left_a_call_for_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} in call {self.call_id}"

@@ -1,8 +1,7 @@
-"""Chats, their members, messages and logs, and the contents that they show.
+"""Chats, their messages, and the contents that they show.
 
-`ChatEvent` is authoritative. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
-chat's row lock, in the transaction that writes the fact. Messages, receipts and membership are
-kept as rows beside the log so that they can be read without folding it.
+Messages, receipts and membership are rows beside the log (`logs`), so that they can be read
+without folding it.
 """
 
 from __future__ import annotations
@@ -81,6 +80,10 @@ class Chat(models.Model):
     budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
     epoch = models.CharField(max_length=8, default=new_epoch)
     last_seq = models.BigIntegerField(default=0)
+    # The chain hash of the entry chain_seq: where that is not last_seq, an older server wrote the
+    # last entry, and the chain starts again.
+    chain_hash = models.BinaryField(max_length=32, null=True)
+    chain_seq = models.BigIntegerField(null=True, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -101,13 +104,14 @@ class Chat(models.Model):
                 fields=["latest_at"], condition=Q(created_by__isnull=True), name="chat_visits"
             ),
         ]
+        permissions: ClassVar = [("export_content", "Can export what was said in chats")]
 
     def __str__(self) -> str:
         return self.title or self.id
 
 
 class SharedState(models.Model):
-    """What the state of a chat is now; its changes are entries of the log (`uamp.shared_state`)."""
+    """The current state of a chat; its changes are entries of the log (`uamp.shared_state`)."""
 
     chat = models.OneToOneField(Chat, models.CASCADE, primary_key=True, related_name="shared_state")
     version = models.BigIntegerField()
@@ -191,6 +195,11 @@ class Message(models.Model):
                 condition=Q(thread__isnull=False),
                 name="message_threads",
             ),
+            models.Index(
+                fields=["copied_from"],
+                condition=Q(copied_from__isnull=False),
+                name="message_copies",
+            ),
             # The messages of a chat without those that only a thread shows.
             models.Index(
                 fields=["chat", "seq"],
@@ -200,36 +209,8 @@ class Message(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name or self.role}: {self.content[:60]}"
-
-
-class ChatEvent(models.Model):
-    """One durable event of a chat's log, as it goes over the wire. Written once, never changed."""
-
-    TERMINAL: ClassVar = ("response.done", "response.error", "response.cancelled")
-
-    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="events", db_index=False)
-    seq = models.BigIntegerField()
-    type = models.CharField(max_length=40)
-    response_id = models.CharField(max_length=40, blank=True)
-    payload = models.JSONField()
-    created_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        """Gapless order per chat; one end per response."""
-
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["chat", "seq"], name="event_has_its_own_seq"),
-            models.UniqueConstraint(
-                fields=["response_id"],
-                condition=Q(type__in=("response.done", "response.error", "response.cancelled")),
-                name="response_ends_once",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.chat_id}#{self.seq} {self.type}"
+        # Without a word of the text: pages name messages to people who may not read them.
+        return f"#{self.seq} {self.name or self.role}"
 
 
 class Content(models.Model):
@@ -245,6 +226,8 @@ class Content(models.Model):
     mime_type = models.CharField(max_length=127)
     filename = models.CharField(max_length=255, blank=True)
     size_bytes = models.PositiveBigIntegerField()
+    # How much of it a model may count, at most (contents.extents); None where it was not read yet.
+    extent = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
     blob = models.FileField(upload_to="%Y/%m", max_length=255)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="contents"

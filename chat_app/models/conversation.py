@@ -1,4 +1,4 @@
-"""What members did with messages after they were sent."""
+"""Acts of members on messages that were sent."""
 
 from __future__ import annotations
 
@@ -54,9 +54,12 @@ class MessageDeletion(models.Model):
     deleted_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """The log is read by responses too."""
+        """The log is read by responses too, and copies of what was deleted lately are found."""
 
-        indexes: ClassVar = [models.Index(fields=["response_id"], name="deleted_answers")]
+        indexes: ClassVar = [
+            models.Index(fields=["response_id"], name="deleted_answers"),
+            models.Index(fields=["deleted_at"], name="deleted_lately"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.message_id} deleted"

@@ -15,7 +15,7 @@ class ChatOrigin(models.Model):
     """Where a chat comes from that a person forked from a message of another one.
 
     The copied messages are its own (`Message.copied_from` names the original): they stay as they
-    are, whatever becomes of the source.
+    are, but for those that are deleted in the source.
     """
 
     chat = models.OneToOneField(Chat, models.CASCADE, primary_key=True, related_name="origin")

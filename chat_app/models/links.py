@@ -17,7 +17,7 @@ from chat_app.models.members import ParticipantRole
 
 
 class LinkRow(models.Model):
-    """What both kinds of link have. One with `revoked_at` opens nothing any more."""
+    """The base of both kinds of link. One with `revoked_at` opens nothing any more."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="%(class)ss", db_index=False)

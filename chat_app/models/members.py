@@ -14,7 +14,7 @@ from chat_app.models.people import NotificationLevel
 
 
 class ParticipantRole(models.TextChoices):
-    """What a member may do: `chat_app.members.rights` has the rights of each role."""
+    """The role of a member: `chat_app.members.rights` has the rights of each."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -35,7 +35,7 @@ class ContextScope(models.TextChoices):
 
     CHAT = "chat", "all messages"
     LAST = "last", "the last messages"
-    ADDRESSED = "addressed", "messages to it, and its answers"
+    ADDRESSED = "addressed", "only messages addressed to it and its answers"
 
 
 class Participant(models.Model):

@@ -1,4 +1,4 @@
-"""What people say of themselves, and how they want the pages to work."""
+"""Profiles of people, and their settings of the pages."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ class PersonSettings(models.Model):
     quiet_until = models.CharField(max_length=5, blank=True, default="")
     time_zone = models.CharField(max_length=64, blank=True, default="")
     send_key = models.CharField(max_length=12, choices=SendKey, default=SendKey.ENTER)
+    # Whether the page goes on with an answer that grows; else the question stays where it is seen.
+    follow_answers = models.BooleanField(default=True, db_default=True)
     # A code of settings.LANGUAGES; empty for what the browser asks for.
     language = models.CharField(max_length=8, blank=True, default="", db_default="")
     updated_at = models.DateTimeField(default=timezone.now)
@@ -84,7 +86,7 @@ class PersonSettings(models.Model):
 
 
 class Profile(models.Model):
-    """What a person shows of themselves beside their username. Without a row that is nothing."""
+    """The profile of a person beside their username. Without a row it is empty."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="profile"

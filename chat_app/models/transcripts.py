@@ -1,4 +1,4 @@
-"""What is said in stored sounds."""
+"""Transcripts of stored sounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TranscriptState(models.TextChoices):
 
 
 class Transcript(models.Model):
-    """What is said in a sound, for all who may hear it; deleted with the sound."""
+    """The transcript of a sound, for all who may hear it; deleted with the sound."""
 
     content = models.OneToOneField(
         Content, models.CASCADE, primary_key=True, related_name="transcript"

@@ -1,4 +1,4 @@
-"""Display names and status texts: which characters they have, and by what names are compared.
+"""Display names, status texts and titles: their characters, and by what names are compared.
 
 A name that looks like another one's misleads. What cannot be seen is taken out, names that mix
 scripts are refused, and two names are the same where they have the same letters and digits in any
@@ -62,6 +62,11 @@ def clean_status(text: str) -> str:
     status = _visible(text)
     _check_length(status, "A status", STATUS_CHARS, _STATUS_POINTS)
     return status
+
+
+def clean_title(text: str) -> str:
+    """Return a title of a chat or of a shared page without invisible characters, on one line."""
+    return _visible(text)
 
 
 def key_of(name: str) -> str:

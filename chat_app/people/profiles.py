@@ -33,7 +33,7 @@ class InvalidProfile(ValueError):
 
 
 class ProfileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be another about a profile; None stays, an empty text takes away what was."""
+    """Fields of a profile to change; None keeps a value, an empty text clears it."""
 
     display_name: str | None = None
     status_text: str | None = None

@@ -26,6 +26,7 @@ FIELDS: Final = (
     "quiet_until",
     "time_zone",
     "send_key",
+    "follow_answers",
     "language",
 )
 _TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
@@ -41,7 +42,7 @@ class InvalidSettings(ValueError):
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be another; None stays."""
+    """Settings to change; None keeps the current value."""
 
     theme: str | None = None
     density: str | None = None
@@ -54,6 +55,7 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     quiet_until: str | None = None
     time_zone: str | None = None
     send_key: str | None = None
+    follow_answers: bool | None = None
     language: str | None = None
 
 

@@ -30,6 +30,19 @@ class CallMemberSerializer(serializers.Serializer[Any]):
     rings_until = serializers.IntegerField(required=False, help_text="Unix milliseconds.")
 
 
+class CallAgentSerializer(serializers.Serializer[Any]):
+    """An agent of a call, and the person whose client speaks with it."""
+
+    agent_id = serializers.CharField()
+    agent = serializers.CharField(help_text="Its name.")
+    host = serializers.CharField(help_text="A user id.")
+    state = serializers.ChoiceField(choices=["joined", "left"])
+    joined_at = serializers.IntegerField(help_text="Unix milliseconds.")
+    reason = serializers.ChoiceField(
+        choices=["removed", "host_left", "not_member", "ended"], required=False
+    )
+
+
 class CallSerializer(serializers.Serializer[Any]):
     """A call, as `call.updated` has it."""
 
@@ -42,6 +55,7 @@ class CallSerializer(serializers.Serializer[Any]):
     started_at = serializers.IntegerField(help_text="Unix milliseconds.")
     answered_at = serializers.IntegerField(required=False, help_text="Unix milliseconds.")
     members = CallMemberSerializer(many=True, required=False)
+    agents = CallAgentSerializer(many=True, required=False)
 
 
 class CurrentCallSerializer(serializers.Serializer[Any]):
@@ -51,10 +65,15 @@ class CurrentCallSerializer(serializers.Serializer[Any]):
     ice_servers = serializers.ListField(
         child=serializers.DictField(), help_text="RTCIceServer objects for RTCPeerConnection."
     )
+    speech_seconds = serializers.IntegerField(
+        help_text="How long what is said to an agent at once may be."
+    )
 
 
 class CallView(RestView):
     """The call that goes on in a chat."""
+
+    read_scope = "chats:read"
 
     @extend_schema(
         operation_id="get_call",
@@ -69,6 +88,7 @@ class CallView(RestView):
             {
                 "call": None if call is None else _without_head(uamp.to_dict(call)),
                 "ice_servers": settings.ICE_SERVERS,
+                "speech_seconds": settings.UAMP_CALL_SPEECH_SECONDS,
             }
         )
 

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from agents_app import selectors as agents
 from agents_app.rest.problems import responses
-from agents_app.rest.views import caller
+from agents_app.rest.rights import ANY, MissingRight
+from agents_app.rest.views import caller, rights_of
 from agents_app.workers import connections
 from chat_app import markdown
-from chat_app.members.chat_lists import chats_of
 from chat_app.members.chats import ChatChange, create_chat, update_chat
 from chat_app.members.receipts import receipts_for
 from chat_app.models import ParticipantReplyTrigger
 from chat_app.rest import overview
-from chat_app.rest.edge import RestView, check_member
-from chat_app.rest.member_bodies import agents_named, chat_data, refused, user_ids
-from chat_app.rest.message_serializers import ReceiptSerializer, receipt_data
+from chat_app.rest.edge import RestView, check_member, seen_chats
+from chat_app.rest.members.member_bodies import agents_named, chat_data, refused, user_ids
+from chat_app.rest.messages.message_serializers import ReceiptSerializer, receipt_data
 from chat_app.rest.paging import list_of, list_response, read_query, time_page
 from chat_app.rest.serializers import (
-    AgentSerializer,
     ChatChangeSerializer,
     ChatSerializer,
     ChatsQuery,
@@ -36,29 +34,12 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class AgentsView(RestView):
-    """The agents that the caller may use."""
-
-    @extend_schema(
-        operation_id="list_agents", responses={200: list_of(AgentSerializer), **responses(400)}
-    )
-    def get(self, request: Request) -> Response:
-        """Return all of them, by name."""
-        read_query(request, NoQuery)
-        data = [
-            {
-                "id": spec.id,
-                "name": spec.name,
-                "description": spec.description,
-                "pricing": overview.pricing_data(spec.pricing),
-            }
-            for spec in agents.list_agents(caller(request))
-        ]
-        return list_response(request, data, next_cursor=None, key="name")
-
-
 class ChatsView(RestView):
     """The caller's chats."""
+
+    read_scope = "chats:read"
+    write_scope = "chats:write"
+    takes_restricted_keys = True
 
     @extend_schema(
         operation_id="list_chats",
@@ -69,7 +50,7 @@ class ChatsView(RestView):
         """Return a page of chats, the one with the latest event first."""
         query = read_query(request, ChatsQuery)
         user = caller(request)
-        chats = chats_of(user.pk)
+        chats = seen_chats(request)
         if query["kind"] != "all":
             chats = chats.filter(kind=query["kind"])
         page = time_page(chats, request, query, field="latest_at")
@@ -83,6 +64,8 @@ class ChatsView(RestView):
     )
     def post(self, request: Request) -> Response:
         """Create a group chat with the caller as its owner."""
+        if rights_of(request).chats is not None:
+            raise MissingRight("This credential is for certain chats, and makes no others.")
         body = NewChatSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         user = caller(request)
@@ -104,6 +87,9 @@ class ChatsView(RestView):
 
 class ChatView(RestView):
     """One of the caller's chats."""
+
+    read_scope = "chats:read"
+    write_scope = "chats:write"
 
     @extend_schema(operation_id="get_chat", responses={200: ChatSerializer, **responses(400, 404)})
     def get(self, request: Request, chat_id: str) -> Response:
@@ -133,6 +119,8 @@ class ChatView(RestView):
 class ReceiptsView(RestView):
     """How far each member has read."""
 
+    read_scope = "chats:read"
+
     @extend_schema(
         operation_id="list_receipts",
         responses={200: list_of(ReceiptSerializer), **responses(400, 404)},
@@ -148,6 +136,9 @@ class ReceiptsView(RestView):
 
 class RenderView(RestView):
     """Markdown as the chat shows it."""
+
+    write_scope = ANY
+    takes_restricted_keys = True
 
     throttle_scope = "renders"
 

@@ -1,4 +1,4 @@
-"""What the REST views of chats share: caching, the size of bodies, and membership.
+"""The base of the REST views of chats: caching, the size of bodies, membership.
 
 A view passes the caller to a selector or a service. A person who is not a member gets the 404 of a
 chat that does not exist.
@@ -6,24 +6,29 @@ chat that does not exist.
 
 from __future__ import annotations
 
+from hashlib import md5
 from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import Http404
 from django.utils.decorators import method_decorator
+from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page
 from rest_framework.parsers import BaseParser
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import SAFE_METHODS, AllowAny
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
 
 from agents_app.rest.problems import Problem
-from agents_app.rest.views import JsonView, caller, json_object
+from agents_app.rest.views import JsonView, caller, json_object, rights_of
 from chat_app.members.chat_lists import chats_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from django.db.models import QuerySet
+    from django.http.response import HttpResponseBase
     from rest_framework.request import Request
 
     from chat_app.models import Chat
@@ -51,9 +56,31 @@ class StrictJSONParser(BaseParser):
 @method_decorator(conditional_page, name="dispatch")
 @method_decorator(cache_control(private=True, no_cache=True), name="dispatch")
 class RestView(JsonView):
-    """A REST view whose answers carry an ETag; a repeated request is answered with 304."""
+    """A REST view whose answers carry an ETag; a repeated request is answered with 304.
+
+    A write with `If-Match` is refused where GET of the same path has another ETag by now (RFC 9110
+    §13.1.1).
+    """
 
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the caller, the limits and `If-Match`, in this order."""
+        super().initial(request, *args, **kwargs)
+        read = getattr(self, "get", None)
+        if "If-Match" in request.headers and read and request.method not in SAFE_METHODS:
+            check_match(request, read(request, *args, **kwargs))
+
+
+def check_match(request: Request, current: HttpResponseBase) -> None:
+    """Raise Problem precondition_failed where `If-Match` has not the ETag of an answer to GET."""
+    wanted = request.headers["If-Match"]
+    if not isinstance(current, Response):
+        return
+    body = JSONRenderer().render(current.data, JSONRenderer.media_type, {})
+    etag = quote_etag(md5(body, usedforsecurity=False).hexdigest())
+    if wanted.strip() != "*" and etag not in parse_etags(wanted):
+        raise Problem("precondition_failed", "It was changed since you read it. Read it again.")
 
 
 class UnknownPathView(RestView):
@@ -68,9 +95,15 @@ class UnknownPathView(RestView):
         raise Http404
 
 
+def seen_chats(request: Request) -> QuerySet[Chat]:
+    """Return the caller's chats, of which the credential may be for some alone."""
+    chats, only = chats_of(caller(request).pk), rights_of(request).chats
+    return chats if only is None else chats.filter(pk__in=only)
+
+
 def chats_for(request: Request, chat_id: str) -> QuerySet[Chat]:
     """Return the chat as a queryset that is empty for people who are not members."""
-    return chats_of(caller(request).pk).filter(pk=chat_id)
+    return seen_chats(request).filter(pk=chat_id)
 
 
 def check_member(request: Request, chat_id: str) -> None:

@@ -1,4 +1,4 @@
-"""What a list of chats shows of each: unread messages, the last message, members, presence.
+"""Facts for the list of chats: unread messages, the last message, members, presence.
 
 The number of queries does not depend on the number of chats, nor the cost of a chat on its length.
 Unread is derived from the marker, never counted up and down: a counter that missed one message
@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models.functions import Substr
 
 from agents_app.pricing import read_pricing
+from agents_app.providers.options import takes_calls
 from chat_app.forks.origins import origins_of
 from chat_app.members.avatars import avatar_url
 from chat_app.members.presence import online_user_ids
@@ -35,7 +36,7 @@ PREVIEW_CHARS: Final = 200
 
 
 class _News(NamedTuple):
-    """What a person has not read of a chat, its last message, and whether it is a fork.
+    """A person's unread messages in a chat, its last message, and whether it is a fork.
 
     `last_seq` is the end of the log at which all of it was counted: who counts on from a place
     before it counts a message twice.
@@ -50,12 +51,14 @@ class _News(NamedTuple):
 
 
 # The marker is read once for each chat and bounds the range of the index; what one chat costs is
-# bounded by the two limits, however long it is and however far behind its reader.
+# bounded by the limits, however long it is, however far behind its reader, and however much of it
+# was deleted or replaced: that is left out of what a limit has taken.
 _NEWS: Final = """
 SELECT chat.id, (
     SELECT COUNT(*) FROM (
         SELECT 1 FROM (
-            SELECT message.sender_user_id FROM chat_app_message message
+            SELECT message.sender_user_id, message.deleted_at, message.replaced_by
+            FROM chat_app_message message
             WHERE message.chat_id = chat.id AND message.thread_only IS NULL
                 AND message.seq > COALESCE((
                 SELECT receipt.seq FROM chat_app_readreceipt receipt
@@ -63,13 +66,19 @@ SELECT chat.id, (
             ), 0)
             ORDER BY message.seq DESC LIMIT %s
         ) newest
-        WHERE newest.sender_user_id IS NULL OR newest.sender_user_id <> %s
+        WHERE newest.deleted_at IS NULL AND newest.replaced_by IS NULL
+            AND (newest.sender_user_id IS NULL OR newest.sender_user_id <> %s)
         LIMIT %s
     ) counted
 ), (
-    SELECT message.id FROM chat_app_message message
-    WHERE message.chat_id = chat.id AND message.thread_only IS NULL
-    ORDER BY message.seq DESC LIMIT 1
+    SELECT newest.id FROM (
+        SELECT message.id, message.deleted_at, message.replaced_by
+        FROM chat_app_message message
+        WHERE message.chat_id = chat.id AND message.thread_only IS NULL
+        ORDER BY message.seq DESC LIMIT %s
+    ) newest
+    WHERE newest.deleted_at IS NULL AND newest.replaced_by IS NULL
+    LIMIT 1
 ), (
     SELECT COUNT(*) FROM (
         SELECT 1 FROM (
@@ -109,17 +118,18 @@ def _news(chat_ids: list[str], user_id: int) -> dict[str, _News]:
         of_chat = [user_id, UNREAD_WINDOW, user_id, UNREAD_MAX]
         of_threads = [THREADS_WINDOW, user_id, user_id, UNREAD_MAX]
         of_mentions = [user_id, user_id, UNREAD_MAX]
-        cursor.execute(statement, [*of_chat, *of_threads, *of_mentions, *chat_ids])
+        cursor.execute(statement, [*of_chat, UNREAD_WINDOW, *of_threads, *of_mentions, *chat_ids])
         return {chat_id: _News(*counted) for chat_id, *counted in cursor}
 
 
 def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     """Return chats as ChatSerializer describes them to a person.
 
-    `unread` counts the messages of others among the UNREAD_WINDOW newest behind the marker, up to
-    UNREAD_MAX; `unread_replies` those of the threads that the person follows, among the
-    THREADS_WINDOW that were written to last; `unread_mentions` the messages behind the marker that
-    mention the person.
+    Deleted messages and former versions of answers count for nothing. `unread` counts the messages
+    of others among the UNREAD_WINDOW newest behind the marker, up to UNREAD_MAX; `unread_replies`
+    those of the threads that the person follows, among the THREADS_WINDOW that were written to
+    last; `unread_mentions` the messages behind the marker that mention the person. `preview` is the
+    last of the UNREAD_WINDOW newest messages.
     """
     chat_ids = [chat.pk for chat in chats]
     news = _news(chat_ids, user_id)
@@ -218,6 +228,7 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
         "budget": row.budget,
         "budget_period": row.budget_period,
         "pricing": pricing_data(read_pricing(row.agent.pricing)) if row.agent else None,
+        "takes_calls": bool(row.agent and takes_calls(row.agent.provider, row.agent.options)),
     }
 
 

@@ -18,7 +18,8 @@ from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agents_app.rest.problems import Problem, flatten
+from agents_app.rest.error_details import flatten
+from agents_app.rest.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 200
 SEQ_MAX: Final = 2**53 - 1
+WINDOW: Final = 20_000
+"""Places of a log at which one page looks for rows that meet filters."""
 _SALT: Final = "rest.cursor"
 # These say where in the list to look; all other parameters say which list it is.
 _PLACE: Final = {"cursor", "limit"}
@@ -117,6 +120,55 @@ def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Pa
     return cut(found, request, query["limit"], lambda row: str(row.seq))
 
 
+def window_page(
+    rows: QuerySet[Any], request: Request, query: dict[str, Any], *, last: int
+) -> Page[Any]:
+    """Return a page of rows that meet filters, of which the log may have few.
+
+    It looks at WINDOW places of a log that has `last`; where there are more, a page has a cursor
+    though it has few rows, or none. Raises Problem for a wrong cursor.
+    """
+    falling = query["order"] == "desc"
+    above = min(query.get("before", last + 1), last + 1)
+    below = query.get("after", -1)
+    if cursor := query.get("cursor"):
+        place = _integer(_read_cursor(request, cursor))
+        above, below = (min(above, place), below) if falling else (above, max(below, place))
+    first, end = (
+        (max(below, above - 1 - WINDOW), above)
+        if falling
+        else (below, min(above, below + WINDOW + 1))
+    )
+    found = list(
+        rows.filter(seq__gt=first, seq__lt=end).order_by("-seq" if falling else "seq")[
+            : query["limit"] + 1
+        ]
+    )
+    page = cut(found, request, query["limit"], lambda row: str(row.seq))
+    if page.next_cursor is None and (first > below if falling else end < above):
+        place = first + 1 if falling else end - 1
+        return Page(rows=page.rows, next_cursor=_make_cursor(request, str(place)))
+    return page
+
+
+def found_page(
+    request: Request, query: dict[str, Any], find: Callable[[Q, int], list[Any]]
+) -> Page[Any]:
+    """Return a page of what `find` finds within bounds of `seq`, at most so many, newest first.
+
+    Raises Problem for a wrong cursor.
+    """
+    bounds = Q()
+    if "before" in query:
+        bounds &= Q(seq__lt=query["before"])
+    if "after" in query:
+        bounds &= Q(seq__gt=query["after"])
+    if cursor := query.get("cursor"):
+        bounds &= Q(seq__lt=_integer(_read_cursor(request, cursor)))
+    found = find(bounds, query["limit"] + 1)
+    return cut(found, request, query["limit"], lambda row: str(row.seq))
+
+
 def _page_around(
     rows: QuerySet[Any], request: Request, query: dict[str, Any], around: int
 ) -> Page[Any]:
@@ -154,6 +206,25 @@ def time_page(
     return cut(
         found, request, query["limit"], lambda row: f"{getattr(row, field).isoformat()}|{row.pk}"
     )
+
+
+def id_page(
+    rows: QuerySet[ModelRow],
+    request: Request,
+    query: dict[str, Any],
+    *,
+    falling: bool = False,
+    field: str = "pk",
+) -> Page[ModelRow]:
+    """Return the page of rows by an integer field, oldest first; raises Problem for a wrong cursor.
+
+    The field is the id, or another one that is unique among these rows.
+    """
+    if cursor := query.get("cursor"):
+        place = _integer(_read_cursor(request, cursor))
+        rows = rows.filter(**{f"{field}__{'lt' if falling else 'gt'}": place})
+    found = list(rows.order_by(f"{'-' if falling else ''}{field}")[: query["limit"] + 1])
+    return cut(found, request, query["limit"], lambda row: str(getattr(row, field)))
 
 
 def cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:

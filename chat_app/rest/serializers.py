@@ -51,7 +51,7 @@ class BudgetField(serializers.RegexField):
 
 
 class PricingSerializer(serializers.Serializer[Any]):
-    """What an agent asks, as decimal strings in `currency`: for an answer, 1000 tokens, a tool."""
+    """The prices of an agent, as decimal strings in `currency`: an answer, 1000 tokens, a tool."""
 
     currency = serializers.CharField()
     per_answer = serializers.CharField()
@@ -109,6 +109,10 @@ class ParticipantSerializer(serializers.Serializer[Any]):
     avatar_colour = serializers.CharField(required=False)
     avatar_url = serializers.CharField(required=False, allow_null=True)
     pricing = PricingSerializer(required=False, allow_null=True)
+    takes_calls = serializers.BooleanField(
+        required=False,
+        help_text="Of an agent: whether its model takes sound and speaks, and it can join a call.",
+    )
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
@@ -183,7 +187,9 @@ class ContentSerializer(serializers.Serializer[Any]):
 
     content_id = serializers.UUIDField()
     url = serializers.CharField()
-    signed_url = serializers.CharField(help_text="Readable by any client for a while (15 minutes).")
+    signed_url = serializers.CharField(
+        help_text="Readable by any client for a while (15 minutes), as long as you may read it."
+    )
     mime_type = serializers.CharField()
     size_bytes = serializers.IntegerField()
     filename = serializers.CharField()
@@ -198,12 +204,12 @@ class HtmlSerializer(serializers.Serializer[Any]):
     html = serializers.CharField()
 
 
-def content_data(content: Content) -> dict[str, Any]:
-    """Return a content as ContentSerializer describes it."""
+def content_data(content: Content, *, user_id: int | None) -> dict[str, Any]:
+    """Return a content as ContentSerializer describes it to a person."""
     return {
         "content_id": content.pk,
         "url": addresses.content_url(content.pk),
-        "signed_url": addresses.signed_url(content.pk),
+        "signed_url": addresses.signed_url(content.pk, addresses.ContentReader(user_id=user_id)),
         "mime_type": content.mime_type,
         "size_bytes": content.size_bytes,
         "filename": content.filename,

@@ -1,4 +1,4 @@
-"""What a person wrote into a search field, read into words and filters.
+"""Parse the text of a search field into words and filters.
 
 `from:ada agent:echo in:"My chat" has:file before:2026-01-31 after:2026-01-01 words`. A filter is
 given once; other words with a colon are words.

@@ -31,7 +31,7 @@ INDEX: Final = "chat_app_message_search_start"
 FORMER: Final = "chat_app_message_search"
 """The index of whole texts, which `prepare` replaces; on SQLite so are its triggers."""
 TEXT: Final = f"upper(left(content, {CHARS}))"
-"""What PostgreSQL indexes. A query uses the index only with the same expression."""
+"""The indexed expression on PostgreSQL. A query uses the index only with the same one."""
 EXTENSIONS: Final = ("pg_trgm", "btree_gin")
 SEQ_BITS: Final = 32
 """The number of a row is the chat's number, shifted by so many bits, and the `seq`."""

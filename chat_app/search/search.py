@@ -111,7 +111,7 @@ def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) 
     """Return the ids of the newest of some messages that have the words (PostgreSQL)."""
     rows, parameters = messages.values("id", "seq", "content").query.sql_with_params()
     likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
-    patterns = [f"%{word.translate(_SPECIAL)}%" for word in words]
+    patterns = [pattern_of(word) for word in words]
     # Materialised, or the planner might read the chat backwards and wait for the last hit.
     statement = f"""
 WITH found AS MATERIALIZED (SELECT id, seq FROM ({rows}) message WHERE {likes})
@@ -144,7 +144,7 @@ def _of_sqlite(
     if row is None:
         return
     first = row[0] << index.SEQ_BITS
-    grams = dict.fromkeys(gram for word in words for gram in _grams(word))
+    grams = matching_grams(words)
     match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
     before = first + (1 << index.SEQ_BITS)
     # A frequent word beside one that is too short for the index has many candidates.
@@ -161,6 +161,16 @@ def _of_sqlite(
         seqs = [rowid - first for rowid in rows]
         yield from messages.filter(seq__in=seqs).order_by("-seq")
         before = rows[-1]
+
+
+def pattern_of(word: str) -> str:
+    """Return the pattern of LIKE for a word anywhere in a text."""
+    return f"%{word.translate(_SPECIAL)}%"
+
+
+def matching_grams(words: Iterable[str]) -> list[str]:
+    """Return the trigrams that a text with these words has; short words have none."""
+    return list(dict.fromkeys(gram for word in words for gram in _grams(word)))
 
 
 def _grams(word: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is said in a sound, kept for all who may hear it. Synchronous."""
+"""Transcripts, kept for all who may hear the sounds. Synchronous."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.utils import timezone
 
-from chat_app.models import Content, Transcript, TranscriptState
+from chat_app.models import Content, Message, Transcript, TranscriptState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SOUND_BYTES: Final = 25 * 1024 * 1024
 """A larger sound is not sent: servers take no more."""
@@ -54,8 +54,36 @@ def keep(content_id: str, text: str) -> None:
     """Keep what is said in a sound; "" where the server had no text."""
     Transcript.objects.filter(content__id=content_id).update(
         state=TranscriptState.DONE if text else TranscriptState.NONE,
-        text=text.replace("\0", "\ufffd")[:TEXT_CHARS],
+        text=_stored(text),
     )
+
+
+def known_transcript(content: Content) -> Transcript:
+    """Return what is known of what is said in a sound, without having it sent."""
+    found = Transcript.objects.filter(pk=content.pk).first()
+    return found or Transcript(content=content, state=TranscriptState.NONE)
+
+
+def keep_words(message_id: str, texts: Sequence[str]) -> None:
+    """Keep the words that a model wrote down of the sounds of a message, in their order."""
+    message = Message.objects.filter(pk=message_id).first()
+    items = message.content_items if message is not None else None
+    sounds = [item for item in items or () if item.get("type") == "audio"]
+    for sound, text in zip(sounds, texts, strict=False):
+        content = Content.objects.filter(pk=sound.get("content_id")).first()
+        if content is not None and text:
+            Transcript.objects.update_or_create(
+                pk=content.pk,
+                defaults={
+                    "state": TranscriptState.DONE,
+                    "text": _stored(text),
+                    "created_at": timezone.now(),
+                },
+            )
+
+
+def _stored(text: str) -> str:
+    return text.replace("\0", "\ufffd")[:TEXT_CHARS]
 
 
 def _is_due(row: Transcript, now: datetime) -> bool:

@@ -1,0 +1,60 @@
+"""Whether the log of a chat was changed, on the chat's page; and the signed heads of logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
+
+from audit_app.admin.columns import linked, moment
+from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.log.verification import check_log
+from chat_app.models import LogCheckpoint, LogErasure
+
+if TYPE_CHECKING:
+    from django.utils.safestring import SafeString
+
+    from chat_app.models import Chat
+
+CHECKED: Final = 500
+"""So many entries are checked for the page of a chat, the last ones; `verify_log` checks all."""
+
+SHOWN: Final = 10
+"""So many problems are listed."""
+
+
+def log_state(chat: Chat) -> SafeString | str:
+    """Return what a check of the last entries of a chat's log finds, with a way to its heads."""
+    summary = check_log(chat.pk, last=CHECKED)
+    if summary is None:
+        return "-"
+    url = reverse("admin:chat_app_logcheckpoint_changelist")
+    heads = format_html('<a href="{}?q={}">Checkpoints</a>', url, chat.pk)
+    read = f"{summary.entries} of {chat.last_seq} entries were checked"
+    if summary.is_intact:
+        outside = f", {summary.unchained} are in no chain" if summary.unchained else ""
+        return format_html("Not changed: {}{}. {}", read, outside, heads)
+    listed = ", ".join(f"{one.kind} at {one.seq}" for one in summary.problems[:SHOWN])
+    return format_html("<strong>Changed: {}.</strong> {}. {}", listed, read, heads)
+
+
+@admin.register(LogCheckpoint)
+class LogCheckpointAdmin(HistoryAdmin):
+    """The heads of logs that were signed."""
+
+    list_display = (linked("chat"), "seq", moment("created_at"))
+    list_select_related = ("chat",)
+    search_fields = ("chat__id__exact",)
+    search_help_text = "The id of a chat."
+    ordering = ("-created_at", "-id")
+    fields = ("chat", "seq", "note", "created_at")
+
+
+@admin.register(LogErasure)
+class LogErasureAdmin(HistoryAdmin):
+    """How far logs were erased by the age of their messages (UAMP_MESSAGE_DAYS)."""
+
+    list_display = ("entry", moment("changed_at"))
+    fields = ("entry", "changed_at")

@@ -1,0 +1,109 @@
+"""People and roles in the admin.
+
+No one changes their own rights, and only superusers give rights that they do not have: other
+operators change people and roles that may do no more than they may. A password
+counts as a right: who sets it may sign in as that person.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Q
+
+from audit_app.admin.records import AuditedAdmin, CappedPaginator
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+    # Django's classes take type arguments in its stubs only.
+    _UserAdmin = UserAdmin[User]
+else:
+    _UserAdmin = UserAdmin
+
+RIGHTS: Final = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
+
+
+def _rights_of(user: User) -> QuerySet[Permission]:
+    """Return the rights of a person, whether or not the account is active."""
+    return Permission.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).distinct()
+
+
+def _has_no_more(user: User, rights: QuerySet[Permission]) -> bool:
+    """Return whether a person has all of these rights."""
+    return not rights.exclude(pk__in=_rights_of(user).values("pk")).exists()
+
+
+admin.site.unregister([User, Group])
+
+
+@admin.register(User)
+class PersonAdmin(AuditedAdmin, _UserAdmin):
+    """People, as Django shows them, without counting all of them."""
+
+    find_by = ("username",)
+    show_full_result_count = False
+    paginator = CappedPaginator
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Show one's own rights without changing them, and superusers' to superusers."""
+        shown = tuple(super().get_readonly_fields(request, obj))
+        if obj is not None and obj.pk == request.user.pk:
+            return (*shown, *RIGHTS)
+        return shown if request.user.is_superuser else (*shown, "is_superuser")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to change people who may do more."""
+        return super().has_change_permission(request, obj) and self._is_below(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to delete people who may do more, and oneself."""
+        is_own = obj is not None and obj.pk == request.user.pk
+        may = super().has_delete_permission(request, obj)
+        return may and not is_own and self._is_below(request, obj)
+
+    def _is_below(self, request: HttpRequest, obj: User | None) -> bool:
+        user = request.user
+        if obj is None or obj.pk == user.pk or not isinstance(user, User) or user.is_superuser:
+            return True
+        return not obj.is_superuser and _has_no_more(user, _rights_of(obj))
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Offer the roles and rights that a person may give."""
+        user = request.user
+        if not user.is_superuser and db_field.name == "groups":
+            more = Permission.objects.exclude(pk__in=_rights_of(user).values("pk"))
+            kwargs["queryset"] = Group.objects.exclude(permissions__in=more)
+        elif not user.is_superuser and db_field.name == "user_permissions":
+            kwargs["queryset"] = _rights_of(user).select_related("content_type")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+
+@admin.register(Group)
+class RoleAdmin(AuditedAdmin, GroupAdmin):
+    """Groups: each is a role, with the rights that its people have (docs/admin.md)."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to change an own role, and one that may do more."""
+        return super().has_change_permission(request, obj) and self._is_below(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to delete an own role, and one that may do more."""
+        return super().has_delete_permission(request, obj) and self._is_below(request, obj)
+
+    def _is_below(self, request: HttpRequest, obj: Group | None) -> bool:
+        user = request.user
+        if obj is None or not isinstance(user, User) or user.is_superuser:
+            return True
+        is_own = user.groups.filter(pk=obj.pk).exists()
+        return not is_own and _has_no_more(user, Permission.objects.filter(group=obj))
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        """Offer the rights that a person may give."""
+        if not request.user.is_superuser:
+            kwargs["queryset"] = _rights_of(request.user).select_related("content_type")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)

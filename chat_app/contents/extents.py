@@ -1,0 +1,110 @@
+"""How much of a content a model may count: an upper bound, read once from its bytes.
+
+Of a sound milliseconds, of a PDF pages, of a picture tiles. Prices of tokens are made of it
+(sessions_app/billing/weights.py). Synchronous: never called on the event loop.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from django.db.models import Q
+from PIL import Image, UnidentifiedImageError
+
+from chat_app.contents.media_types import IMAGE_MAX_PIXELS
+from chat_app.contents.pdf_pages import most_pages
+from chat_app.contents.sound_length import longest_ms
+from chat_app.models import Content
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TILE: Final = 768
+"""The longest side of a tile, in pixels; a long and narrow picture has smaller ones."""
+LEAST_TILE: Final = 256
+_MOST_TILES: Final = IMAGE_MAX_PIXELS // LEAST_TILE**2
+
+_one_at_a_time = threading.Lock()
+"""Reading takes up to a second of a thread: several would slow the event loop down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a content is: `amount` in the unit of its kind."""
+
+    kind: Literal["sound", "pdf", "picture", "other"]
+    amount: int
+    size_bytes: int
+
+
+def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
+    """Return as what a model is given a content of a type."""
+    if mime_type == "application/pdf":
+        return "pdf"
+    family = mime_type.partition("/")[0]
+    if family == "audio":
+        return "sound"
+    return "picture" if family == "image" else "other"
+
+
+def extent_of(data: bytes, mime_type: str) -> int:
+    """Return the amount of a content (`Extent.amount`), at most; 0 for what is not measured."""
+    with _one_at_a_time:
+        match kind_of(mime_type):
+            case "sound":
+                return longest_ms(data, mime_type)
+            case "pdf":
+                return most_pages(data)
+            case "picture":
+                return _most_tiles(data)
+        return 0
+
+
+def _most_tiles(data: bytes) -> int:
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            width, height = image.size
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
+        return _MOST_TILES
+    side = min(max(int(min(width, height) / 1.5), LEAST_TILE), TILE)
+    return min(-(-width // side) * -(-height // side), _MOST_TILES)
+
+
+def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:
+    """Return the extents of contents by the ids and handles that name them.
+
+    A handle may name several, of different owners. What was stored before extents were is read
+    now, and kept.
+    """
+    named = {text: known for text in content_ids if (known := _uuid(text)) is not None}
+    wanted = set(named.values())
+    found: dict[uuid.UUID, list[Extent]] = {}
+    for content in Content.objects.filter(Q(pk__in=wanted) | Q(handle__in=wanted)):
+        extent = Extent(kind_of(content.mime_type), _kept(content), content.size_bytes)
+        for known in wanted & {content.pk, content.handle or content.pk}:
+            found.setdefault(known, []).append(extent)
+    return {text: tuple(found[known]) for text, known in named.items() if known in found}
+
+
+def _kept(content: Content) -> int:
+    if content.extent is None:
+        try:
+            with content.blob.open("rb") as blob:
+                data: bytes = blob.read()
+        except FileNotFoundError:
+            # No model is given it either.
+            return 0
+        content.extent = extent_of(data, content.mime_type)
+        Content.objects.filter(pk=content.pk).update(extent=content.extent)
+    return content.extent
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

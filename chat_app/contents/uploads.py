@@ -1,0 +1,147 @@
+"""Files that arrive in parts: begun, continued, made a content, and deleted. Synchronous.
+
+The whole length counts against the owner's quota from the beginning. Parts are files of their own,
+so that every storage can keep them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from chat_app.contents.filenames import clean_filename
+from chat_app.contents.media_types import DEFAULT_MIME, InvalidMedia
+from chat_app.contents.quota import ContentOwner, QuotaExceeded, check_quota, largest_file
+from chat_app.contents.storage import store
+from chat_app.models import Upload, UploadPart
+
+if TYPE_CHECKING:
+    from chat_app.models import Content
+
+OPEN_UPLOADS: Final = 20
+"""So many uploads of one person are under way at once."""
+PARTS: Final = 1_000
+"""An upload has so many parts at most."""
+
+
+class WrongOffset(Exception):
+    """The upload has another length by now: `offset` is what it has."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"The upload has {offset} bytes.")
+        self.offset = offset
+
+
+def begin(*, user_id: int, length: int, filename: str, mime_type: str) -> Upload:
+    """Begin an upload; raises InvalidMedia for a wrong length, QuotaExceeded for no room."""
+    most = largest_file(ContentOwner(user_id=user_id))
+    if not 0 < length <= most:
+        raise InvalidMedia(f"A file has 1 to {most} bytes.")
+    with transaction.atomic():
+        # Locks the person's row, so that two are begun one after the other.
+        check_quota(ContentOwner(user_id=user_id), 0)
+        unfinished = Upload.objects.filter(owner_id=user_id, content__isnull=True)
+        if unfinished.count() >= OPEN_UPLOADS:
+            raise QuotaExceeded(f"At most {OPEN_UPLOADS} uploads are under way at once.")
+        promised = unfinished.aggregate(bytes=Sum("length"))["bytes"] or 0
+        check_quota(ContentOwner(user_id=user_id), promised + length)
+        return Upload.objects.create(
+            owner_id=user_id,
+            length=length,
+            filename=clean_filename(filename),
+            mime_type=mime_type or DEFAULT_MIME,
+            expires_at=timezone.now() + timedelta(hours=settings.UAMP_UPLOAD_HOURS),
+        )
+
+
+def find(upload_id: uuid.UUID, *, user_id: int) -> Upload | None:
+    """Return a person's own upload that has not expired."""
+    rows = Upload.objects.filter(pk=upload_id, owner_id=user_id, expires_at__gt=timezone.now())
+    return rows.first()
+
+
+def add_part(upload_id: uuid.UUID, *, offset: int, data: bytes) -> Upload:
+    """Add the bytes from an offset on; the last ones make the content.
+
+    Raises WrongOffset where the upload does not end there, InvalidMedia for more than was promised
+    and for a file that cannot be kept, whose upload is deleted.
+    """
+    with transaction.atomic():
+        upload = Upload.objects.select_for_update(no_key=True).get(pk=upload_id)
+        if upload.offset != offset:
+            raise WrongOffset(upload.offset)
+        if offset + len(data) > upload.length:
+            raise InvalidMedia(f"The upload has {upload.length} bytes.")
+        if data:
+            _keep(upload, data)
+    return _finish(upload_id) if upload.offset == upload.length else upload
+
+
+def _keep(upload: Upload, data: bytes) -> None:
+    if upload.parts.count() >= PARTS:
+        raise InvalidMedia(f"An upload has at most {PARTS} parts. Begin again with larger ones.")
+    part = UploadPart(upload=upload, start=upload.offset)
+    part.blob.save(uuid.uuid4().hex, ContentFile(data), save=False)
+    try:
+        part.save(force_insert=True)
+        upload.offset += len(data)
+        upload.save(update_fields=["offset"])
+    except BaseException:
+        part.blob.delete(save=False)
+        raise
+
+
+def _finish(upload_id: uuid.UUID) -> Upload:
+    """Make the content of an upload that is whole; a second time does nothing."""
+    try:
+        with transaction.atomic():
+            upload = Upload.objects.select_for_update(no_key=True).get(pk=upload_id)
+            if upload.content_id is None:
+                upload.content = _stored(upload)
+                upload.save(update_fields=["content"])
+    except InvalidMedia:
+        delete(upload_id)
+        raise
+    _delete_parts(upload_id)
+    return upload
+
+
+def _stored(upload: Upload) -> Content:
+    data = bytearray()
+    for part in upload.parts.order_by("start"):
+        with part.blob.open("rb") as blob:
+            data += blob.read()
+    return store(
+        bytes(data),
+        mime_type=upload.mime_type,
+        filename=upload.filename,
+        owner=ContentOwner(user_id=upload.owner_id),
+    )
+
+
+def delete(upload_id: uuid.UUID) -> None:
+    """Delete an upload with its parts; a content that it made stays."""
+    _delete_parts(upload_id)
+    Upload.objects.filter(pk=upload_id).delete()
+
+
+def _delete_parts(upload_id: uuid.UUID) -> None:
+    for part in UploadPart.objects.filter(upload_id=upload_id):
+        part.delete()
+        part.blob.delete(save=False)
+
+
+def forget_expired(*, limit: int) -> int:
+    """Delete uploads that have expired, at most so many; return how many."""
+    expired = Upload.objects.filter(expires_at__lte=timezone.now()).order_by("expires_at")
+    ids = list(expired.values_list("pk", flat=True)[:limit])
+    for upload_id in ids:
+        delete(upload_id)
+    return len(ids)

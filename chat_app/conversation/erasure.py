@@ -1,0 +1,183 @@
+"""The erasure of a person from chats, and of old messages: bodies leave the log, its entries stay.
+
+Synchronous. An entry of the log keeps its place, its type and its ids, so that every other place
+stays true; where a body was, it has the SHA-256 of that body, and the entry keeps the digest by
+which the chain covers it. Nothing else changes an entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.db import transaction
+
+from chat_app.conversation.deletion import delete_messages_of
+from chat_app.log import chain
+from chat_app.log.retention import empty_chats
+from chat_app.members.participants import remove_participant
+from chat_app.models import (
+    Chat,
+    ChatEvent,
+    Content,
+    Message,
+    MessageMention,
+    MessageRevision,
+    Participant,
+    PersonSettings,
+    Presence,
+    Profile,
+    Reaction,
+    ReadReceipt,
+    ThreadFollower,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from uuid import UUID
+
+    from django.contrib.auth.models import User
+    from django.db.models import QuerySet
+
+ENTRIES: Final = 500
+"""So many entries of a log are read and written in one transaction."""
+_BODY: Final = ("content", "content_items", "text")
+_NAMES: Final = frozenset(
+    {"name", "username", "display_name", "avatar_url", "status", "canceller_name"}
+)
+_PERSON: Final = frozenset({"id", "user_id", "sender_id", "from", "to", "by"})
+_SAID: Final = frozenset({"content_items", "output", "partial_output"})
+
+
+def chats_of(user_id: int) -> list[str]:
+    """Return the chats in which a person was ever, or wrote."""
+    joined = Participant.objects.filter(user_id=user_id).values_list("chat_id", flat=True)
+    written = Message.objects.filter(sender_user_id=user_id).values_list("chat_id", flat=True)
+    made = Chat.objects.filter(created_by_id=user_id).values_list("pk", flat=True)
+    return sorted({*joined, *written.distinct(), *made})
+
+
+def chats_alone(user_id: int) -> list[str]:
+    """Return those in which no other person ever was."""
+    mine = set(chats_of(user_id))
+    others = Participant.objects.filter(chat_id__in=mine, user__isnull=False)
+    return sorted(
+        mine - set(others.exclude(user_id=user_id).values_list("chat_id", flat=True).distinct())
+    )
+
+
+def rows(chat_ids: Collection[str]) -> QuerySet[Chat]:
+    """Return chats as a query."""
+    return Chat.objects.filter(pk__in=chat_ids)
+
+
+def empty_what_is_left(chat_ids: Collection[str]) -> list[str]:
+    """Empty those of these chats whose rows stay, as money was paid there; return them."""
+    left = list(rows(chat_ids).values_list("pk", flat=True))
+    empty_chats(left)
+    rows(left).update(title="", description=None, avatar=None)
+    return left
+
+
+def leave(chat_id: str, user: User) -> None:
+    """Let a person leave a chat, if they are in it."""
+    participant = Participant.objects.filter(
+        chat_id=chat_id, user=user, left_at__isnull=True
+    ).first()
+    if participant is not None:
+        remove_participant(chat_id=chat_id, removed_by=user, participant_id=participant.pk)
+
+
+def erase_in_chat(user_id: int, *, chat_id: str, pseudonym: str) -> int:
+    """Delete what a person wrote in a chat, and take it and their name from its log.
+
+    Returns how many messages had a text. What others wrote about the person stays.
+    """
+    count = delete_messages_of(user_id, chat_id=chat_id)
+    written = Message.objects.filter(chat_id=chat_id, sender_user_id=user_id)
+    ids = set(written.values_list("pk", flat=True))
+    MessageRevision.objects.filter(message_id__in=ids).delete()
+    for entries in _entries(chat_id):
+        changed = []
+        for entry in entries:
+            payload = _erased(entry.payload, str(user_id), ids, pseudonym)
+            if payload != entry.payload:
+                chain.keep_digest(entry)
+                entry.payload = payload
+                changed.append(entry)
+        ChatEvent.objects.bulk_update(changed, ["payload", "erased_digest"])
+    # After the log: a check takes another name than that of a whole entry for a change.
+    written.update(name=pseudonym, content="", content_items=[])
+    return count
+
+
+def erase_profile(user_id: int) -> None:
+    """Delete what a person said of themselves, what they read and marked, and their files."""
+    with transaction.atomic():
+        for model in (
+            Profile,
+            PersonSettings,
+            Presence,
+            ReadReceipt,
+            Reaction,
+            MessageMention,
+            ThreadFollower,
+        ):
+            model._default_manager.filter(user_id=user_id).delete()  # noqa: SLF001 documented API
+        contents = list(Content.objects.filter(owner_id=user_id))
+        Content.objects.filter(pk__in=[content.pk for content in contents]).delete()
+        for content in contents:
+            transaction.on_commit(partial(content.blob.delete, save=False))
+
+
+def _entries(chat_id: str) -> Iterator[list[ChatEvent]]:
+    after = 0
+    while True:
+        rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq")[:ENTRIES]
+        found = list(rows)
+        if not found:
+            return
+        yield found
+        after = found[-1].seq
+
+
+def without_bodies(payload: dict[str, Any], messages: set[str]) -> dict[str, Any]:
+    """Return the payload of an entry without the bodies of these messages; names stay."""
+    erased: dict[str, Any] = _erased(payload, None, messages, "")
+    return erased
+
+
+def _erased(value: Any, person: str | None, messages: set[str], pseudonym: str) -> Any:
+    """Return a part of a payload without the bodies of these messages and the person's name.
+
+    What others said stays as it is: an id in it, as of a call of a tool, is no person's.
+    """
+    if isinstance(value, list):
+        return [_erased(one, person, messages, pseudonym) for one in value]
+    if not isinstance(value, dict):
+        return value
+    erased = {
+        key: one if key in _SAID else _erased(one, person, messages, pseudonym)
+        for key, one in value.items()
+    }
+    if value.get("message_id") in messages or value.get("id") in messages:
+        body = {key: value[key] for key in _BODY if value.get(key)}
+        if body:
+            erased.update(dict.fromkeys(body, ""))
+            if "content_items" in body:
+                erased["content_items"] = []
+            # The body that the entry had, as JSON with sorted members.
+            text = msgspec.json.encode(body, order="sorted")
+            erased["body_sha256"] = hashlib.sha256(text).hexdigest()
+    if person is not None and any(value.get(key) == person for key in _PERSON):
+        erased.update(
+            {key: pseudonym for key in _NAMES & value.keys() if isinstance(value[key], str)}
+        )
+    return erased
+
+
+def content_ids_of(user_id: int) -> list[UUID]:
+    """Return the ids of the files that a person stored."""
+    return list(Content.objects.filter(owner_id=user_id).values_list("pk", flat=True))

@@ -1,0 +1,117 @@
+"""The erasure of messages by their age (UAMP_MESSAGE_DAYS). Synchronous.
+
+The entries of all logs are passed in the order of their keys, which is that of time, up to the
+first one that is younger. A message that an entry announced is deleted, and its bodies leave the
+log, also those of its later edits; the entries stay, with the digests by which the chain covers
+them. An entry that is passed twice is changed once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+from django.utils import timezone
+
+from chat_app.conversation.deletion import delete_old
+from chat_app.conversation.erasure import without_bodies
+from chat_app.log import chain
+from chat_app.log.deletions import message_in, without_output
+from chat_app.log.entries import lock_chats
+from chat_app.models import ChatEvent, LogErasure, Message, MessageRevision
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+ENTRIES: Final = 50
+"""So many entries are passed at once: those of one chat are one transaction."""
+
+
+class OldEntry(NamedTuple):
+    """An entry that is older than messages are kept."""
+
+    key: int
+    chat_id: str
+    seq: int
+
+
+class ErasedEntries(NamedTuple):
+    """The result of an erasure: how many messages, and the responses whose ends were passed."""
+
+    messages: int
+    response_ids: list[str]
+
+
+def next_entries(before: datetime, *, limit: int) -> list[OldEntry]:
+    """Return the entries that come after those that were passed, and are older than a time."""
+    passed = LogErasure.objects.filter(pk=LogErasure.THE_ROW).values_list("entry", flat=True)
+    rows = ChatEvent.objects.filter(pk__gt=passed.first() or 0).order_by("pk")
+    found = []
+    columns = ("pk", "chat_id", "seq", "created_at")
+    for key, chat_id, seq, at in rows.values_list(*columns)[: min(limit, ENTRIES)]:
+        if at >= before:
+            break
+        found.append(OldEntry(key, chat_id, seq))
+    return found
+
+
+def by_chat(entries: Sequence[OldEntry]) -> list[tuple[str, list[int]]]:
+    """Return the places of entries in the log of each chat."""
+    rows = sorted(entries, key=lambda entry: (entry.chat_id, entry.seq))
+    return [
+        (chat_id, [entry.seq for entry in group])
+        for chat_id, group in groupby(rows, key=lambda entry: entry.chat_id)
+    ]
+
+
+def passed(entries: Sequence[OldEntry]) -> None:
+    """Keep how far the logs were passed: another process may have passed more."""
+    last = entries[-1].key
+    row, _ = LogErasure.objects.get_or_create(pk=LogErasure.THE_ROW)
+    LogErasure.objects.filter(pk=row.pk, entry__lt=last).update(
+        entry=last, changed_at=timezone.now()
+    )
+
+
+def erase_entries(chat_id: str, places: Sequence[int]) -> ErasedEntries:
+    """Delete the messages that entries of a chat announced, and take bodies out of the log.
+
+    Must run inside a transaction.
+    """
+    chat = lock_chats([chat_id]).get(chat_id)
+    if chat is None:
+        return ErasedEntries(0, [])
+    messages = list(Message.objects.filter(chat_id=chat_id, seq__in=places).order_by("seq"))
+    count = delete_old(chat, messages)
+    revisions = MessageRevision.objects.filter(message__in=messages)
+    edits = set(revisions.values_list("seq", flat=True))
+    revisions.delete()
+    entries = ChatEvent.objects.filter(chat_id=chat_id, seq__in={*places, *edits})
+    changed, ended = [], []
+    for entry in entries.order_by("seq"):
+        if entry.type in ChatEvent.TERMINAL:
+            ended.append(entry.response_id)
+        payload = _without_words(entry)
+        if payload != entry.payload:
+            chain.keep_digest(entry)
+            entry.payload = payload
+            changed.append(entry)
+    ChatEvent.objects.bulk_update(changed, ["payload", "erased_digest"])
+    return ErasedEntries(count, ended)
+
+
+def _without_words(entry: ChatEvent) -> dict[str, Any]:
+    """Return the payload of an entry without a message or an answer, with its SHA-256 instead."""
+    payload: dict[str, Any] = entry.payload
+    if entry.type in ChatEvent.TERMINAL:
+        erased = without_output(payload)
+        if erased == payload:
+            return payload
+        said = (payload.get("response") or {}).get("output") or payload.get("partial_output")
+        text = msgspec.json.encode(said, order="sorted")
+        return {**erased, "body_sha256": hashlib.sha256(text).hexdigest()}
+    said_in = message_in(entry.type, payload)
+    return without_bodies(payload, {said_in}) if said_in else payload

@@ -1,0 +1,55 @@
+"""The hash chain of a chat's log in its rows (`uamp.log_chain`, docs/log-chain.md).
+
+An entry gets its chain hash in the transaction that writes it, under the chat's row lock. The chat
+has the hash of its last entry: a statement that waited for the lock sees the chat as it is then,
+but not the entries that were committed while it waited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from uamp import log_chain
+
+if TYPE_CHECKING:
+    from chat_app.models import Chat, ChatEvent
+
+HEAD: Final = ("last_seq", "chain_hash", "chain_seq")
+"""The fields of a chat that `extend` sets."""
+
+
+def head_hash(
+    chat_id: str, *, last_seq: int, chain_seq: int | None, chain_hash: bytes | memoryview | None
+) -> bytes:
+    """Return the hash that the next entry of a log follows.
+
+    The chain starts there where the last entry is in none.
+    """
+    if chain_hash is None or chain_seq != last_seq:
+        return log_chain.chain_start(chat_id, last_seq)
+    return bytes(chain_hash)
+
+
+def extend(chat: Chat, entry: ChatEvent) -> None:
+    """Put the next entry of a locked chat into its chain; neither row is saved."""
+    previous = head_hash(
+        chat.pk,
+        last_seq=chat.last_seq,
+        chain_seq=chat.chain_seq,
+        chain_hash=chat.chain_hash,
+    )
+    entry.chain_hash = log_chain.chain_hash(previous, entry.seq, covered(entry))
+    chat.last_seq = chat.chain_seq = entry.seq
+    chat.chain_hash = entry.chain_hash
+
+
+def covered(entry: ChatEvent) -> bytes:
+    """Return what the chain covers of an entry: of one that was erased, what it was."""
+    digest = entry.erased_digest or log_chain.payload_digest(entry.payload)
+    return log_chain.entry_digest(entry.type, entry.response_id, entry.created_at, bytes(digest))
+
+
+def keep_digest(entry: ChatEvent) -> None:
+    """Keep the digest of a payload from which something is erased now; the row is not saved."""
+    if entry.erased_digest is None:
+        entry.erased_digest = log_chain.payload_digest(entry.payload)

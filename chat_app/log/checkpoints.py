@@ -1,0 +1,149 @@
+"""Signed heads of logs (`uamp.log_checkpoint`): made, kept as rows, and read again.
+
+Synchronous. A head is signed apart from turns: when a reader asks for it, and from time to time for
+the chats that were written to.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, OuterRef
+from django.utils import timezone
+
+from chat_app.models import Chat, ChatEvent, LogCheckpoint
+from signing_app import owner_keys
+from signing_app.published import keys_of
+from uamp.log_checkpoint import (
+    BadCheckpoint,
+    LogHead,
+    open_checkpoint,
+    read_checkpoint,
+    sign_checkpoint,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 100
+"""So many heads are signed in one call."""
+
+WINDOW: Final = timedelta(days=1)
+"""Chats that were not written to for so long are not looked at."""
+
+
+class LogChanged(Exception):
+    """The log no longer has the entry that was signed last: no further head of it is signed."""
+
+
+class StoredHeads(NamedTuple):
+    """The chain hashes of a chat's checkpoints by their places, and those that cannot be read."""
+
+    heads: dict[int, bytes]
+    bad: list[int]
+
+
+def checkpoint_of(chat_id: str) -> LogCheckpoint | None:
+    """Return the signed head of a chat's log as it is now; it is made where there is none.
+
+    None where the last entry is in no chain. Raises LogChanged, and Chat.DoesNotExist.
+    """
+    chat = Chat.objects.only("last_seq", "chain_seq", "chain_hash").get(pk=chat_id)
+    if chat.chain_hash is None or chat.chain_seq != chat.last_seq:
+        return None
+    last = LogCheckpoint.objects.filter(chat=chat).order_by("-seq").first()
+    chain_hash = bytes(chat.chain_hash)
+    if last is not None:
+        _check_continues(last, chat, chain_hash)
+        if last.seq == chat.last_seq:
+            return last
+    return _signed(chat, chain_hash, timezone.now())
+
+
+def sign_heads(now: datetime) -> int:
+    """Sign heads of logs that grew, each at most once in UAMP_CHECKPOINT_MINUTES.
+
+    Returns how many chats were looked at; at most BATCH.
+    """
+    made = LogCheckpoint.objects.filter(chat=OuterRef("pk"))
+    since = now - timedelta(minutes=settings.UAMP_CHECKPOINT_MINUTES)
+    grown = (
+        Chat.objects.filter(latest_at__gte=now - WINDOW, chain_seq=F("last_seq"))
+        .exclude(Exists(made.filter(seq=OuterRef("chain_seq"))))
+        .exclude(Exists(made.filter(created_at__gt=since)))
+    )
+    chat_ids = list(grown.order_by("-latest_at", "-pk").values_list("pk", flat=True)[:BATCH])
+    for chat_id in chat_ids:
+        try:
+            checkpoint_of(chat_id)
+        except LogChanged:
+            logger.error("the log of %s was changed: manage.py verify_log shows where", chat_id)  # noqa: TRY400 it has no traceback of use
+        except Chat.DoesNotExist:
+            continue  # deleted meanwhile
+    return len(chat_ids)
+
+
+def read_stored(chat_id: str, *, after: int) -> StoredHeads:
+    """Return the heads after a place, each verified by the published keys of logs."""
+    found = StoredHeads({}, [])
+    rows = list(LogCheckpoint.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq"))
+    keys = keys_of(owner_keys.LOG)["keys"] if rows else []
+    for row in rows:
+        try:
+            checkpoint = open_checkpoint(row.note, keys)
+        except BadCheckpoint:
+            found.bad.append(row.seq)
+            continue
+        if (checkpoint.chat_id, checkpoint.seq) == (chat_id, row.seq):
+            found.heads[row.seq] = checkpoint.chain_hash
+        else:
+            found.bad.append(row.seq)
+    return found
+
+
+def _check_continues(last: LogCheckpoint, chat: Chat, chain_hash: bytes) -> None:
+    """Raise LogChanged where the entry that was signed last is another one now, or gone."""
+    if last.seq == chat.last_seq:
+        stored: bytes | memoryview | None = chain_hash
+    else:
+        entries = ChatEvent.objects.filter(chat=chat, seq=last.seq)
+        stored = entries.values_list("chain_hash", flat=True).first()
+    try:
+        signed = read_checkpoint(last.note).chain_hash
+    except BadCheckpoint:
+        raise LogChanged from None
+    if stored is None or bytes(stored) != signed:
+        raise LogChanged
+
+
+def _signed(chat: Chat, chain_hash: bytes, now: datetime) -> LogCheckpoint:
+    server = urlsplit(settings.UAMP_ISSUER)
+    checkpoint = LogHead(
+        server=f"{server.netloc}{server.path}".rstrip("/"),
+        chat_id=chat.pk,
+        seq=chat.last_seq,
+        chain_hash=chain_hash,
+        at=int(now.timestamp()),
+    )
+    key = owner_keys.signing_key(owner_keys.LOG, "EdDSA").private
+    if not isinstance(key, Ed25519PrivateKey):
+        raise TypeError(key)
+    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    note = sign_checkpoint(checkpoint, public_key=public, sign=key.sign)
+    row = LogCheckpoint(chat=chat, seq=chat.last_seq, note=note, created_at=now)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        # Another process signed the same head at the same time.
+        return LogCheckpoint.objects.get(chat=chat, seq=row.seq)
+    return row

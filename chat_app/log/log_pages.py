@@ -1,0 +1,105 @@
+"""Pages of a chat's log with their times, and who is in the chat, for those who inspect it.
+
+Access is not checked here. Bodies of deleted messages are withheld, as everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from chat_app.log.deletions import without_deleted
+from chat_app.models import Chat, ChatEvent, Participant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+
+WINDOW: Final = 5000
+"""Places of a log at which one read looks for entries of some types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedEntry:
+    """One entry of a log; `payload` is the event as members may read it."""
+
+    seq: int
+    type: str
+    response_id: str
+    payload: dict[str, Any]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatFacts:
+    """A chat and its members, also those who left: `user:<id>` or `agent:<id>`, and their names."""
+
+    id: str
+    title: str
+    last_seq: int
+    members: Mapping[str, str]
+
+
+def chat_facts(chat_id: str, *, most: int = 200) -> ChatFacts | None:
+    """Return a chat with `most` of its members; None where there is none."""
+    chat = Chat.objects.filter(pk=chat_id).first()
+    if chat is None:
+        return None
+    rows = Participant.objects.filter(chat_id=chat_id).select_related("user", "agent")
+    members = {}
+    for row in rows.order_by("pk")[:most]:
+        if row.user is not None:
+            members[f"user:{row.user_id}"] = row.user.get_username()
+        elif row.agent is not None:
+            members[f"agent:{row.agent_id}"] = row.agent.name
+    return ChatFacts(id=chat.pk, title=chat.title, last_seq=chat.last_seq, members=members)
+
+
+def entries_before(
+    chat_id: str, before: int, *, limit: int, response_ids: Sequence[str] | None = None
+) -> list[DatedEntry]:
+    """Return the last entries before a `seq`, in order; only those of some responses, if named."""
+    rows = ChatEvent.objects.filter(chat_id=chat_id, seq__lt=before)
+    if response_ids is not None:
+        rows = rows.filter(response_id__in=response_ids)
+    return _dated(rows.order_by("-seq")[:limit])[::-1]
+
+
+def entries_between(
+    chat_id: str, first: int, last: int, *, response_ids: Sequence[str]
+) -> list[DatedEntry]:
+    """Return the entries of some responses from one `seq` to another, both included, in order."""
+    rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gte=first, seq__lte=last)
+    return _dated(rows.filter(response_id__in=response_ids).order_by("seq"))
+
+
+def entry_at(chat_id: str, seq: int) -> DatedEntry | None:
+    """Return the entry at a place of a log; None where there is none."""
+    return next(iter(_dated(ChatEvent.objects.filter(chat_id=chat_id, seq=seq))), None)
+
+
+def places_after(
+    chat_id: str, after: int, *, head: int, types: Sequence[str], limit: int
+) -> tuple[list[tuple[int, str]], int]:
+    """Return (seq, type) of the next entries of these types, all if empty, and how far was looked.
+
+    At most `limit` are returned, and WINDOW places of the log are looked at, up to `head`.
+    """
+    last = min(head, after + WINDOW)
+    rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=last)
+    if types:
+        rows = rows.filter(type__in=types)
+    found = list(rows.order_by("seq").values_list("seq", "type")[:limit])
+    return found, found[-1][0] if len(found) == limit else max(last, after)
+
+
+def _dated(rows: QuerySet[ChatEvent]) -> list[DatedEntry]:
+    found = list(rows.values_list("seq", "type", "response_id", "payload", "created_at"))
+    payloads = without_deleted([row[1:4] for row in found])
+    return [
+        DatedEntry(seq=row[0], type=row[1], response_id=row[2], payload=payload, at=row[4])
+        for row, payload in zip(found, payloads, strict=True)
+    ]

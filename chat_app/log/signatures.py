@@ -1,0 +1,51 @@
+"""The signatures of answers: they are in the entries that end responses (docs/signatures.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import OuterRef, Subquery
+
+from chat_app.log.history import IS_END, ends
+from chat_app.models import ChatEvent, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]:
+    """Return the signatures of answers of a chat by the ids of their responses.
+
+    Answers that were not signed are left out: those that were not completed, and those of servers
+    before this had signatures. Access is not checked here.
+    """
+    if not response_ids:
+        return {}
+    rows = ends(chat_id, response_ids).filter(type="response.done")
+    found = rows.values_list("response_id", "payload__signature")
+    return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
+
+
+def signatures_of_responses(response_ids: Collection[str]) -> dict[str, str]:
+    """Return the signatures of answers of any chats, as `signatures_of` does."""
+    if not response_ids:
+        return {}
+    rows = ChatEvent.objects.filter(
+        IS_END, type="response.done", response_id__in=list(response_ids)
+    )
+    found = rows.values_list("response_id", "payload__signature")
+    return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
+
+
+def messages_of_responses(response_ids: Collection[str]) -> dict[str, str]:
+    """Return the ids of the messages of answers by the ids of their responses."""
+    if not response_ids:
+        return {}
+    rows = Message.objects.filter(response_id__in=list(response_ids))
+    return dict(rows.values_list("response_id", "pk"))
+
+
+def signature_of_response() -> Subquery:
+    """Return the expression, for a query of responses, of the signature of their answer."""
+    end = ChatEvent.objects.filter(IS_END, chat_id=OuterRef("chat_id"), response_id=OuterRef("pk"))
+    return Subquery(end.values("payload__signature")[:1])

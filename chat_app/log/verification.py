@@ -1,0 +1,182 @@
+"""The check of a chat's rows against the hash chain of its log (docs/log-chain.md).
+
+Synchronous. The chat is locked for the end of the check alone, so that what is written meanwhile is
+no problem of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+
+from chat_app.log import checkpoints
+from chat_app.models import Chat, ChatEvent, Message
+from uamp.log_check import LogCheck, LoggedEntry, LogProblemKind, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from uamp.log_check import LogSummary
+
+PAGE: Final = 500
+"""So many rows are in memory at once."""
+
+
+def check_log(chat_id: str, *, last: int | None = None) -> LogSummary | None:
+    """Check the entries and messages of a chat; of a long log only the `last` ones, where named.
+
+    Returns None where there is no chat.
+    """
+    chat = Chat.objects.filter(pk=chat_id).first()
+    if chat is None:
+        return None
+    after = 0 if last is None else max(0, chat.last_seq - last)
+    if not _is_emptied(chat):
+        signed = checkpoints.read_stored(chat_id, after=after)
+        previous = _chain_hash_at(chat_id, after)
+        check = LogCheck(chat_id, after=after, previous=previous, heads=signed.heads)
+        for seq in signed.bad:
+            check.add_problem(LogProblemKind.CHECKPOINT_CHANGED, seq)
+        _add_entries(check, chat_id, chat.last_seq)
+    else:
+        check = LogCheck(chat_id, after=chat.last_seq)
+    suspects = [row.pk for row in _messages(chat_id, after) if _problem(check, row)]
+    missing = _missing(check, chat_id)
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
+        _add_entries(check, chat_id, chat.last_seq)
+        check.add_head(chat.last_seq, _head(chat))
+        for row in Message.objects.filter(pk__in=suspects).order_by("seq"):
+            kind = _problem(check, row)
+            if kind is not None and not _was_erased_meanwhile(check, row):
+                check.add_problem(kind, row.seq)
+    for seq in missing:
+        check.add_problem(LogProblemKind.MESSAGE_MISSING, seq)
+    return check.finish()
+
+
+def all_chats() -> Iterator[str]:
+    """Yield the ids of all chats."""
+    yield from Chat.objects.order_by("pk").values_list("pk", flat=True).iterator()
+
+
+def logged(row: ChatEvent) -> LoggedEntry:
+    """Return a row as the entry that is checked."""
+    return LoggedEntry(
+        seq=row.seq,
+        type=row.type,
+        response_id=row.response_id,
+        at=row.created_at,
+        payload=row.payload,
+        digest=_hash(row.erased_digest),
+        chain_hash=_hash(row.chain_hash),
+    )
+
+
+def entries_after(chat_id: str, after: int, last_seq: int) -> Iterator[list[ChatEvent]]:
+    """Yield the entries of a log up to a place in pages."""
+    while after < last_seq:
+        rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=last_seq)
+        page = list(rows.order_by("seq")[:PAGE])
+        if not page:
+            return
+        yield page
+        after = page[-1].seq
+
+
+def _add_entries(check: LogCheck, chat_id: str, last_seq: int) -> None:
+    for page in entries_after(chat_id, check.last_seq, last_seq):
+        for row in page:
+            check.add_entry(logged(row))
+
+
+def _is_emptied(chat: Chat) -> bool:
+    """Return whether a chat was emptied as a whole, and its row kept (`retention.empty_chats`)."""
+    return chat.chain_hash is None and not ChatEvent.objects.filter(chat=chat).exists()
+
+
+def _head(chat: Chat) -> bytes | None:
+    return _hash(chat.chain_hash) if chat.chain_seq == chat.last_seq else None
+
+
+def _hash(stored: bytes | memoryview | None) -> bytes | None:
+    """Return a hash as the database's driver gives it."""
+    return None if stored is None else bytes(stored)
+
+
+def _chain_hash_at(chat_id: str, seq: int) -> bytes | None:
+    found = ChatEvent.objects.filter(chat_id=chat_id, seq=seq)
+    return _hash(found.values_list("chain_hash", flat=True).first())
+
+
+def _messages(chat_id: str, after: int) -> Iterator[Message]:
+    while True:
+        rows = Message.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq")
+        page = list(rows[:PAGE])
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = page[-1].seq
+
+
+def _problem(check: LogCheck, row: Message) -> LogProblemKind | None:
+    """Return what is wrong with a message that is not the last revision of it that its log has.
+
+    An entry of which the rows have only a digest confirms no text: only what erased people wrote
+    has one, and that was deleted before.
+    """
+    if not _is_as_announced(check, row):
+        return LogProblemKind.MESSAGE_CHANGED
+    if row.deleted_at is not None:
+        is_empty = not row.content and not row.content_items
+        is_deleted = is_empty and check.vouches_for_deletion(row.pk)
+        return None if is_deleted else LogProblemKind.MESSAGE_CHANGED
+    said = {"content": row.content, "content_items": row.content_items}
+    revision = row.revision or 0
+    last = check.last_revision(row.pk)
+    is_last = last is None or last == revision
+    if not is_last or not check.has_text(
+        row.pk, seq=row.seq, revision=revision, text=text_digest(said)
+    ):
+        return LogProblemKind.MESSAGE_CHANGED
+    if not check.vouches_for(row.pk, seq=row.seq, revision=revision):
+        return LogProblemKind.MESSAGE_UNVERIFIED
+    return None
+
+
+def _is_as_announced(check: LogCheck, row: Message) -> bool:
+    """Return whether a message has the sender and the place that its entry says."""
+    entry = check.announced.get(row.pk)
+    if entry is None:
+        return True
+    sender = row.sender_agent_id or row.sender_user_id
+    # The person or agent may be gone: the name stays.
+    if entry.is_whole and sender is not None and str(sender) != entry.sender_id:
+        return False
+    return entry.agrees(
+        seq=row.seq,
+        role=row.role,
+        name=row.name,
+        response_id=row.response_id,
+        status=row.status,
+    )
+
+
+def _was_erased_meanwhile(check: LogCheck, row: Message) -> bool:
+    """Return whether the entry of a deleted message became a digest since it was read."""
+    entry = check.announced.get(row.pk)
+    if entry is None or not entry.is_whole or not check.vouches_for_deletion(row.pk):
+        return False
+    now = ChatEvent.objects.filter(chat_id=row.chat_id, seq=entry.seq)
+    return not row.content and now.filter(erased_digest__isnull=False).exists()
+
+
+def _missing(check: LogCheck, chat_id: str) -> list[int]:
+    """Return the places of messages that the log announced and that have no row."""
+    ids = list(check.places)
+    present: set[str] = set()
+    for start in range(0, len(ids), PAGE):
+        rows = Message.objects.filter(chat_id=chat_id, pk__in=ids[start : start + PAGE])
+        present.update(rows.values_list("pk", flat=True))
+    return [seq for message_id, seq in check.places.items() if message_id not in present]

@@ -1,0 +1,1 @@
+"""Agents as members: when they answer, whom they address, their budgets and presence."""

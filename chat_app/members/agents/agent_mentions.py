@@ -1,0 +1,164 @@
+"""Mentions of agents by agents: which are answered, and what stops them. Synchronous.
+
+Guards decide, by rows alone: how often in a row agents ask each other (hops), how often two of them
+did so lately (the pair window), whether the agents are quiet, and whether the asked one is switched
+off. What a guard stops is an
+entry of the log that says why.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+import uamp
+from chat_app.ids import new_event_id
+from chat_app.log.entries import NewEvent, append, lock_chats, milliseconds
+from chat_app.members.membership import AgentMember, all_agent_members
+from chat_app.mentioned import mentioned_names
+from chat_app.models import AgentMention, ChatKind
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from chat_app.log.entries import NewMessage
+    from chat_app.models import Chat
+
+# A quote, and code: what they have is said to no one.
+_QUOTED: Final = re.compile(r"^ {0,3}>.*$|^(`{3,}|~{3,}).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+DISABLED: Final = "disabled"
+"""The reason of an agent that is switched off."""
+
+
+class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that does not answer what is for it: `reason` for programs, `words` for people."""
+
+    agent_id: str
+    agent: str
+    reason: str
+    words: str
+    mentioned_by: str | None = None
+
+
+def may_mention(message: NewMessage) -> bool:
+    """Return whether an answer may mention an agent: only a whole one does."""
+    return message.status == "completed" and "@" in message.content
+
+
+def append_stops(
+    chat_id: str,
+    stops: Sequence[MentionStop],
+    *,
+    message_id: str | None = None,
+    response_id: str | None = None,
+    thread: str | None = None,
+) -> None:
+    """Append why agents do not answer to the log of their chat."""
+    if not stops:
+        return
+    now = timezone.now()
+    entries = []
+    for stop in stops:
+        event = ev.AgentStopped(
+            event_id=new_event_id(),
+            timestamp=milliseconds(now),
+            chat_id=chat_id,
+            agent=stop.agent,
+            agent_id=stop.agent_id,
+            reason=stop.reason,
+            message=stop.words,
+            mentioned_by=stop.mentioned_by,
+            message_id=message_id,
+            response_id=response_id,
+            thread=thread,
+        )
+        entries.append(NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event)))
+    append(chat_id, entries, at=now)
+
+
+def agents_asked(
+    chat_id: str,
+    *,
+    by: AgentMember,
+    text: str,
+    hops: int,
+    but: Collection[str],
+    message_id: str,
+    thread: str | None = None,
+) -> list[AgentMember]:
+    """Return the agents of a chat that an answer of another one asks, and keep that it did.
+
+    `hops` is how often agents asked each other before this answer, `but` are the ids of agents
+    that the answered message asked too, `thread` is the one in which the answer stands. Those that
+    a guard stops are in the log.
+    """
+    names = mentioned_names(_QUOTED.sub("", text))
+    with transaction.atomic():
+        chat = lock_chats([chat_id]).get(chat_id)
+        if chat is None or chat.kind != ChatKind.GROUP:
+            return []
+        most = settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops
+        meant = [
+            member
+            for member in all_agent_members(chat_id)
+            if member.name.casefold() in names
+            and member.trigger != "never"
+            and member.agent_id not in {by.agent_id, *but}
+        ]
+        if not most or not meant:
+            return []
+        stops = [_stop(chat, member, by=by, hops=hops, most=most) for member in meant]
+        asked = [member for member, stop in zip(meant, stops, strict=True) if stop is None]
+        AgentMention.objects.bulk_create(
+            AgentMention(chat=chat, pair=_pair(member, by)) for member in asked
+        )
+        stopped = [stop for stop in stops if stop is not None]
+        append_stops(chat_id, stopped, message_id=message_id, thread=thread)
+    return asked
+
+
+def _stop(
+    chat: Chat, member: AgentMember, *, by: AgentMember, hops: int, most: int
+) -> MentionStop | None:
+    """Return which guard stops a mention, if one does."""
+    window = timedelta(seconds=settings.UAMP_AGENT_PAIR_SECONDS)
+    since = timezone.now() - window
+    AgentMention.objects.filter(chat=chat, created_at__lt=since).delete()
+    if not member.is_enabled:
+        reason, words = DISABLED, "it is switched off"
+    elif member.is_quiet:
+        reason, words = "quiet", "the agents of this chat are quiet"
+    elif hops >= most:
+        reason = "hops"
+        words = f"agents asked each other {most} times in a row, which is the limit here"
+    elif (
+        AgentMention.objects.filter(chat=chat, pair=_pair(member, by)).count()
+        >= settings.UAMP_AGENT_PAIR_MENTIONS
+    ):
+        reason = "pair"
+        words = (
+            f"the two asked each other {settings.UAMP_AGENT_PAIR_MENTIONS} times in"
+            f" {window.total_seconds() / 60:g} minutes, which is the limit"
+        )
+    else:
+        return None
+    return MentionStop(
+        agent_id=member.agent_id,
+        agent=member.name,
+        reason=reason,
+        words=f"{by.name} mentioned {member.name}, which does not answer: {words}.",
+        mentioned_by=by.name,
+    )
+
+
+def _pair(one: AgentMember, other: AgentMember) -> str:
+    return " ".join(sorted((one.agent_id, other.agent_id)))

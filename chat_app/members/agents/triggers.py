@@ -1,0 +1,88 @@
+"""The trigger and the context of agents in a chat: when one answers, what it is shown. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from chat_app.mentioned import mentioned_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chat_app.log.history import HistoryMessage
+    from chat_app.members.membership import AgentMember
+
+
+def triggered(text: str, members: Sequence[AgentMember]) -> list[AgentMember]:
+    """Return the agents that a message of a shared chat makes answer, in the order of joining."""
+    mentioned = mentioned_names(text)
+    return [member for member in members if _answers(member, text, mentioned)]
+
+
+def _answers(member: AgentMember, text: str, mentioned: set[str]) -> bool:
+    match member.trigger:
+        case "always":
+            return True
+        case "mention":
+            return member.name.casefold() in mentioned
+        case "keyword":
+            return member.name.casefold() in mentioned or _has_keyword(text, member.keywords)
+    return False
+
+
+def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
+    """Return whether a text has one of these words or phrases, as whole words."""
+    if not keywords:
+        return False
+    folded = " ".join(text.casefold().split())
+    words = "|".join(re.escape(word.casefold()) for word in keywords)
+    return re.search(rf"(?<!\w)(?:{words})(?!\w)", folded) is not None
+
+
+def shown_to(
+    member: AgentMember | None,
+    messages: Sequence[HistoryMessage],
+    thread: Sequence[HistoryMessage] = (),
+) -> list[HistoryMessage]:
+    """Return what of a conversation an agent is shown, by its scope in the chat.
+
+    The last message is always there: it is the one that is answered. One that is answered in a
+    `thread` is the last of that. Then the thread follows the messages of the chat, and its root is
+    always there too.
+    """
+    if thread:
+        return _shown_in_thread(member, messages, thread)
+    if member is None or not messages:
+        return list(messages)
+    match member.context:
+        case "last":
+            return list(messages[-(member.context_messages or 1) :])
+        case "addressed":
+            earlier = [m for m in messages[:-1] if _is_addressed(m, member)]
+            return [*earlier, messages[-1]]
+    return list(messages)
+
+
+def _shown_in_thread(
+    member: AgentMember | None,
+    messages: Sequence[HistoryMessage],
+    thread: Sequence[HistoryMessage],
+) -> list[HistoryMessage]:
+    known = {message.message_id for message in thread}
+    around = [message for message in messages if message.message_id not in known]
+    if member is not None and member.context == "last":
+        last = [*around, *thread][-(member.context_messages or 1) :]
+        return last if thread[0] in last else [thread[0], *last]
+    if member is not None and member.context == "addressed":
+        around = [message for message in around if _is_addressed(message, member)]
+    return [*around, *thread]
+
+
+def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:
+    if message.agent_id == member.agent_id:
+        return True
+    mentioned = mentioned_names(message.content)
+    if message.agent_id is not None:
+        return member.name.casefold() in mentioned
+    return _answers(member, message.content, mentioned)

@@ -1,0 +1,97 @@
+"""The log of a chat: its entries, the erasures in it, and its signed heads.
+
+`ChatEvent` is authoritative. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
+chat's row lock, in the transaction that writes the fact.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from chat_app.models.chats import Chat
+
+
+class ChatEvent(models.Model):
+    """One durable event of a chat's log, as it goes over the wire.
+
+    Written once, and never changed but by the erasure of a person, or of old messages.
+    """
+
+    TERMINAL: ClassVar = ("response.done", "response.error", "response.cancelled")
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="events", db_index=False)
+    seq = models.BigIntegerField()
+    type = models.CharField(max_length=40)
+    response_id = models.CharField(max_length=40, blank=True)
+    payload = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+    # Its place in the hash chain (`uamp.log_chain`); None for entries from before there was one.
+    chain_hash = models.BinaryField(max_length=32, null=True)
+    # The digest of the payload as it was written, of an entry from which something was erased.
+    erased_digest = models.BinaryField(max_length=32, null=True)
+
+    class Meta:
+        """Gapless order per chat; one end per response."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "seq"], name="event_has_its_own_seq"),
+            models.UniqueConstraint(
+                fields=["response_id"],
+                condition=Q(type__in=("response.done", "response.error", "response.cancelled")),
+                name="response_ends_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id}#{self.seq} {self.type}"
+
+
+class LogErasure(models.Model):
+    """How far the logs of all chats were erased by the age of their messages. One row.
+
+    `entry` is the key of the last entry that was: keys are in the order of time.
+    """
+
+    THE_ROW: ClassVar = 1
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=THE_ROW)
+    entry = models.BigIntegerField(default=0)
+    changed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """One row for the server."""
+
+        verbose_name = "erasure of logs by age"
+        verbose_name_plural = "erasure of logs by age"
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(id=1), name="one_erasure_of_logs"),
+        ]
+
+    def __str__(self) -> str:
+        return f"until entry {self.entry}"
+
+
+class LogCheckpoint(models.Model):
+    """The signed head of a chat's log at a time (`uamp.log_checkpoint`). Written once."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)
+    seq = models.BigIntegerField()
+    note = models.CharField(max_length=2000)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """One for each place."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "seq"], name="checkpoint_has_its_own_seq")
+        ]
+        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="checkpoint_listing")]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id}#{self.seq}"

@@ -1,0 +1,59 @@
+"""REST: what is said in a stored sound (docs/calls.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
+from chat_app.rest.contents.contents import readable
+from chat_app.rest.edge import RestView
+from chat_app.transcripts.tasks import ask
+from chat_app.transcripts.transcripts import has_transcript, known_transcript, transcript_of
+
+if TYPE_CHECKING:
+    import uuid
+
+    from rest_framework.request import Request
+
+
+class TranscriptSerializer(serializers.Serializer[Any]):
+    """The transcript of a sound."""
+
+    state = serializers.ChoiceField(
+        choices=["asked", "done", "none"],
+        help_text="asked: a worker has it written, ask again in a moment; none: there is no text.",
+    )
+    text = serializers.CharField(allow_blank=True)
+
+
+class TranscriptView(RestView):
+    """The transcript of a sound."""
+
+    write_scope = "messages:write"
+
+    throttle_scope = "transcripts"
+
+    @extend_schema(
+        operation_id="read_transcript",
+        request=None,
+        responses={200: TranscriptSerializer, **responses(404)},
+    )
+    def post(self, request: Request, content_id: uuid.UUID) -> Response:
+        """Return the transcript of a sound that the caller may hear; it is made the first time.
+
+        Where the server has none made, it is what an agent wrote down that was spoken to. For
+        other files it is 404.
+        """
+        content = readable(content_id, user_id=caller(request).pk)
+        if not has_transcript(content):
+            raise Http404
+        is_made = bool(settings.UAMP_TRANSCRIPTION_URL)
+        known = transcript_of(content, ask) if is_made else known_transcript(content)
+        return Response({"state": known.state, "text": known.text})

@@ -1,0 +1,87 @@
+"""Bodies of the views of chats and members: a chat as JSON, people and agents by name, refusals."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import User
+from django.http import Http404
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.serializers import ValidationError
+
+from agents_app import selectors as agents
+from agents_app.rest.views import caller
+from chat_app.members.agents.agent_settings import NoKeywords
+from chat_app.members.avatars import InvalidAvatar
+from chat_app.members.chats import NoSponsor
+from chat_app.members.membership import NotAMember
+from chat_app.members.participants import LastOwner
+from chat_app.members.rights import NotAllowed
+from chat_app.rest import overview
+from chat_app.rest.edge import chats_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rest_framework.request import Request
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Answer why a member may not change something: 404, 403 or 400."""
+    try:
+        yield
+    except NotAMember as error:
+        raise Http404 from error
+    except NotAllowed as error:
+        raise PermissionDenied(str(error)) from error
+    except LastOwner as error:
+        raise PermissionDenied("A chat has an owner: make another member one first.") from error
+    except NoSponsor as error:
+        raise ValidationError(
+            {"payer": "No agent of this chat has an owner who pays for its answers."}
+        ) from error
+    except InvalidAvatar as error:
+        raise ValidationError({"avatar": str(error)}) from error
+    except NoKeywords as error:
+        raise ValidationError({"keywords": str(error)}) from error
+
+
+def chat_data(request: Request, chat_id: str) -> dict[str, Any]:
+    """Return a chat as the caller sees it; raises Http404 for strangers."""
+    rows = list(chats_for(request, chat_id))
+    if not rows:
+        raise Http404
+    return overview.chats_data(rows, caller(request).pk)[0]
+
+
+def user_ids(usernames: list[str], pointer: str = "/users") -> list[int]:
+    """Return the ids of active people; raises ValidationError that names the others."""
+    known = dict(
+        User.objects.filter(username__in=usernames, is_active=True).values_list("username", "pk")
+    )
+    missing = [name for name in usernames if name not in known]
+    if missing:
+        raise _unknown(pointer, missing)
+    return [known[name] for name in usernames]
+
+
+def agents_named(names: list[str], user: User, pointer: str = "/agents") -> list[tuple[str, str]]:
+    """Return ids and trigger rules of agents that a person may use; raises ValidationError."""
+    found: dict[str, str] = {}
+    missing = []
+    for name in names:
+        if (spec := agents.get_agent(name, viewer=user)) is None:
+            missing.append(name)
+        else:
+            found[spec.id] = spec.trigger
+    if missing:
+        raise _unknown(pointer, missing)
+    return list(found.items())
+
+
+def _unknown(pointer: str, names: list[str]) -> ValidationError:
+    kind = "agent that you may use" if pointer.startswith("/agent") else "person"
+    member = pointer.lstrip("/")
+    return ValidationError({member: [f"There is no {kind} named {name!r}." for name in names]})

@@ -1,0 +1,145 @@
+"""REST: the members of a chat, their roles, how agents answer, and what one member mutes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import User
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+from rest_framework.serializers import ValidationError
+
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
+from chat_app.members import participants
+from chat_app.members.agents import agent_settings
+from chat_app.members.agents.agent_settings import AgentSettings
+from chat_app.members.muting import set_muted
+from chat_app.members.presence import online_user_ids
+from chat_app.models import Participant
+from chat_app.rest import overview
+from chat_app.rest.edge import RestView, check_member
+from chat_app.rest.members.member_bodies import agents_named, chat_data, refused, user_ids
+from chat_app.rest.paging import list_of, list_response, read_query
+from chat_app.rest.serializers import (
+    ChatSerializer,
+    MuteSerializer,
+    NewParticipantSerializer,
+    NoQuery,
+    ParticipantChangeSerializer,
+    ParticipantSerializer,
+)
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class ParticipantsView(RestView):
+    """The members of a chat."""
+
+    read_scope = "chats:read"
+    write_scope = "chats:write"
+
+    @extend_schema(
+        operation_id="list_participants",
+        responses={200: list_of(ParticipantSerializer), **responses(400, 404)},
+    )
+    def get(self, request: Request, chat_id: str) -> Response:
+        """Return the members, in the order in which they came."""
+        read_query(request, NoQuery)
+        members = chat_data(request, chat_id)["participants"]
+        return list_response(request, members, next_cursor=None, key="participant_id")
+
+    @extend_schema(
+        operation_id="add_participant",
+        request=NewParticipantSerializer,
+        responses={201: ParticipantSerializer, **responses(400, 403, 404, 413, 415)},
+    )
+    def post(self, request: Request, chat_id: str) -> Response:
+        """Add a person or an agent; a member who is there already stays as they are."""
+        check_member(request, chat_id)
+        body = NewParticipantSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        names = body.validated_data
+        user = caller(request)
+        with refused():
+            if "user" in names:
+                added = User.objects.get(pk=user_ids([names["user"]], "/user")[0])
+                row = participants.add_participant(chat_id=chat_id, added_by=user, user=added)
+            else:
+                ((agent_id, trigger),) = agents_named([names["agent"]], user, "/agent")
+                row = participants.add_participant(
+                    chat_id=chat_id,
+                    added_by=user,
+                    agent_id=agent_id,
+                    trigger=names.get("trigger", trigger),
+                )
+        return Response(_member_data(row), status=201)
+
+
+class ParticipantView(RestView):
+    """One membership."""
+
+    write_scope = "chats:write"
+
+    @extend_schema(
+        operation_id="update_participant",
+        request=ParticipantChangeSerializer,
+        responses={200: ParticipantSerializer, **responses(400, 403, 404, 413, 415)},
+    )
+    def patch(self, request: Request, chat_id: str, participant_id: str) -> Response:
+        """Change the role of a person, or how an agent answers in this chat."""
+        check_member(request, chat_id)
+        body = ParticipantChangeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        values = body.validated_data
+        if "role" in values and len(values) > 1:
+            raise ValidationError("Change the role of a person, or how an agent answers.")
+        user, pk = caller(request), int(participant_id)
+        with refused():
+            if "role" in values:
+                participants.change_role(
+                    chat_id=chat_id, changed_by=user, participant_id=pk, role=values["role"]
+                )
+            else:
+                change = AgentSettings(**values)
+                agent_settings.set_agent(
+                    chat_id=chat_id, changed_by=user, participant_id=pk, change=change
+                )
+        return Response(_member_data(Participant.objects.get(pk=pk)))
+
+    @extend_schema(operation_id="remove_participant", responses={204: None, **responses(403, 404)})
+    def delete(self, request: Request, chat_id: str, participant_id: str) -> Response:
+        """Leave a chat, or, as an owner or admin, remove a member."""
+        with refused():
+            participants.remove_participant(
+                chat_id=chat_id,
+                removed_by=caller(request),
+                participant_id=int(participant_id),
+            )
+        return Response(status=204)
+
+
+class MuteView(RestView):
+    """Whether the caller is notified of a chat."""
+
+    write_scope = "chats:write"
+
+    @extend_schema(
+        operation_id="mute_chat",
+        request=MuteSerializer,
+        responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
+    )
+    def put(self, request: Request, chat_id: str) -> Response:
+        """Mute the chat for the caller, or set what notifies them; the others do not see it."""
+        check_member(request, chat_id)
+        body = MuteSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        with refused():
+            set_muted(chat_id=chat_id, user_id=caller(request).pk, **body.validated_data)
+        return Response(chat_data(request, chat_id))
+
+
+def _member_data(row: Participant) -> dict[str, object]:
+    online = online_user_ids([row.user_id] if row.user_id is not None else [])
+    return overview.participant_data(row, online=online)

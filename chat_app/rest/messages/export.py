@@ -1,0 +1,128 @@
+"""REST: a chat as a file for its members, written while it is read (docs/rest.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.http import Http404, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+
+from agents_app.rest.problems import responses
+from agents_app.rest.views import caller
+from agents_app.workers import connections
+from chat_app.export.formats import FORMATS, json, ndjson
+from chat_app.export.log_lines import log_lines
+from chat_app.export.pages import ExportStopped, pages
+from chat_app.rest.edge import RestView, chats_for
+from chat_app.rest.paging import SEQ_MAX, read_query
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Any, ClassVar
+
+    from rest_framework.request import Request
+
+    from chat_app.export.pages import Receipts
+
+logger = logging.getLogger(__name__)
+
+_WITH_LOG: Final = {"json": json, "ndjson": ndjson}
+"""The formats that have a place for the log."""
+
+
+class ExportQuery(serializers.Serializer["Any"]):
+    """The query parameters of GET /api/v1/chats/{id}/export."""
+
+    format = serializers.ChoiceField(choices=sorted(FORMATS))
+    log = serializers.BooleanField(
+        required=False,
+        help_text="Whether NDJSON or JSON has the log with its hash chain and its signed head.",
+    )
+    after = serializers.IntegerField(
+        min_value=0,
+        max_value=SEQ_MAX,
+        default=0,
+        help_text="Only messages with a larger `seq`: an export that was cut off goes on there.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse the log in formats that have no place for it."""
+        if attrs.get("log") and attrs["format"] not in _WITH_LOG:
+            raise serializers.ValidationError({"log": "Only NDJSON and JSON have the log."})
+        return attrs
+
+
+class ExportResponse(StreamingHttpResponse):
+    """A file that is made page by page; in an ASGI server off the event loop."""
+
+    def __init__(self, pieces: Iterator[bytes], **kwargs: Any) -> None:
+        self._pieces = pieces
+        super().__init__(pieces, **kwargs)
+
+    def _next(self) -> bytes:
+        try:
+            return next(self._pieces, b"")
+        finally:
+            # The next piece may be made in another thread.
+            connections.release()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await asyncio.to_thread(self._next):
+            yield piece
+
+
+class ExportView(RestView):
+    """A chat as a file. The room that knows what answers cost names its `receipts`."""
+
+    read_scope = "chats:read"
+
+    throttle_scope = "exports"
+
+    receipts: ClassVar[Receipts]
+
+    @extend_schema(
+        operation_id="export_chat",
+        parameters=[ExportQuery],
+        responses={
+            (200, "text/markdown"): OpenApiTypes.STR,
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "application/x-ndjson"): OpenApiTypes.STR,
+            **responses(400, 404),
+        },
+    )
+    def get(self, request: Request, chat_id: str) -> StreamingHttpResponse:
+        """Return the messages as they are now; the end of the file has their count."""
+        query = read_query(request, ExportQuery)
+        chosen = query["format"]
+        chat = chats_for(request, chat_id).first()
+        if chat is None:
+            raise Http404
+        write, media_type, suffix = FORMATS[chosen]
+        name = f"{chat.title or chat.pk}.{suffix}"
+        reader = caller(request).pk
+        read = pages(chat, reader, receipts=self.receipts, after=query["after"])
+        if query.get("log"):
+            write = partial(_WITH_LOG[chosen], log=log_lines(chat.pk, reader))
+        return ExportResponse(
+            _until_stopped(write(chat, read), chat.pk),
+            content_type=media_type,
+            headers={
+                "Content-Disposition": content_disposition_header(as_attachment=True, filename=name)
+                or "attachment",
+                "X-Content-Type-Options": "nosniff",
+            },
+        )
+
+
+def _until_stopped(pieces: Iterator[bytes], chat_id: str) -> Iterator[bytes]:
+    """Yield the pieces of a file; it ends without its last line where its reader has left."""
+    try:
+        yield from pieces
+    except ExportStopped:
+        logger.info("the export of %s ended: its reader left the chat", chat_id)

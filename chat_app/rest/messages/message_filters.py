@@ -1,0 +1,188 @@
+"""Which messages of a chat a request lists, and what of each: filters, `fields` and `expand`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db.models import Q
+from rest_framework import serializers
+
+import uamp
+from chat_app.contents.references import content_ids
+from chat_app.models import Content, Participant
+from chat_app.rest.messages.message_serializers import MessageSerializer
+from chat_app.rest.paging import SeqQuery
+from chat_app.rest.serializers import content_data
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MEDIA: Final = ("image", "audio", "video", "file")
+HAS: Final = ("file", "tool", "payment", "error")
+EXPANDABLE: Final = ("attachments", "payment", "response", "signature")
+FILTERS: Final = frozenset(
+    {
+        "author",
+        "author_kind",
+        "agent",
+        "protocol",
+        "kind",
+        "has",
+        "created_after",
+        "created_before",
+        "session",
+        "cost_min",
+    }
+)
+WORDS: Final = 10
+_FIELDS: Final = tuple(MessageSerializer().fields)
+
+
+def choices_field(choices: Sequence[str], help_text: str) -> serializers.CharField:
+    """Return a field of a query: some of these, with commas between."""
+    listed = "|".join(map(re.escape, choices))
+    return serializers.RegexField(
+        rf"^(?:{listed})(?:,(?:{listed}))*\Z",
+        required=False,
+        max_length=600,
+        help_text=f"{help_text} With commas between: {', '.join(choices)}.",
+        error_messages={"invalid": f"Known are {', '.join(choices)}."},
+    )
+
+
+class ShownQuery(serializers.Serializer[Any]):
+    """The fields of each message to return."""
+
+    expand = choices_field(EXPANDABLE, "What is returned beside each message.")
+    render = serializers.ChoiceField(choices=["html"], required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add `fields`, which as an attribute would hide the serializer's own."""
+        shown = choices_field(_FIELDS, "Only these members of each message, and its id.")
+        return {**super().get_fields(), "fields": shown}
+
+
+class MessagesQuery(ShownQuery, SeqQuery):
+    """The query parameters of GET /api/v1/chats/{id}/messages."""
+
+    around = serializers.RegexField(
+        r"^([0-9]{1,16}|msg_[A-Za-z0-9_-]{1,36})\Z",
+        required=False,
+        help_text="Rows on both sides of a `seq`, or of the message of an id.",
+    )
+    thread = serializers.RegexField(
+        r"^(none|msg_[A-Za-z0-9_-]{1,36})\Z",
+        required=False,
+        help_text="The replies to a message, or with `none` what the chat itself shows.",
+    )
+    order = serializers.ChoiceField(choices=["asc", "desc"], default="desc")
+    q = serializers.CharField(
+        required=False,
+        max_length=500,
+        help_text=f"At most {WORDS} words, which a message must all have; the newest first.",
+    )
+    author = serializers.CharField(
+        required=False, max_length=150, help_text="Of the person of this id or username."
+    )
+    author_kind = serializers.ChoiceField(choices=["user", "agent"], required=False)
+    agent = serializers.CharField(
+        required=False, max_length=100, help_text="Of the agent of this name."
+    )
+    protocol = serializers.CharField(
+        required=False, max_length=24, help_text="Whose `transport` is this."
+    )
+    kind = serializers.ChoiceField(
+        choices=["text", *MEDIA], required=False, help_text="With text, or a medium of this kind."
+    )
+    has = choices_field(HAS, "With all of these.")
+    created_after = serializers.DateTimeField(required=False)
+    created_before = serializers.DateTimeField(required=False)
+    session = serializers.RegexField(
+        r"^[A-Za-z0-9._-]{1,64}\Z",
+        required=False,
+        help_text="That came in a session of the caller, or are answers that it asked for.",
+    )
+    cost_min = serializers.RegexField(
+        r"^[0-9]{1,9}(?:\.[0-9]{1,6})?\Z",
+        required=False,
+        help_text="Answers that cost at least so much, a decimal string in USD.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what cannot be asked for together."""
+        narrowed = FILTERS.intersection(attrs) or "q" in attrs
+        if "around" in attrs and ({"before", "after"} & set(attrs) or narrowed):
+            raise serializers.ValidationError(
+                {"around": "Not together with before, after, a filter or q."}
+            )
+        if "q" in attrs:
+            if attrs["order"] == "asc":
+                raise serializers.ValidationError({"order": "What is found is newest first."})
+            words = attrs["q"].replace("\0", " ").split()
+            if not 0 < len(words) <= WORDS:
+                raise serializers.ValidationError({"q": f"Search for 1 to {WORDS} words."})
+            attrs["words"] = words
+        return attrs
+
+
+def conditions(query: dict[str, Any], chat_id: str) -> Q:
+    """Return what the filters of a query ask of a message's own row."""
+    found = Q()
+    if "author" in query:
+        found &= Q(sender_user__in=_people(query["author"]))
+    if "author_kind" in query:
+        found &= Q(sender_agent__isnull=query["author_kind"] == "user")
+    if "agent" in query:
+        agents = Participant.objects.filter(chat_id=chat_id, agent__name__iexact=query["agent"])
+        found &= Q(sender_agent__in=agents.values("agent_id"))
+    if "protocol" in query:
+        found &= Q(transport=query["protocol"])
+    if "kind" in query:
+        found &= ~Q(content="") if query["kind"] == "text" else has_item(query["kind"])
+    has = query.get("has", "").split(",")
+    if "file" in has:
+        found &= has_item(*MEDIA)
+    if "error" in has:
+        found &= Q(status="failed")
+    if "created_after" in query:
+        found &= Q(created_at__gte=query["created_after"])
+    if "created_before" in query:
+        found &= Q(created_at__lt=query["created_before"])
+    return found
+
+
+def has_item(*kinds: str) -> Q:
+    """Return the condition that a message has a content item of one of these types."""
+    return Q(content_items__regex=rf'"type": ?"({"|".join(kinds)})"')
+
+
+def _people(author: str) -> Any:
+    named = Q(username__iexact=author)
+    if author.isascii() and author.isdecimal() and len(author) <= 18:  # noqa: PLR2004 digits of an id
+        named |= Q(pk=int(author))
+    return User.objects.filter(named).values("pk")
+
+
+def with_attachments(data: Sequence[dict[str, Any]], *, user_id: int | None) -> None:
+    """Add `attachments` to messages, which their reader may read."""
+    wanted = {
+        row["id"]: content_ids(msgspec.convert(row["content_items"], tuple[uamp.ContentItem, ...]))
+        for row in data
+    }
+    every = {content_id for found in wanted.values() for content_id in found}
+    # What a chat does not show is not for its members, whatever address a message has.
+    used = Content.objects.filter(pk__in=every, uses__chat__in={row["chat_id"] for row in data})
+    rows = {str(row.pk): content_data(row, user_id=user_id) for row in used.distinct()}
+    for row in data:
+        row["attachments"] = [rows[one] for one in wanted[row["id"]] if one in rows]
+
+
+def shown(data: Sequence[dict[str, Any]], query: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return of each message the members that a query asks for, and its id."""
+    if "fields" not in query:
+        return list(data)
+    wanted = {"id", *query["fields"].split(","), *query.get("expand", "").split(",")}
+    return [{name: value for name, value in row.items() if name in wanted} for row in data]

@@ -1,0 +1,372 @@
+"""The shapes of messages, reactions, receipts and log entries in REST (docs/rest.md).
+
+Times are ISO 8601 in UTC here; the UAMP wire has milliseconds (UAMP §4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db.models.functions import Substr
+from rest_framework import serializers
+
+from agents_app.rest.views import StrictSerializer
+from agents_app.workers import connections
+from chat_app import markdown
+from chat_app.conversation.pins import pinned_among
+from chat_app.conversation.reactions import reactions_of
+from chat_app.conversation.threads import threads_of
+from chat_app.log.deletions import without_deleted
+from chat_app.log.history import QUOTE_CHARS
+from chat_app.log.signatures import signatures_of
+from chat_app.models import EMOJI_CHARS, Message
+from chat_app.rest.paging import SEQ_MAX, SeqQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from chat_app.models import ChatEvent, MessageRevision, Reaction, ReadReceipt
+
+TYPES_SPAN: Final = 5_000
+"""How far apart the places may be between which events of some types are looked for."""
+
+
+class MemberNameSerializer(serializers.Serializer[Any]):
+    """A person by id and name."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+
+
+class ReactionSerializer(serializers.Serializer[Any]):
+    """An emoji, how many members gave it to the message, and whether the caller did."""
+
+    emoji = serializers.CharField()
+    count = serializers.IntegerField()
+    own = serializers.BooleanField()
+    users = MemberNameSerializer(many=True, help_text="The first 20 who gave it.")
+
+
+class ReactorSerializer(serializers.Serializer[Any]):
+    """A member's reaction."""
+
+    id = serializers.CharField()
+    emoji = serializers.CharField()
+    user_id = serializers.CharField()
+    username = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class QuotedSerializer(serializers.Serializer[Any]):
+    """The message that another one answers, with the beginning of its text."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    content = serializers.CharField()
+
+
+class FaceSerializer(serializers.Serializer[Any]):
+    """One who replied, by the name that they had."""
+
+    kind = serializers.CharField(help_text="user or agent")
+    id = serializers.CharField()
+    name = serializers.CharField()
+
+
+class ThreadSerializer(serializers.Serializer[Any]):
+    """The replies to a message, for the caller."""
+
+    replies = serializers.IntegerField()
+    last_at = serializers.DateTimeField()
+    last_seq = serializers.IntegerField()
+    participants = FaceSerializer(many=True, help_text="The last five who replied.")
+    following = serializers.BooleanField(
+        help_text="Whether the caller wrote the message or a reply, or was mentioned in one."
+    )
+    read_seq = serializers.IntegerField(help_text="How far a follower has read it.")
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    """A message (UAMP §8.5); `html` is there with `render=html`."""
+
+    id = serializers.CharField()
+    chat_id = serializers.CharField()
+    seq = serializers.IntegerField()
+    role = serializers.CharField()
+    content = serializers.CharField()
+    content_items = serializers.ListField(child=serializers.DictField())
+    name = serializers.CharField()
+    sender_id = serializers.CharField()
+    sender_kind = serializers.CharField(help_text="user or agent")
+    created_at = serializers.DateTimeField()
+    response_id = serializers.CharField(allow_null=True)
+    status = serializers.CharField(help_text="completed, cancelled or failed")
+    transport = serializers.CharField(
+        help_text="How it came: websocket, sse, batch, completions, a2a, ...; empty if not known."
+    )
+    reply_to = QuotedSerializer(allow_null=True)
+    version_of = serializers.CharField(
+        allow_null=True, help_text="The first version of an answer that was made again."
+    )
+    replaced_by = serializers.CharField(
+        allow_null=True, help_text="The version that took its place."
+    )
+    thread = serializers.CharField(
+        allow_null=True, help_text="The message to whose thread it belongs."
+    )
+    also_in_chat = serializers.BooleanField(help_text="Whether a reply is shown in the chat too.")
+    copied_from = serializers.CharField(
+        allow_null=True, help_text="In a fork: the message of the source that it is a copy of."
+    )
+    replies = ThreadSerializer(allow_null=True)
+    revision = serializers.IntegerField(help_text="How often it was edited.")
+    edited_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(
+        allow_null=True, help_text="A deleted message has neither text nor content items."
+    )
+    reactions = ReactionSerializer(many=True)
+    pinned = serializers.BooleanField()
+    html = serializers.CharField(required=False)
+    attachments = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        help_text="With `expand=attachments`: its stored files as `GET /contents/{id}` has them.",
+    )
+    payment = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="With `expand=payment`: what the answer cost, as `…/payments` has it.",
+    )
+    signature = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="With `expand=signature`: the JWS of the answer, null for one without.",
+    )
+    response = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="With `expand=response`: the response that it is the answer of.",
+    )
+
+
+class RevisionSerializer(serializers.Serializer[Any]):
+    """A text that a message had; revision 0 is the one that was sent."""
+
+    revision = serializers.IntegerField()
+    seq = serializers.IntegerField(help_text="The entry of the log that has it.")
+    content = serializers.CharField()
+    edited_by = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    """One entry of a chat's log; `payload` is the UAMP event."""
+
+    seq = serializers.IntegerField()
+    type = serializers.CharField()
+    response_id = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    payload = serializers.DictField()
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """How far a member has read."""
+
+    user_id = serializers.CharField()
+    username = serializers.CharField()
+    message_id = serializers.CharField()
+    seq = serializers.IntegerField()
+    read_at = serializers.DateTimeField()
+
+
+def messages_data(
+    messages: Sequence[Message], *, html: bool, reader: int, until: float | None = None
+) -> list[dict[str, Any]]:
+    """Return messages as MessageSerializer describes them, for a person who reads them.
+
+    A text that is not HTML `until` then is shown as it was written (`markdown.render`). The number
+    of queries does not depend on the number of messages.
+    """
+    ids = [message.pk for message in messages]
+    given, pinned = reactions_of(ids, reader), pinned_among(ids)
+    threads = threads_of([_root_id(message) for message in messages], reader)
+    answered = _answered({message.reply_to for message in messages} - {None})
+    return [
+        {
+            **_message_data(message, html=html, reader=reader, until=until),
+            "reactions": given.get(message.pk, []),
+            "pinned": message.pk in pinned,
+            "reply_to": answered.get(message.reply_to or ""),
+            "replies": threads.get(_root_id(message)),
+        }
+        for message in messages
+    ]
+
+
+def with_signatures(data: list[dict[str, Any]]) -> None:
+    """Add to messages of one chat their `signature`, None to those without one."""
+    answers = {row["response_id"] for row in data if row["response_id"]}
+    found = signatures_of(data[0]["chat_id"], answers) if answers else {}
+    for row in data:
+        row["signature"] = found.get(row["response_id"])
+
+
+def message_data(message_id: str, *, reader: int) -> dict[str, Any]:
+    """Return a message, which the reader may read, as MessageSerializer describes it."""
+    message = Message.objects.get(pk=message_id)
+    return messages_data([message], html=False, reader=reader)[0]
+
+
+def _root_id(message: Message) -> str:
+    """Return the id under which replies name a message: that of its first version."""
+    return message.version_of or message.pk
+
+
+def _answered(message_ids: Collection[str | None]) -> dict[str, dict[str, str]]:
+    """Return the messages that others answer; one that was deleted has no text."""
+    if not message_ids:
+        return {}
+    start = Substr("content", 1, QUOTE_CHARS)
+    rows = Message.objects.filter(pk__in=message_ids).values_list("pk", "name", start)
+    return {pk: {"id": pk, "name": name, "content": text} for pk, name, text in rows}
+
+
+def reactor_data(reaction: Reaction) -> dict[str, Any]:
+    """Return a reaction as ReactorSerializer describes it."""
+    return {
+        "id": str(reaction.pk),
+        "emoji": reaction.emoji,
+        "user_id": str(reaction.user_id),
+        "username": reaction.user.get_username(),
+        "created_at": reaction.created_at,
+    }
+
+
+def _message_data(
+    message: Message, *, html: bool, reader: int, until: float | None
+) -> dict[str, Any]:
+    sender = message.sender_agent_id or (
+        "anonymous" if message.sender_user_id is None else str(message.sender_user_id)
+    )
+    data = {
+        "id": message.pk,
+        "chat_id": message.chat_id,
+        "seq": message.seq,
+        "role": message.role,
+        "content": message.content,
+        "content_items": message.content_items,
+        "name": message.name,
+        "sender_id": sender,
+        "sender_kind": "agent" if message.sender_agent_id else "user",
+        "created_at": message.created_at,
+        "response_id": message.response_id or None,
+        "status": message.status,
+        "transport": message.transport,
+        "version_of": message.version_of,
+        "replaced_by": message.replaced_by,
+        "thread": message.thread,
+        "also_in_chat": message.thread is not None and not message.thread_only,
+        "copied_from": message.copied_from,
+        "revision": message.revision or 0,
+        "edited_at": message.edited_at,
+        "deleted_at": message.deleted_at,
+    }
+    if html:
+        # Others may need the connection while this thread waits for a process.
+        connections.release()
+        data["html"] = markdown.render(message.content, asker=f"user:{reader}", until=until)
+    return data
+
+
+def events_data(events: Sequence[ChatEvent]) -> list[dict[str, Any]]:
+    """Return log entries as EventSerializer describes them, without what was deleted."""
+    payloads = without_deleted([(event.type, event.response_id, event.payload) for event in events])
+    return [
+        {
+            "seq": event.seq,
+            "type": event.type,
+            "response_id": event.response_id or None,
+            "created_at": event.created_at,
+            "payload": payload,
+        }
+        for event, payload in zip(events, payloads, strict=True)
+    ]
+
+
+def revision_data(revision: MessageRevision, text: str) -> dict[str, Any]:
+    """Return a revision as RevisionSerializer describes it."""
+    edited_by = revision.edited_by_id
+    return {
+        "revision": revision.number,
+        "seq": revision.seq,
+        "content": text,
+        "edited_by": None if edited_by is None else str(edited_by),
+        "created_at": revision.created_at,
+    }
+
+
+def receipt_data(receipt: ReadReceipt) -> dict[str, Any]:
+    """Return a marker as ReceiptSerializer describes it."""
+    return {
+        "user_id": str(receipt.user_id),
+        "username": receipt.user.get_username(),
+        "message_id": receipt.message_id,
+        "seq": receipt.seq,
+        "read_at": receipt.read_at,
+    }
+
+
+class ReactionQuery(serializers.Serializer[Any]):
+    """The query parameters of PUT and DELETE /api/v1/messages/{id}/reactions."""
+
+    emoji = serializers.CharField(max_length=EMOJI_CHARS)
+
+
+class MessageEditSerializer(StrictSerializer):
+    """The body of PATCH /api/v1/messages/{id}: the whole new text, of UAMP_MESSAGE_BYTES at most.
+
+    `revision` is the one that is changed; without it the last change counts.
+    """
+
+    content = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    revision = serializers.IntegerField(min_value=0, max_value=SEQ_MAX, required=False)
+
+    def validate_content(self, content: str) -> str:
+        """Refuse a text that a turn could not have either."""
+        if len(content.encode()) > settings.UAMP_MESSAGE_BYTES:
+            raise serializers.ValidationError(
+                f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."
+            )
+        return content
+
+
+class MessageQuery(serializers.Serializer[Any]):
+    """The query parameters of GET /api/v1/messages/{id}."""
+
+    render = serializers.ChoiceField(choices=["html"], required=False)
+    expand = serializers.ChoiceField(choices=["signature"], required=False)
+
+
+class EventsQuery(SeqQuery):
+    """The query parameters of GET /api/v1/chats/{id}/events."""
+
+    types = serializers.CharField(
+        required=False,
+        max_length=400,
+        help_text=(
+            "Only events of these types, separated by commas, "
+            f"between an `after` and a `before` that are at most {TYPES_SPAN} apart."
+        ),
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Split the types; the places between which they are looked for are bounded."""
+        if "types" not in attrs:
+            return attrs
+        after, before = attrs.get("after"), attrs.get("before")
+        if after is None or before is None or before - after > TYPES_SPAN:
+            raise serializers.ValidationError(
+                {"types": f"With after and before, at most {TYPES_SPAN} apart."}
+            )
+        return {**attrs, "types": attrs["types"].split(",")}

@@ -1,0 +1,89 @@
+"""REST: searching the messages of the caller's chats (docs/rest.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agents_app.rest.problems import Problem, responses
+from agents_app.rest.views import caller
+from chat_app.conversation.finding import find_messages
+from chat_app.rest.edge import RestView
+from chat_app.rest.messages.message_serializers import MessageSerializer, messages_data
+from chat_app.rest.paging import read_query
+from chat_app.search.filters import InvalidSearch, parse_search
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+LIMIT_MAX = 50
+QUERY_CHARS = 500
+
+
+class SearchQuery(serializers.Serializer[Any]):
+    """The query parameters of GET /api/v1/search."""
+
+    q = serializers.CharField(
+        max_length=QUERY_CHARS,
+        help_text="Words that a message has, and from:, agent:, in:, has:file, before:, after:.",
+    )
+    limit = serializers.IntegerField(min_value=1, max_value=LIMIT_MAX, default=20)
+
+
+class FoundMessageSerializer(MessageSerializer):
+    """A message that was found, with the title of its chat."""
+
+    chat_title = serializers.CharField()
+
+
+# What was found, newest first: `searched_chats` of the `chats` that the caller may search.
+FOUND = inline_serializer(
+    "Found",
+    {
+        "object": serializers.CharField(default="list"),
+        "data": FoundMessageSerializer(many=True),
+        "has_more": serializers.BooleanField(
+            help_text="Narrow the search by before: for the rest."
+        ),
+        "searched_chats": serializers.IntegerField(),
+        "chats": serializers.IntegerField(),
+    },
+)
+
+
+class SearchView(RestView):
+    """The messages of the caller's chats."""
+
+    read_scope = "chats:read"
+
+    throttle_scope = "searches"
+
+    @extend_schema(
+        operation_id="search_messages",
+        parameters=[SearchQuery],
+        responses={200: FOUND, **responses(400)},
+    )
+    def get(self, request: Request) -> Response:
+        """Return messages that have all words and meet all filters, newest first."""
+        query = read_query(request, SearchQuery)
+        reader = caller(request).pk
+        try:
+            found = find_messages(parse_search(query["q"]), user_id=reader, limit=query["limit"])
+        except InvalidSearch as error:
+            detail = str(error)
+            raise Problem(
+                "invalid", detail, errors=[{"parameter": "q", "detail": detail}]
+            ) from error
+        data = messages_data(found.messages, html=False, reader=reader)
+        return Response(
+            {
+                "object": "list",
+                "data": [{**row, "chat_title": found.titles[row["chat_id"]]} for row in data],
+                "has_more": found.has_more,
+                "searched_chats": found.searched,
+                "chats": found.chats,
+            }
+        )

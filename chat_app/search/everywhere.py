@@ -1,0 +1,79 @@
+"""Searching all messages for words: what an operator who may view contents may ask.
+
+The index finds at most CANDIDATES messages that may have the words, on SQLite those of the chats
+that were made last; the text decides. Without an index nothing is found.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import connection
+
+from chat_app.models import Message
+from chat_app.search import index
+from chat_app.search.search import matching_grams, pattern_of
+
+CANDIDATES: Final = 500
+
+
+def find_messages(text: str, *, limit: int) -> list[Message]:
+    """Return messages with all words of a text, with their chats, the newest of them first.
+
+    Words of fewer than three letters find nothing by themselves.
+    """
+    words = [word.replace("\0", "").lower() for word in text.split()]
+    words = [word for word in words if word]
+    grams = matching_grams(words)
+    if not grams or not index.is_kept(str(connection.settings_dict["NAME"])):
+        return []
+    rows = Message.objects.select_related("chat").filter(deleted_at__isnull=True)
+    if connection.vendor == "postgresql":
+        found = list(rows.filter(pk__in=_of_postgresql(words)))
+    else:
+        found = [
+            message
+            for chat_id, seqs in _of_sqlite(grams).items()
+            for message in rows.filter(chat_id=chat_id, seq__in=seqs)
+        ]
+    hits = [
+        message
+        for message in found
+        if all(word in message.content[: index.CHARS].lower() for word in words)
+    ]
+    return sorted(hits, key=lambda message: message.created_at, reverse=True)[:limit]
+
+
+def _of_postgresql(words: list[str]) -> list[str]:
+    likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id FROM chat_app_message WHERE {likes} LIMIT %s",  # noqa: S608 marks only
+            [*(pattern_of(word) for word in words), CANDIDATES],
+        )
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
+    """Return places in chats by the chat's id."""
+    match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT rowid FROM chat_app_search WHERE chat_app_search MATCH %s"
+            " ORDER BY rowid DESC LIMIT %s",
+            [match, CANDIDATES],
+        )
+        rows = [rowid for (rowid,) in cursor.fetchall()]
+        numbers = {rowid >> index.SEQ_BITS for rowid in rows}
+        marks = ", ".join(["%s"] * len(numbers)) or "NULL"
+        cursor.execute(
+            f"SELECT number, chat_id FROM chat_app_search_chat WHERE number IN ({marks})",  # noqa: S608 marks only
+            list(numbers),
+        )
+        chats = dict(cursor.fetchall())
+    found: dict[str, list[int]] = {}
+    for rowid in rows:
+        chat_id = chats.get(rowid >> index.SEQ_BITS)
+        if chat_id is not None:
+            found.setdefault(chat_id, []).append(rowid & ((1 << index.SEQ_BITS) - 1))
+    return found
