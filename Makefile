@@ -7,11 +7,13 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 # The tools for static/ are npm packages; node and npm come with the development requirements.
 BROWSER := $(VENV)/browser/.installed
+# What covers the pure code: everything but the tests that run programs against a server.
+PURE := tests/uamp tests/upp tests/uap $(patsubst %,--ignore=tests/uamp/client/test_%.py,client command_line guides javascript lost_connections terminal)
 # What `make test` hands to pytest, for example: make test ARGS="-k resume".
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint check fmt bench chaos odd-fields money-property interop screens docs words vendor lock
+.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words vendor lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -21,8 +23,11 @@ run: $(RUNTIME) ## Start the server with its demo (PORT, DATA_DIR, DATABASE_URL,
 	-@$(BIN)/python manage.py demo --quiet --starting
 	@exec $(BIN)/python manage.py serve
 
-test: $(DEV) ## Run the tests, on SQLite and on PostgreSQL where there is one
+test: $(DEV) ## Run the tests except the long ones, on SQLite and on PostgreSQL if there is one
 	@$(BIN)/python -m tests.run $(ARGS)
+
+test-all: $(DEV) ## Run all tests on both databases (tests/tiers.py says which are long)
+	@$(BIN)/python -m tests.run --all $(ARGS)
 
 lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, settings, coverage of the pure code
 	$(BIN)/ruff format --check
@@ -34,7 +39,7 @@ lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, setti
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
-	$(BIN)/pytest -q tests/uamp tests/upp tests/uap --cov --cov-report=term
+	$(BIN)/pytest -q $(PURE) --cov --cov-report=term
 
 check: lint test ## Everything that must hold before a change goes in
 
@@ -53,8 +58,9 @@ odd-fields: $(DEV) ## Send odd numbers and choices in every field of every trans
 	ODD_EXAMPLES=2000 $(BIN)/pytest -q --timeout=3600 tests/faults/test_odd_fields.py $(ARGS)
 	GATEWAY_EXAMPLES=2000 $(BIN)/pytest -q --timeout=3600 tests/gateway_app/test_fuzz_http.py tests/gateway_app/test_fuzz_sockets.py $(ARGS)
 
-money-property: $(DEV) ## Draw 10,000 paid turns, and who agreed to pay for each, on each database
-	@MONEY_EXAMPLES=10000 $(BIN)/python -m tests.run tests/journeys/test_money_property.py $(ARGS)
+money-property: $(DEV) ## Draw 10,000 paid turns and endings, and who agreed to pay for each, on each database
+	@MONEY_EXAMPLES=10000 DELIVERY_EXAMPLES=10000 $(BIN)/python -m tests.run \
+		tests/journeys/test_money_property.py tests/sessions_app/billing/test_delivery_property.py $(ARGS)
 
 interop: $(DEV) ## Install official clients of other protocols, and run them against the server
 	@$(BIN)/python -m tests.interop.installation
@@ -67,6 +73,9 @@ docs: $(DEV) ## Write docs/protocol from the types, and the picture from the imp
 	$(BIN)/python -m uamp.documents.reference docs/protocol
 	$(BIN)/python -m docs.picture
 
+grpc: $(DEV) ## Generate the code of the gRPC binding from its proto
+	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. --grpc_python_out=. federation_app/rpc/agent.proto
+
 words: $(DEV) ## Write the texts that are marked for translation into locale/
 	@$(BIN)/python -m docs.words
 
@@ -76,7 +85,7 @@ vendor: $(BROWSER) ## Bundle the libraries of the pages into static/vendor
 install: $(DEV) ## Install everything, also what tests and checks need
 
 lock: $(DEV) ## Resolve the requirements anew into the lock files
-	cd requirements && for name in bootstrap runtime stripe dev interop/openai interop/frameworks interop/litellm interop/a2a interop/a2a-03 interop/ag-ui interop/acp interop/realtime ../benchmarks/reference/requirements ../benchmarks/reference/litellm; do \
+	cd requirements && for name in bootstrap runtime stripe dev interop/openai interop/frameworks interop/litellm interop/a2a interop/a2a-03 interop/a2a-server interop/remote-servers interop/ag-ui interop/acp interop/realtime interop/webagents ../benchmarks/reference/requirements ../benchmarks/reference/litellm; do \
 		../$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header -q $$name.in -o $$name.txt || exit 1; \
 	done
@@ -99,4 +108,4 @@ $(DEV): requirements/dev.txt requirements/bootstrap.txt | $(BIN)/python
 $(BROWSER): requirements/browser/package-lock.json $(DEV)
 	@echo "Installing what checks the pages ..."
 	@mkdir -p $(VENV)/browser && cp requirements/browser/package.json requirements/browser/package-lock.json $(VENV)/browser/
-	@cd $(VENV)/browser && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent && touch .installed
+	@cd $(VENV)/browser && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --fetch-timeout=30000 --fetch-retries=2 --ignore-scripts --no-audit --no-fund --silent && touch .installed

@@ -19,15 +19,22 @@ from uamp_project.servers.django_handler import LoopHandler
 http_application = LoopHandler()
 
 # These read the settings, which uamp_project.servers.django_handler has set up.
+from django.conf import settings  # noqa: E402
 from django.urls import re_path  # noqa: E402
 
+from federation_app.routing import websocket_urlpatterns as envelope_urlpatterns  # noqa: E402
+from federation_app.rpc.server import EnvelopeServer  # noqa: E402
 from gateway_app.routing import websocket_urlpatterns as foreign_urlpatterns  # noqa: E402
 from sessions_app import lifespan  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
+from telemetry import spans  # noqa: E402
 from uamp_project import languages  # noqa: E402
 from uamp_project.edge.application import Edge  # noqa: E402
 from uamp_project.edge.cross_origin import CrossOrigin  # noqa: E402
 from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
+
+GRPC_SECONDS = 2.0
+"""So long calls of gRPC may go on when the process ends."""
 
 
 async def lifespan_application(
@@ -36,16 +43,29 @@ async def lifespan_application(
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
     """Start the process's responses with the server, and finish them with it."""
+    grpc_server: EnvelopeServer | None = None
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
             await lifespan.startup()
+            grpc_server = await _start_grpc()
             GracefulShutdown(lifespan.drain).take_signals()
             await send({"type": "lifespan.startup.complete"})
         else:
+            if grpc_server is not None:
+                await grpc_server.stop(GRPC_SECONDS)
             await lifespan.shutdown()
             await send({"type": "lifespan.shutdown.complete"})
             return
+
+
+async def _start_grpc() -> EnvelopeServer | None:
+    """Start the gRPC server of this process where the settings have an address for it."""
+    if not settings.UAMP_GRPC_ADDRESS:
+        return None
+    server = EnvelopeServer(settings.UAMP_GRPC_ADDRESS)
+    await server.start()
+    return server
 
 
 async def _refuse(
@@ -62,6 +82,8 @@ not_found: Any = _refuse  # an ASGI application where Django's types expect a vi
 
 
 languages.load()
+if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+    spans.configure(settings.OTEL_SERVICE_NAME)
 
 _edge = CrossOrigin(
     Edge(
@@ -69,7 +91,12 @@ _edge = CrossOrigin(
             {
                 "http": http_application,
                 "websocket": URLRouter(
-                    [*foreign_urlpatterns, *websocket_urlpatterns, re_path("", not_found)]
+                    [
+                        *envelope_urlpatterns,
+                        *foreign_urlpatterns,
+                        *websocket_urlpatterns,
+                        re_path("", not_found),
+                    ]
                 ),
                 "lifespan": lifespan_application,
             }

@@ -5,7 +5,9 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown
+
+from telemetry import spans
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 
@@ -27,3 +29,19 @@ def configure_logging(loglevel: int | str | None = None, **_: Any) -> None:
     logging.config.dictConfig(settings.LOGGING)
     if loglevel:
         logging.getLogger().setLevel(loglevel)
+
+
+@worker_init.connect
+@worker_process_init.connect
+def configure_spans(**_: Any) -> None:
+    """Record spans in a worker, and in each of its child processes."""
+    from django.conf import settings  # noqa: PLC0415 as above
+
+    if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+        spans.configure(f"{settings.OTEL_SERVICE_NAME}-worker")
+
+
+@worker_process_shutdown.connect
+def send_spans(**_: Any) -> None:
+    """Send the spans that a child process still has: it ends without its exit handlers."""
+    spans.close()

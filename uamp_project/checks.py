@@ -59,6 +59,22 @@ def check_waiting_times(**_: Any) -> list[CheckMessage]:
 
 
 @checks.register
+def check_message_days(**_: Any) -> list[CheckMessage]:
+    """Return what is wrong where messages are erased while their answers may still wait."""
+    longest = max(WAITS, key=lambda name: getattr(settings, name))
+    days, seconds = settings.UAMP_MESSAGE_DAYS, getattr(settings, longest)
+    if not days or days * 24 * 3600 >= seconds + settings.UAMP_RESPONSE_SECONDS:
+        return []
+    return [
+        Error(
+            f"UAMP_MESSAGE_DAYS ({days:g}) must be longer than {longest} ({seconds:g} seconds) and"
+            " UAMP_RESPONSE_SECONDS together, or a question is erased before its answer has ended.",
+            id="uamp.E013",
+        )
+    ]
+
+
+@checks.register
 def check_celery_options(**_: Any) -> list[CheckMessage]:
     """Return what is wrong with the Celery options."""
     return [

@@ -1,4 +1,4 @@
-"""The people, agents, chat, money and groups of a new server.
+"""The people, agents, chat and money of a new server.
 
 What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same. What
 people changed is theirs: of a password that they chose and a key that was revoked, nothing is kept.
@@ -9,13 +9,13 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents_app.demo import prepare_agents
@@ -32,25 +32,6 @@ KEY_NAME = "demo"
 CHAT_PEOPLE = ("alice", "bob")
 CHAT_AGENTS = ("echo", "paid-echo", "slow")
 MONEY = Money.parse("5")
-GROUPS = {
-    "Finance": (
-        "payments_app.view_*",
-        "payments_app.refund_transfer",
-        "payments_app.void_hold",
-        "payments_app.grant_topup",
-        "sessions_app.view_paymentrequest",
-        "sessions_app.view_response",
-    ),
-    "Support": (
-        "agents_app.view_agent",
-        "chat_app.view_*",
-        "sessions_app.view_session",
-        "sessions_app.view_response",
-        "sessions_app.view_toolcall",
-        "sessions_app.change_response",
-        "sessions_app.end_session",
-    ),
-}
 """Groups for staff, and their rights; a right that ends with `*` is every one that begins so."""
 
 
@@ -98,8 +79,6 @@ def _prepare(*, is_starting: bool) -> dict[str, Any]:
     with transaction.atomic():
         for user in users:
             _prepare_user(user, known=kept)
-        for name, rights in GROUPS.items():
-            _prepare_group(name, rights)
         chat = _prepare_chat()
     _write(users)
     return {
@@ -163,21 +142,6 @@ def _is_in_force(secret: str) -> bool:
 
 def _has_key(person: Any) -> bool:
     return ApiKey.objects.filter(user=person, name=KEY_NAME, revoked_at__isnull=True).exists()
-
-
-def _prepare_group(name: str, rights: Iterable[str]) -> None:
-    """Make a group that is not there; one that is keeps what an operator made of it."""
-    group, created = Group.objects.get_or_create(name=name)
-    if not created:
-        return
-    for right in rights:
-        app, codename = right.split(".")
-        there = Permission.objects.filter(content_type__app_label=app)
-        group.permissions.add(
-            *there.filter(codename__startswith=codename[:-1])
-            if codename.endswith("*")
-            else there.filter(codename=codename)
-        )
 
 
 def _prepare_chat() -> Chat:

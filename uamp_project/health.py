@@ -1,4 +1,4 @@
-"""What a proxy or orchestrator asks: does the process live, and should it get traffic.
+"""Probes for proxies and orchestrators: does the process live, and should it get traffic.
 
 `/healthz` touches nothing but the process. `/readyz` says 503 and why while the database or the
 files take no writes, migrations or the channel layer are missing, and while the process drains.
@@ -41,7 +41,7 @@ ANSWER_SECONDS = 1.0
 
 @dataclass(slots=True)
 class _Known:
-    """What one event loop found out: any client may ask, and each answer costs writes."""
+    """The last result on one event loop: any client may ask, and each check costs writes."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     reasons: list[str] = field(default_factory=list)

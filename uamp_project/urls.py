@@ -11,6 +11,8 @@ from chat_app.browser import pages
 from chat_app.rest import reference
 from chat_app.rest.edge import UnknownPathView
 from uamp_project import languages
+from uamp_project.monitoring.metrics import show_metrics
+from uamp_project.single_sign_on import views as single_sign_on
 
 urlpatterns = [
     path("", pages.chat, name="home"),
@@ -20,14 +22,19 @@ urlpatterns = [
     path("diagram/", pages.diagram, name="diagram"),
     path("language", languages.choose, name="language"),
     path("jsi18n/<str:language>", languages.catalogue, name="jsi18n"),
+    path("metrics", show_metrics, name="metrics"),
     path("login", pages.LoginView.as_view(), name="login"),
+    path("login/oidc", single_sign_on.begin, name="single_sign_on"),
+    path("login/oidc/callback", single_sign_on.finish, name="single_sign_on_callback"),
     path("logout", pages.LogoutView.as_view(), name="logout"),
     # One form for all passwords: it counts wrong old ones.
     path("admin/password_change/", RedirectView.as_view(pattern_name="sessions_app:password")),
     path("admin/", admin.site.urls),
     path("", include("chat_app.urls")),
     path("", include("payments_app.urls")),
+    path("", include("signing_app.urls")),
     path("", include("sessions_app.urls")),
+    path("", include("federation_app.urls")),
     path("", include("gateway_app.urls")),
     path("api/schema", reference.schema, name="schema"),
     path(

@@ -4,6 +4,7 @@
 - `rates.KINDS["requests"]`: how many requests an address may send, signed in or not.
 - `bodies`: the size of request bodies, by their declared length and while they arrive.
 - `transports`: a client that reads or sends nothing is disconnected.
+- `observed`: the id under which the log, the metrics and the spans have it.
 
 A refusal has the form of the route that it stands in for (`refusals`).
 """
@@ -19,6 +20,7 @@ from sessions_app.access import rates
 from uamp_project.edge import refusals
 from uamp_project.edge.addresses import client_address
 from uamp_project.edge.bodies import RequestBody, body_limit, declared_length
+from uamp_project.edge.observed import ObservedRequest, observed_socket
 from uamp_project.edge.transports import Transport
 
 if TYPE_CHECKING:
@@ -51,7 +53,18 @@ class Edge:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         transport = Transport.of(send)
         address = client_address(scope, transport)
-        response = _Response(scope, transport.watched(send))
+        with ObservedRequest(scope) as request:
+            response = _Response(scope, transport.watched(send), request)
+            await self._answer(scope, receive, transport, address, response)
+
+    async def _answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        transport: Transport,
+        address: str,
+        response: _Response,
+    ) -> None:
         body = RequestBody(receive, transport, body_limit(scope["path"]), rates.visitors(address))
         if refused := await _refused(scope, address):
             await response.replace(refused, body)
@@ -79,7 +92,8 @@ class Edge:
             await receive()
             await _reject(scope, send, refused)
             return
-        await self._application(scope, receive, transport.watched(send))
+        with observed_socket(scope):
+            await self._application(scope, receive, transport.watched(send))
 
 
 @cache
@@ -121,8 +135,9 @@ async def _reject(scope: Scope, send: Send, refused: HttpResponse) -> None:
 class _Response:
     """The response of one request on its way to the server."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, request: ObservedRequest) -> None:
         self.started = False
+        self._request = request
         self._scope = scope
         self._send = send
 
@@ -130,10 +145,13 @@ class _Response:
         """Send a message of the application, with the quota in its headers."""
         if message["type"] == "http.response.start":
             self.started = True
+            # ASGI and HTTP/3 have names in lower case; Django sends them as they were set.
+            headers = [(name.lower(), value) for name, value in message.get("headers", ())]
             quota: rates.Quota | None = self._scope.get(rates.SCOPE_KEY)
             if quota is not None:
-                shown = [(k.lower().encode(), v.encode()) for k, v in quota.headers()]
-                message = {**message, "headers": [*message.get("headers", ()), *shown]}
+                headers += [(k.lower().encode(), v.encode()) for k, v in quota.headers()]
+            headers += self._request.answered(message["status"], headers)
+            message = {**message, "headers": headers}
         await self._send(message)
 
     async def replace(self, refused: HttpResponse, body: RequestBody) -> None:

@@ -28,6 +28,7 @@ Deliver = Callable[[Kind, str, Message], None]
 
 FRAME_BYTES_MAX = 8 * 1024 * 1024
 SEND_TIMEOUT_SECONDS = 0.5
+CLOSE_SECONDS = 5.0
 # The kernel's limit is 108 on Linux and 104 on macOS, with the closing zero.
 ADDRESS_BYTES_MAX = 100
 
@@ -37,7 +38,7 @@ _DECODER = msgspec.msgpack.Decoder(tuple[Kind, str, Message])
 
 
 class FrameError(Exception):
-    """What came in is not a frame."""
+    """The bytes that came in are not a frame."""
 
 
 class HubIsRunningError(RuntimeError):
@@ -90,7 +91,9 @@ class Hub:
         Path(self._address).unlink(missing_ok=True)
         # shutdown wakes the accepting thread; close alone would leave it blocked.
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
+        self._thread.join(CLOSE_SECONDS)
+        if self._thread.is_alive():
+            logger.error("the layer hub did not end within %g s", CLOSE_SECONDS)
         self._listener.close()
         with self._lock:
             for connection in self._connections:

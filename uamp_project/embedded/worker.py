@@ -28,6 +28,7 @@ BACKOFF_SECONDS = (0.5, 30.0)
 # A child that lived this long had started well; the next failure begins the backoff anew.
 STABLE_SECONDS = 60.0
 STOP_SECONDS = 5.0
+KILL_SECONDS = 5.0
 
 PR_SET_PDEATHSIG = 1
 
@@ -59,7 +60,9 @@ class WorkerSupervisor:
     def stop(self) -> None:
         """Ask the worker to end, kill it after STOP_SECONDS, and wait until it is gone."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(2 * STOP_SECONDS + KILL_SECONDS)
+        if self._thread.is_alive():
+            logger.error("the worker of %s (process %s) does not end", self._queue, self.pid)
 
     def _supervise(self) -> None:
         pause, longest = BACKOFF_SECONDS
@@ -100,7 +103,10 @@ class WorkerSupervisor:
             process.wait(timeout=STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            try:
+                process.wait(KILL_SECONDS)
+            except subprocess.TimeoutExpired:
+                logger.exception("the worker of %s does not die", self._queue)
 
     def _forget(self) -> None:
         if self._process and self._process.stdin:

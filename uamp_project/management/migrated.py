@@ -1,4 +1,4 @@
-"""What commands ask before they touch the database: is it there, and are its tables."""
+"""Check before a command touches the database: is it there, and are its tables."""
 
 from django.conf import settings
 from django.core.management.base import CommandError

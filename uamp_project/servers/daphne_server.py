@@ -1,7 +1,7 @@
 """Daphne with backpressure both ways and a graceful shutdown.
 
 Daphne takes whatever the application sends into memory, and whatever the client sends into an
-unbounded queue. Here both wait (`daphne_protocols`), and a client that takes nothing for
+unbounded queue. Here both wait (`write_gate`), and a client that takes nothing for
 `send_stall_seconds` is disconnected, as is one that does not finish what it sends. On SIGTERM or
 SIGINT the server stops accepting, lets the application drain and closes the sockets that are left
 with 1012; Ctrl-C a second later ends the wait.
@@ -28,13 +28,10 @@ from twisted.logger import ILogObserver, globalLogBeginner
 from zope.interface.declarations import implementer
 
 from uamp_project.edge.arrivals import Arrival
-from uamp_project.servers.daphne_protocols import (
-    CLOSE_SECONDS,
-    BackpressureChannel,
-    BackpressureRequest,
-    BackpressureWebSocket,
-)
+from uamp_project.servers.daphne_http import BackpressureChannel, BackpressureRequest
+from uamp_project.servers.daphne_web_socket import BackpressureWebSocket
 from uamp_project.servers.uvicorn_shutdown import HURRY_AFTER_SECONDS
+from uamp_project.servers.write_gate import CLOSE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -269,5 +266,9 @@ class BackpressureServer(Server):
             _, late = await asyncio.wait(running, timeout=patience)
             for instance in late:
                 instance.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            if late:
+                ended, stuck = await asyncio.wait(late, timeout=CLOSE_SECONDS)
+                await asyncio.gather(*ended, return_exceptions=True)
+                if stuck:
+                    logger.error("%d connections did not end when they were cancelled", len(stuck))
         await self._finish()

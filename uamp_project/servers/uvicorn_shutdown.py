@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from uvicorn.server import HANDLED_SIGNALS, Server
 
+from uamp_project.servers.process_end import end_within
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -65,3 +67,4 @@ class GracefulShutdown:
             logger.exception("the server could not drain")
         finally:
             server.should_exit = True
+            end_within()

@@ -10,7 +10,9 @@ from uamp_project.settings.files import *  # noqa: F403, I001 settings are names
 from uamp_project.settings.agents import *  # noqa: F403 as above
 from uamp_project.settings.calls import *  # noqa: F403 as above
 from uamp_project.settings.database import *  # noqa: F403 as above
+from uamp_project.settings.federation import *  # noqa: F403 as above
 from uamp_project.settings.framework import *  # noqa: F403 as above
+from uamp_project.settings.identity import *  # noqa: F403 as above
 from uamp_project.settings.logs import *  # noqa: F403 as above
 from uamp_project.settings.messaging import *  # noqa: F403 as above
 from uamp_project.settings.payments import *  # noqa: F403 as above

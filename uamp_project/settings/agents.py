@@ -38,6 +38,27 @@ UAMP_MCP_PRIVATE_HOSTS = items("UAMP_MCP_PRIVATE_HOSTS")
 UAMP_MCP_RESULT_BYTES = integer("UAMP_MCP_RESULT_BYTES", 16 * 1024 * 1024)
 # Hosts of models besides the public internet, which may also receive any key: "host:port".
 UAMP_MODEL_ALLOW_HOSTS = items("UAMP_MODEL_ALLOW_HOSTS")
+# Hosts of remote agents besides the public internet: "host:port", private or plain http.
+UAMP_REMOTE_ALLOW_HOSTS = items("UAMP_REMOTE_ALLOW_HOSTS")
+# Seconds that a remote agent may be silent, and the bytes and events of one of its answers.
+UAMP_REMOTE_SILENT_SECONDS = number("UAMP_REMOTE_SILENT_SECONDS", 120)
+UAMP_REMOTE_ANSWER_BYTES = integer("UAMP_REMOTE_ANSWER_BYTES", 32 * 1024 * 1024)
+UAMP_REMOTE_EVENTS = integer("UAMP_REMOTE_EVENTS", 100_000)
+# Servers that a request may pass on its way to a remote agent, this one included.
+UAMP_REMOTE_HOPS = integer("UAMP_REMOTE_HOPS", 4)
+# Connected agents: how many a person has, how many daemons may be connected for one, and how many
+# answers one daemon works on for one agent at once.
+UAMP_CONNECTED_AGENTS = integer("UAMP_CONNECTED_AGENTS", 100, least=1)
+UAMP_DAEMONS_PER_AGENT = integer("UAMP_DAEMONS_PER_AGENT", 8, least=1)
+UAMP_DAEMON_ANSWERS = integer("UAMP_DAEMON_ANSWERS", 16, least=1)
+# A daemon that sends nothing for so long is disconnected; the reference's sends a ping every 55 s.
+UAMP_DAEMON_SILENCE_SECONDS = number("UAMP_DAEMON_SILENCE_SECONDS", 150, least=0.5)
+# Events of a daemon's answers on one socket: beyond the burst the server reads it at this rate.
+# One that is larger than 4 KiB counts as several.
+UAMP_DAEMON_EVENTS_PER_MINUTE = integer("UAMP_DAEMON_EVENTS_PER_MINUTE", 60_000, least=1)
+UAMP_DAEMON_EVENTS_BURST = integer("UAMP_DAEMON_EVENTS_BURST", 10_000, least=1)
+# What a daemon sent of one answer while that waits for a payment or a reader, in bytes.
+UAMP_DAEMON_ANSWER_BYTES = integer("UAMP_DAEMON_ANSWER_BYTES", 8 * 1024 * 1024, least=1024)
 # How many times work is delegated from agent to agent.
 UAMP_DELEGATE_DEPTH = integer("UAMP_DELEGATE_DEPTH", 3)
 # Send the thoughts of a delegate to the reader of the delegating agent's answer (UAMP §6.13).

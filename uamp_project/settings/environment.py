@@ -135,6 +135,16 @@ def json_object(name: str) -> dict[str, Any]:
     return found
 
 
+def group_bytes(name: str, *, most: int) -> dict[str, int]:
+    """Return a JSON object with a number of bytes for each name of a group."""
+    found = json_object(name)
+    # A bool is an int in Python, and no number of bytes.
+    if not all(type(value) is int and 0 < value <= most for value in found.values()):
+        text = os.environ.get(name, "")
+        raise _refused(name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {most}')
+    return found
+
+
 def ice_servers(name: str) -> list[dict[str, Any]]:
     """Return a JSON array of RTCIceServer objects. They may have passwords: it is not shown."""
     try:
@@ -148,6 +158,47 @@ def ice_servers(name: str) -> list[dict[str, Any]]:
             ' "username": "uamp", "credential": "secret"}].'
         )
     return found
+
+
+def jwt_issuers(name: str) -> list[dict[str, Any]]:
+    """Return a JSON array of the issuers whose tokens are accepted."""
+    text = os.environ.get(name) or "[]"
+    try:
+        found = json.loads(text)
+        is_good = isinstance(found, list) and all(_is_issuer(one) for one in found)
+        is_good = is_good and len({one["issuer"] for one in found}) == len(found)
+    except (ValueError, TypeError, KeyError):
+        is_good = False
+    if not is_good:
+        raise _refused(
+            name,
+            text,
+            'a JSON array as [{"issuer": "https://id.example.org", "audience":'
+            ' ["https://chat.example.org"], "jwks_url": "https://id.example.org/jwks"}]',
+        )
+    return list(found)
+
+
+_ISSUER_LISTS: Final = ("audience", "algorithms", "types", "scopes", "default_scopes")
+_ISSUER_TEXTS: Final = ("issuer", "jwks_url", "username_claim")
+_ALGORITHMS: Final = {"RS256", "ES256", "EdDSA"}
+
+
+def _is_issuer(one: dict[str, Any]) -> bool:
+    lists = {name: one[name] for name in _ISSUER_LISTS if name in one}
+    texts = {name: one[name] for name in _ISSUER_TEXTS if name in one}
+    return (
+        {"issuer", "audience", "jwks_url"} <= set(one)
+        and set(one) <= {*_ISSUER_LISTS, *_ISSUER_TEXTS, "creates_people"}
+        and isinstance(one.get("creates_people", False), bool)
+        and all(isinstance(text, str) and text for text in texts.values())
+        and all(
+            isinstance(listed, list) and all(isinstance(item, str) and item for item in listed)
+            for listed in lists.values()
+        )
+        and bool(one["audience"])
+        and set(one.get("algorithms", _ALGORITHMS)) <= _ALGORITHMS
+    )
 
 
 def _ice_urls(server: dict[str, Any]) -> bool:

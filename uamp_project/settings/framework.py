@@ -36,7 +36,7 @@ CSRF_TRUSTED_ORIGINS = items("TRUSTED_ORIGINS")
 INSTALLED_APPS = [
     # Only this command is Daphne's; every other process would import Twisted for nothing.
     *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
-    "django.contrib.admin",
+    "uamp_project.operators_site.OperatorsAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -48,11 +48,14 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "axes",
+    "audit_app",
+    "signing_app",
     "agents_app",
     "chat_app",
     "payments_app",
     "sessions_app",
     "gateway_app",
+    "federation_app",
     "uamp_project",
 ]
 

@@ -1,21 +1,40 @@
-"""Logging: every line goes to standard error, without credentials."""
+"""Logs, metrics and traces. Every line goes to standard error, without credentials."""
+
+import os
 
 from uamp_project.settings.environment import choice
 
 LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+LOG_FORMAT = choice("LOG_FORMAT", "text", ("text", "json"))
+# The path /metrics is there with a token only.
+UAMP_METRICS_TOKEN = os.environ.get("UAMP_METRICS_TOKEN", "")
+# With an address of a collector, spans are sent there; the other variables of OpenTelemetry hold.
+OTEL_EXPORTER_OTLP_ENDPOINT = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+OTEL_SERVICE_NAME = os.environ.get("OTEL_SERVICE_NAME", "uamp-server")
 # The formatter removes credentials from every line. The loggers of the servers and of Django's own
 # request log would have handlers of their own: here they pass records to the root logger.
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {
+        "text": {
             "()": "uamp_project.redaction.RedactingFormatter",
-            "format": "{asctime} {levelname} {name} {message}",
+            "format": "{asctime} {levelname} {name} {message}{ids}",
             "style": "{",
+            "defaults": {"ids": ""},
+        },
+        "json": {"()": "uamp_project.monitoring.log_forms.JsonFormatter"},
+    },
+    "filters": {
+        "ids": {"()": "telemetry.log_fields.AddFields"},
+        "refusals": {"()": "uamp_project.monitoring.refusals.RefusedRequests"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler", "formatter": LOG_FORMAT,
+            "filters": ["ids", "refusals"],
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         **{

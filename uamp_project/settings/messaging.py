@@ -26,6 +26,7 @@ if REDIS_URL:
         }
     }
     CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_TRANSPORT: str | None = None
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
         "visibility_timeout": 7200,
         # An unreachable broker must not hold a database thread: the sweep sends the task again.
@@ -45,6 +46,7 @@ else:
     }
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     CELERY_BROKER_URL = "filesystem://localhost"
+    CELERY_BROKER_TRANSPORT = "uamp_project.embedded.broker:FileTransport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "run" / "broker"),
         "data_folder_out": str(DATA_DIR / "run" / "broker"),

@@ -13,8 +13,6 @@ from uamp_project.settings.environment import (
 
 # This server's public address: `iss` of the payment tokens that it signs.
 UAMP_ISSUER = os.environ.get("UAMP_ISSUER", "http://localhost:8000")
-# PEM files of the keys that sign payment tokens, the first signs; none: DATA_DIR/signing_keys.
-UAMP_SIGNING_KEYS = items("UAMP_SIGNING_KEYS")
 # x402, scheme exact: the facilitator that verifies and settles on a chain, and the receiver.
 UAMP_X402_FACILITATOR = os.environ.get("UAMP_X402_FACILITATOR", "")
 UAMP_X402_PAY_TO = os.environ.get("UAMP_X402_PAY_TO", "")
@@ -37,7 +35,9 @@ UAMP_RESERVE_TOKENS = integer("UAMP_RESERVE_TOKENS", 512)
 # Output tokens that are reserved besides where a model reasons without a stated limit.
 UAMP_RESERVE_REASONING_TOKENS = integer("UAMP_RESERVE_REASONING_TOKENS", 4096)
 # What is due for an answer that failed or was stopped: usage, none or full.
-UAMP_CHARGE_UNFINISHED = choice("UAMP_CHARGE_UNFINISHED", "usage", ("usage", "none", "full"))
+UAMP_CHARGE_UNFINISHED = choice(
+    "UAMP_CHARGE_UNFINISHED", "delivered", ("delivered", "usage", "none", "full")
+)
 # The server's share of what agents earn, in hundredths of a percent.
 UAMP_FEE_BASIS_POINTS = integer("UAMP_FEE_BASIS_POINTS", 0, most=10_000)
 # The `ap2` member of payment.required, as a JSON object (UAMP §7.2).

@@ -1,6 +1,6 @@
 """Quotas of clients: connections, requests in a minute, bytes in memory and in storage."""
 
-from uamp_project.settings.environment import integer, networks, number
+from uamp_project.settings.environment import group_bytes, integer, networks, number
 
 # Proxies whose X-Forwarded-For is trusted: addresses or networks, or 'unix' for a local socket.
 UAMP_TRUSTED_PROXIES = networks("UAMP_TRUSTED_PROXIES")
@@ -35,6 +35,13 @@ UAMP_FORK_MESSAGES = integer("UAMP_FORK_MESSAGES", 2000, least=1, most=20_000)
 UAMP_FORK_BYTES = integer("UAMP_FORK_BYTES", 8 * 1024 * 1024, least=1024)
 # In a larger chat each person who comes would be a frame to each who is there.
 UAMP_PRESENCE_MEMBERS = integer("UAMP_PRESENCE_MEMBERS", 200)
+# Messages that are queued until an answer has ended: in a chat, and of one person in it.
+UAMP_QUEUED_PER_CHAT = integer("UAMP_QUEUED_PER_CHAT", 50, most=1000)
+UAMP_QUEUED_PER_USER = integer("UAMP_QUEUED_PER_USER", 10, most=1000)
+# API keys in force that a person made, tickets not used yet, and client secrets not expired.
+UAMP_KEYS_PER_USER = integer("UAMP_KEYS_PER_USER", 100, most=10_000)
+UAMP_TICKETS_PER_USER = integer("UAMP_TICKETS_PER_USER", 50, least=1, most=1000)
+UAMP_CLIENT_SECRETS_PER_USER = integer("UAMP_CLIENT_SECRETS_PER_USER", 100, most=10_000)
 # Links that show a chat, or let people join it: how many of each kind a chat has in force, and for
 # how many days one is in force where its maker says nothing, and at most.
 UAMP_LINKS_PER_CHAT = integer("UAMP_LINKS_PER_CHAT", 20)
@@ -80,8 +87,13 @@ UAMP_CALL_EVENTS_PER_MINUTE = integer("UAMP_CALL_EVENTS_PER_MINUTE", 120)
 UAMP_ANONYMOUS_CALL_EVENTS_PER_MINUTE = integer("UAMP_ANONYMOUS_CALL_EVENTS_PER_MINUTE", 20)
 UAMP_CALLS_PER_MINUTE = integer("UAMP_CALLS_PER_MINUTE", 12)
 UAMP_CALL_SIGNALS_PER_MINUTE = integer("UAMP_CALL_SIGNALS_PER_MINUTE", 1200)
+UAMP_CALL_SPEECHES_PER_MINUTE = integer("UAMP_CALL_SPEECHES_PER_MINUTE", 30)
 UAMP_WEBHOOKS_PER_MINUTE = integer("UAMP_WEBHOOKS_PER_MINUTE", 120)
 UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE = integer("UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE", 20)
+# Webhooks of a person, over all of their chats.
+UAMP_WEBHOOKS_PER_USER = integer("UAMP_WEBHOOKS_PER_USER", 50)
+# How often in a day a person takes all of their data with them.
+UAMP_PERSONAL_EXPORTS_PER_DAY = integer("UAMP_PERSONAL_EXPORTS_PER_DAY", 5)
 # Text that a person, or the visitors of one address, have stored in a day, in bytes.
 UAMP_TEXT_BYTES_PER_DAY = integer("UAMP_TEXT_BYTES_PER_DAY", 512 * 1024 * 1024)
 UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY = integer("UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", 128 * 1024 * 1024)
@@ -92,5 +104,8 @@ UAMP_STORED_FILES_PER_USER = integer("UAMP_STORED_FILES_PER_USER", 10000)
 UAMP_ANONYMOUS_STORED_BYTES = integer("UAMP_ANONYMOUS_STORED_BYTES", 1024**3)
 UAMP_ANONYMOUS_STORED_FILES = integer("UAMP_ANONYMOUS_STORED_FILES", 20000)
 UAMP_UPLOAD_BYTES = integer("UAMP_UPLOAD_BYTES", 25 * 1024 * 1024)
+# Smaller limits by group; "" is for who is in none of them.
+UAMP_UPLOAD_BYTES_BY_GROUP = group_bytes("UAMP_UPLOAD_BYTES_BY_GROUP", most=UAMP_UPLOAD_BYTES)
+UAMP_UPLOAD_HOURS = integer("UAMP_UPLOAD_HOURS", 24, least=1, most=24 * 365)
 # The file of which the picture of a person is made, in bytes.
 UAMP_PICTURE_BYTES = integer("UAMP_PICTURE_BYTES", 8 * 1024 * 1024, least=1024)

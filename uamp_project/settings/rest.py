@@ -2,7 +2,7 @@
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "sessions_app.access.auth.ApiKeyAuthentication",
+        "sessions_app.access.rest.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -18,10 +18,19 @@ SPECTACULAR_SETTINGS = {
         " limits and top-ups. Send `Authorization: Bearer <API key>`; keys are made on /account."
     ),
     "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "agents_app.rest.openapi.add_common_parts",
+        "agents_app.rest.openapi_examples.add_examples",
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "AgentTriggerEnum": ["mention", "always", "never"],
+        # The name that these had before agents had a trigger in REST.
+        "TriggerEnum": "chat_app.models.ParticipantReplyTrigger.choices",
         "PeriodEnum": ["day", "week", "month"],
         "BudgetPeriodEnum": ["day", "week", "month", "total"],
     },

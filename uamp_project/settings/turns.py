@@ -25,6 +25,8 @@ UAMP_SESSION_IDLE_HOURS = number("UAMP_SESSION_IDLE_HOURS", 24, most=1_000_000)
 # A client event that is repeated within this time has no second effect; then it is deleted.
 UAMP_REPEAT_DAYS = number("UAMP_REPEAT_DAYS", 7, most=36_500)
 # A visitor's private chat is deleted this long after its sessions closed; 0 keeps it.
+# Messages of all chats are erased when they are so old; 0 keeps them.
+UAMP_MESSAGE_DAYS = number("UAMP_MESSAGE_DAYS", 0, most=36_500)
 UAMP_VISITOR_DAYS = number("UAMP_VISITOR_DAYS", 30, most=36_500)
 # The session of a stateless request is deleted with its private chat after this time; 0 keeps it.
 UAMP_EPHEMERAL_HOURS = number("UAMP_EPHEMERAL_HOURS", 24, most=1_000_000)

@@ -15,9 +15,11 @@ from django.db import connections
 from agents_app.selectors import models_without_a_price
 from uamp_project import demo
 from uamp_project.embedded.bridge import HubIsRunningError
+from uamp_project.embedded.broker import remove_abandoned
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor
 from uamp_project.management.migrated import require_migrations
+from uamp_project.servers.process_end import end_within
 from uamp_project.settings.environment import integer
 
 PORT_MOST: Final = 65535
@@ -76,6 +78,7 @@ class Command(BaseCommand):
         try:
             self._serve(options["host"], port)
         finally:
+            end_within()
             # Each takes up to some seconds to end.
             with ThreadPoolExecutor() as stopping:
                 list(stopping.map(WorkerSupervisor.stop, workers))
@@ -128,6 +131,7 @@ class Command(BaseCommand):
         for folder in (run, run / "broker", run / "control"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
+            remove_abandoned(folder)
 
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared

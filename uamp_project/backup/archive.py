@@ -1,0 +1,135 @@
+"""The file of a backup: a tar archive whose last member says what every other one must be.
+
+`manifest.json` has the time, the migrations of the database, and the size and SHA-256
+of each file. A file that was cut has no manifest; one that was changed does not fit it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+MANIFEST: Final = "manifest.json"
+FORMAT: Final = 1
+_CHUNK: Final = 1024 * 1024
+
+
+class ArchiveError(Exception):
+    """The file is no whole backup of this server; its text says why."""
+
+
+class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of a backup."""
+
+    size: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of a backup. `made_at` is Unix time in seconds, migrations are `app.name`."""
+
+    format: int
+    made_at: int
+    migrations: list[str]
+    files: dict[str, FileEntry]
+
+
+def write_archive(
+    to: Path,
+    files: Iterable[tuple[str, Path]],
+    *,
+    made_at: int,
+    migrations: list[str],
+) -> Manifest:
+    """Write the files under their names; the archive has its name when it is whole.
+
+    A file that vanishes meanwhile is left out: its content was deleted.
+    """
+    entries: dict[str, FileEntry] = {}
+    partial = to.with_name(to.name + ".partial")
+    with partial.open("xb") as file:
+        partial.chmod(0o600)
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for name, path in files:
+                try:
+                    source = path.open("rb")
+                except FileNotFoundError:
+                    continue
+                with source:
+                    entries[name] = _add(archive, name, source)
+            manifest = Manifest(
+                format=FORMAT, made_at=made_at, migrations=migrations, files=entries
+            )
+            text = msgspec.json.format(msgspec.json.encode(manifest))
+            member = tarfile.TarInfo(MANIFEST)
+            member.size, member.mode = len(text), 0o600
+            archive.addfile(member, io.BytesIO(text))
+    partial.rename(to)
+    return manifest
+
+
+def _add(archive: tarfile.TarFile, name: str, source: io.BufferedReader) -> FileEntry:
+    member = archive.gettarinfo(arcname=name, fileobj=source)
+    member.mode, member.uid, member.gid, member.uname, member.gname = 0o600, 0, 0, "", ""
+    reader = _HashedReader(source)
+    archive.addfile(member, reader)
+    return FileEntry(size=member.size, sha256=reader.sha256.hexdigest())
+
+
+class _HashedReader(io.RawIOBase):
+    """A file that is hashed while it is read."""
+
+    def __init__(self, source: io.BufferedReader) -> None:
+        self._source = source
+        self.sha256 = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        data = self._source.read(size)
+        self.sha256.update(data)
+        return data
+
+
+def extract_archive(archive: Path, into: Path) -> Manifest:
+    """Put the files of a backup into an empty folder, each as its manifest says.
+
+    Raises ArchiveError for a file that is no backup, is cut, was changed, or has a name that leads
+    out of the folder.
+    """
+    if not archive.is_file():
+        raise ArchiveError(f"There is no file {archive}.")
+    try:
+        with tarfile.open(archive) as opened:
+            opened.extractall(into, filter="data")
+        manifest = msgspec.json.decode((into / MANIFEST).read_bytes(), type=Manifest)
+    except FileNotFoundError as error:
+        raise ArchiveError(f"{archive} is not whole: it has no {MANIFEST}.") from error
+    except (tarfile.TarError, msgspec.DecodeError, EOFError) as error:
+        raise ArchiveError(f"{archive} is no backup that can be read: {error}.") from error
+    if manifest.format != FORMAT:
+        raise ArchiveError(f"{archive} has the format {manifest.format}; this is {FORMAT}.")
+    found = {
+        path.relative_to(into).as_posix()
+        for path in into.rglob("*")
+        if path.is_file() and path.name != MANIFEST
+    }
+    if found != set(manifest.files):
+        raise ArchiveError(f"{archive} does not have the files that its {MANIFEST} names.")
+    for name, entry in manifest.files.items():
+        path = into / name
+        if path.stat().st_size != entry.size or _sha256(path) != entry.sha256:
+            raise ArchiveError(f"{name} in {archive} was changed.")
+    return manifest
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,100 @@
+"""The database as a file, and a file as the database, by the tools of its vendor.
+
+SQLite is copied by its backup interface while the server writes. PostgreSQL is read by `pg_dump`
+and written by `pg_restore`, which have to be of the server's version or newer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import connection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SQLITE: Final = "db.sqlite3"
+POSTGRESQL: Final = "database.dump"
+NAMES: Final = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+
+
+class DumpError(Exception):
+    """The database was not read or not written; its text says why, without a password."""
+
+
+def dump_database(into: Path) -> Path:
+    """Write the database as one file of a folder, as it was at one moment; return the file."""
+    file = into / NAMES[connection.vendor]
+    if connection.vendor == "sqlite":
+        with (
+            closing(sqlite3.connect(_sqlite_path())) as source,
+            closing(sqlite3.connect(file)) as copy,
+        ):
+            source.backup(copy, pages=4096)
+    else:
+        _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
+    file.chmod(0o600)
+    return file
+
+
+def require_empty() -> None:
+    """Raise DumpError where the database has tables: a restore overwrites nothing."""
+    if connection.vendor == "sqlite":
+        if _sqlite_path().exists():
+            raise DumpError(f"{_sqlite_path()} is there. Choose a DATA_DIR without a database.")
+        return
+    if connection.introspection.table_names():
+        raise DumpError("The database has tables. Restore into an empty one.")
+
+
+def restore_database(folder: Path) -> None:
+    """Make the database of the file that `dump_database` wrote; raises DumpError."""
+    file = folder / NAMES[connection.vendor]
+    connection.close()
+    if connection.vendor == "sqlite":
+        shutil.copyfile(file, _sqlite_path())
+        _sqlite_path().chmod(0o600)
+    else:
+        name = _settings()["NAME"]
+        options = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction")
+        _run("pg_restore", *options, f"--dbname={name}", str(file))
+
+
+def _settings() -> dict[str, Any]:
+    found: dict[str, Any] = settings.DATABASES["default"]
+    return found
+
+
+def _sqlite_path() -> Path:
+    path: Path = _settings()["NAME"]
+    return path
+
+
+def _run(program: str, *arguments: str) -> None:
+    found = shutil.which(program)
+    if found is None:
+        raise DumpError(f"{program} is not installed; Debian has it in postgresql-client.")
+    chosen = _settings()
+    names = {
+        "PGHOST": "HOST",
+        "PGPORT": "PORT",
+        "PGUSER": "USER",
+        "PGPASSWORD": "PASSWORD",
+        "PGDATABASE": "NAME",
+    }
+    environment = {name: str(chosen[key]) for name, key in names.items() if chosen.get(key)}
+    done = subprocess.run(  # noqa: S603 the program of PostgreSQL, with the operator's own settings
+        [found, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise DumpError(f"{program} failed: {done.stderr.strip()}")

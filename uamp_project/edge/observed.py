@@ -1,0 +1,98 @@
+"""Observe a request or a socket: an id in the log, metrics, a span.
+
+The id is the client's own `X-Request-ID` where that has only letters, digits and `._-`, or a new
+one; every answer has it. It means nothing to the server: a client that reuses one harms only its
+own search through the log.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final, Self
+
+from telemetry import log_fields, metrics, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    from opentelemetry.trace import Span
+
+    from uamp_project.edge.transports import Scope
+
+HEADER: Final = b"x-request-id"
+_GIVEN: Final = re.compile(rb"[\w.-]{1,64}", re.ASCII)
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class ObservedRequest:
+    """One HTTP request, from its arrival to its end. Only its own task uses it."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.id = _id_of(scope)
+        method = str(scope["method"])
+        # A client may send any word: each would be a series of its own.
+        self._method = method if method in _METHODS else "other"
+        self._began = time.monotonic()
+        self._scope = scope
+        self._span: Span | None = None
+        self._inside = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._inside.enter_context(log_fields.within(request_id=self.id))
+        self._span = self._inside.enter_context(_span(self._method, self._scope, self.id))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._inside.__exit__(kind, error, trace)
+
+    def answered(
+        self, status: int, headers: Sequence[tuple[bytes, bytes]]
+    ) -> list[tuple[bytes, bytes]]:
+        """Count the answer; return the headers that it gets in addition."""
+        metrics.HTTP_REQUESTS.labels(self._method, f"{status // 100}xx").inc()
+        metrics.HTTP_SECONDS.observe(time.monotonic() - self._began)
+        if self._span is not None:
+            self._span.set_attribute("http.response.status_code", status)
+        if any(name.lower() == HEADER for name, _ in headers):
+            return []
+        return [(HEADER, self.id.encode())]
+
+
+@contextmanager
+def observed_socket(scope: Scope) -> Iterator[None]:
+    """Give the log lines of a socket its id."""
+    with log_fields.within(request_id=_id_of(scope)):
+        yield
+
+
+def _span(method: str, scope: Scope, request_id: str) -> spans.AnySpan:
+    headers = {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in scope["headers"]
+        if name in (b"traceparent", b"tracestate")
+    }
+    return spans.span(
+        f"{method} request",
+        kind=spans.SpanKind.SERVER,
+        parent=spans.parent_of(headers),
+        attributes={
+            "http.request.method": method,
+            "uamp_server.request.id": request_id,
+        },
+    )
+
+
+def _id_of(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == HEADER and _GIVEN.fullmatch(value):
+            return str(value.decode())
+    return uuid.uuid4().hex

@@ -1,0 +1,68 @@
+"""`manage.py backup FILE`: the database, the contents and the keys in one file."""
+
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db.migrations.recorder import MigrationRecorder
+
+from uamp_project.backup.archive import write_archive
+from uamp_project.backup.dumps import DumpError, dump_database
+from uamp_project.management.migrated import require_migrations
+
+KEPT = ("content", "signing_keys", "secret_key", "demo.json")
+"""The parts of DATA_DIR in a backup, beside the database; all else is made again."""
+
+
+class Command(BaseCommand):
+    """Writes a backup while the server runs."""
+
+    help = (
+        "Write the database, the contents of chats and the keys of DATA_DIR into one file, while"
+        " the server runs. The file has all that was said and the keys: keep it like the server."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file."""
+        parser.add_argument("file", type=Path, help="the file to write; it must not exist")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Write the file."""
+        to: Path = options["file"]
+        if to.exists():
+            raise CommandError(f"{to} exists. Choose another name.")
+        require_migrations()
+        made_at = int(time.time())
+        applied = MigrationRecorder.Migration.objects.order_by("app", "name")
+        migrations = [f"{app}.{name}" for app, name in applied.values_list("app", "name")]
+        try:
+            with tempfile.TemporaryDirectory(dir=settings.DATA_DIR) as folder:
+                # The database first: a content that is stored later is in no row of it, and one
+                # that its rows name is a file already.
+                dump = dump_database(Path(folder))
+                manifest = write_archive(
+                    to,
+                    [(dump.name, dump), *_kept_files()],
+                    made_at=made_at,
+                    migrations=migrations,
+                )
+        except (DumpError, OSError) as error:
+            raise CommandError(str(error)) from error
+        size = to.stat().st_size
+        self.stdout.write(f"{to}: {len(manifest.files)} files, {size:,} bytes.")
+
+
+def _kept_files() -> Iterator[tuple[str, Path]]:
+    root = Path(settings.DATA_DIR)
+    for name in KEPT:
+        path = root / name
+        if path.is_file():
+            yield name, path
+        for file in sorted(path.rglob("*")) if path.is_dir() else ():
+            if file.is_file():
+                yield file.relative_to(root).as_posix(), file

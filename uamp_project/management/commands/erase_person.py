@@ -1,0 +1,46 @@
+"""`manage.py erase_person USERNAME --reason TEXT`: erase what a person left on this server."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+from sessions_app.data_rights.erasure import StillRunning, erase_person
+from uamp_project.management.migrated import require_migrations
+
+
+class Command(BaseCommand):
+    """Erases a person; the audit says when and why."""
+
+    help = (
+        "Erase a person: close the account, delete the chats that only they were in, take their"
+        " messages and their name from all others, and delete their files, keys and sessions. What"
+        " others wrote stays, and the ledger with a pseudonym. It cannot be undone."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take whom, why, and that it is meant."""
+        parser.add_argument("username", help="the person")
+        parser.add_argument("--reason", required=True, help="why, for the audit")
+        parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Erase; a second call goes on with one that was interrupted."""
+        require_migrations()
+        user = User.objects.filter(username=options["username"]).first()
+        if user is None:
+            raise CommandError(f"There is no person {options['username']}.")
+        if not options["yes"]:
+            typed = input(f"Type {user.username} to erase them for ever: ")
+            if typed != user.username:
+                raise CommandError("Nothing was erased.")
+        try:
+            erased = erase_person(user, reason=options["reason"])
+        except StillRunning as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            f"Erased. The account is {erased.pseudonym} now. Deleted: {erased.chats_deleted} chats,"
+            f" {erased.messages} messages in others, {erased.files} files. Backups still have them:"
+            " after a restore, erase the person again."
+        )

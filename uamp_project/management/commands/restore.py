@@ -1,0 +1,63 @@
+"""`manage.py restore FILE`: a server as a backup has it, in an empty DATA_DIR and database."""
+
+import shutil
+import tempfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+
+from chat_app.log.epochs import begin_epochs
+from uamp_project.backup.archive import ArchiveError, extract_archive
+from uamp_project.backup.dumps import NAMES, DumpError, require_empty, restore_database
+from uamp_project.management.commands.backup import KEPT
+
+
+class Command(BaseCommand):
+    """Restores a backup; overwrites nothing."""
+
+    help = (
+        "Restore a backup into a DATA_DIR without contents and keys, and an empty database"
+        " (DATABASE_URL, else SQLite in DATA_DIR) of the vendor that it was made of. Then the"
+        " database is migrated, and clients that were connected before start again with the"
+        " history as it is now."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file."""
+        parser.add_argument("file", type=Path, help="the file that `backup` wrote")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Check the whole file before anything is put in its place."""
+        root = Path(settings.DATA_DIR)
+        # The key of the server is made when a command starts where there is none.
+        in_the_way = [name for name in KEPT if name != "secret_key" and (root / name).exists()]
+        if in_the_way:
+            raise CommandError(f"{root} has {', '.join(in_the_way)}. Choose an empty DATA_DIR.")
+        try:
+            require_empty()
+            with tempfile.TemporaryDirectory(dir=root) as name:
+                folder = Path(name)
+                manifest = extract_archive(options["file"], folder)
+                if NAMES[connection.vendor] not in manifest.files:
+                    raise CommandError(
+                        f"{options['file']} is not of {connection.vendor}: DATABASE_URL has to"
+                        " choose the kind of database that the backup was made of."
+                    )
+                restore_database(folder)
+                for kept in KEPT:
+                    if (folder / kept).exists():
+                        (root / kept).unlink(missing_ok=True)
+                        shutil.move(folder / kept, root / kept)
+        except (ArchiveError, DumpError, OSError, DatabaseError) as error:
+            raise CommandError(str(error)) from error
+        call_command("migrate", verbosity=0)
+        chats = begin_epochs()
+        self.stdout.write(
+            f"Restored {len(manifest.files)} files of {options['file']}; {chats} chats."
+            " Run `manage.py audit_ledger`, then start the server."
+        )

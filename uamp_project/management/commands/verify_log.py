@@ -1,0 +1,58 @@
+"""`manage.py verify_log [CHAT ...]`: check the logs of chats by their hash chains."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from chat_app.log.verification import all_chats, check_log
+from uamp.log_check import LogSummary
+from uamp_project.management.migrated import require_migrations
+
+
+class Command(BaseCommand):
+    """Reads every entry and message of the chats, beside the running server; changes nothing."""
+
+    help = (
+        "Check that no entry of a chat's log was changed, removed or put in since it was written,"
+        " and that its messages are those of the log (docs/log-chain.md). Without CHAT it checks"
+        " all chats. It ends with 1 where one was changed."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take which chats."""
+        parser.add_argument("chat", nargs="*", help="the id of a chat; all chats without one")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Check; with `--verbosity 2` each chat has a line."""
+        require_migrations()
+        checked = entries = unchained = erased = changed = 0
+        for chat_id in options["chat"] or all_chats():
+            summary = check_log(chat_id)
+            if summary is None:
+                if options["chat"]:
+                    raise CommandError(f"There is no chat {chat_id}.")
+                continue
+            checked += 1
+            entries += summary.entries
+            unchained += summary.unchained
+            erased += summary.erased
+            changed += not summary.is_intact
+            self._report(chat_id, summary, every=options["verbosity"] > 1)
+        outside = f" {unchained} of them are in no chain: they are older." if unchained else ""
+        if erased:
+            outside += f" {erased} of them are covered by a digest alone: a person was erased."
+        self.stdout.write(f"{checked} chats, {entries} entries.{outside}")
+        if changed:
+            raise CommandError(f"The logs of {changed} chats were changed.")
+        self.stdout.write("No log was changed.")
+
+    def _report(self, chat_id: str, summary: LogSummary, *, every: bool) -> None:
+        for problem in summary.problems:
+            self.stdout.write(f"{chat_id}#{problem.seq}: {problem.kind}")
+        if (more := summary.problem_count - len(summary.problems)) > 0:
+            self.stdout.write(f"{chat_id}: {more} more problems")
+        if every and summary.is_intact:
+            erased = f", {summary.erased} with erased bodies" if summary.erased else ""
+            head = summary.chain_hash or "no chain"
+            self.stdout.write(f"{chat_id}: intact, {summary.entries} entries{erased}, {head}")

@@ -1,0 +1,157 @@
+"""`GET /metrics`: the metrics of this process, and of the rows of all, for Prometheus.
+
+The path is there where UAMP_METRICS_TOKEN is set, for who presents it as a bearer token: the
+numbers say how a server is used. Each process answers for its own counters; the gauges of open
+work and of the ledger are read from the rows, at most once in READ_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.http import Http404, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from agents_app.rest.problems import refusal
+from payments_app.selectors import LedgerHealth, ledger_health
+from sessions_app import database
+from sessions_app.open_work import OpenWork, open_work
+from sessions_app.process import registry
+from telemetry import metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.http import HttpRequest
+
+READ_SECONDS: Final = 10.0
+
+
+class ProcessCollector(Collector):
+    """The connections, runs and queue of this process; `note` is called on its event loop."""
+
+    def __init__(self) -> None:
+        self._connections: dict[str, int] = {}
+        self._runs = 0
+
+    def note(self) -> None:
+        """Take note of what the process holds now."""
+        process = registry.known()
+        if process is None:
+            return
+        self._connections = Counter(
+            connection.transport
+            for connection in list(process.connections)
+            if not connection.has_ended
+        )
+        self._runs = len(process.runs)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Give the gauges."""
+        connections = GaugeMetricFamily(
+            "uamp_connections",
+            "Sockets and HTTP exchanges of clients in this process.",
+            labels=["transport"],
+        )
+        for transport, count in sorted(self._connections.items()):
+            connections.add_metric([transport], count)
+        yield connections
+        yield GaugeMetricFamily(
+            "uamp_running_responses", "Responses that this process runs.", value=self._runs
+        )
+
+
+class RowsCollector(Collector):
+    """The open work and the ledger of all processes. Any thread may collect."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read_at = -READ_SECONDS
+        self._rows: tuple[OpenWork, LedgerHealth] | None = None
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Give the gauges; reads the rows where what was read is old."""
+        with self._lock:
+            if self._rows is None or time.monotonic() - self._read_at >= READ_SECONDS:
+                self._rows = open_work(), ledger_health()
+                self._read_at = time.monotonic()
+            work, ledger = self._rows
+        yield from _of_work(work)
+        yield from _of_ledger(ledger)
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Give nothing: the registry would read the rows when this collector is added."""
+        return []
+
+
+def _of_work(work: OpenWork) -> Iterator[GaugeMetricFamily]:
+    open_rows = GaugeMetricFamily(
+        "uamp_open_work",
+        "Rows of all processes that have not ended, by kind and state.",
+        labels=["kind", "state"],
+    )
+    counts = {
+        **{("response", state): count for state, count in work.responses.items()},
+        **{(f"tool_{kind}", state): count for (kind, state), count in work.tool_calls.items()},
+        **{("queued_turn", state): count for state, count in work.queued_turns.items()},
+        ("webhook_delivery", "queued"): work.webhook_deliveries,
+        ("payment_request", "waiting"): work.payment_requests,
+    }
+    for labels, count in sorted(counts.items()):
+        open_rows.add_metric(labels, count)
+    yield open_rows
+    oldest = GaugeMetricFamily(
+        "uamp_oldest_open_work_timestamp_seconds",
+        "When the oldest open row of a kind was made (Unix time).",
+        labels=["kind"],
+    )
+    for kind, moment in sorted(work.oldest.items()):
+        oldest.add_metric([kind], moment.timestamp())
+    yield oldest
+
+
+def _of_ledger(ledger: LedgerHealth) -> Iterator[GaugeMetricFamily]:
+    yield GaugeMetricFamily(
+        "uamp_ledger_mismatches", "What the last audits found.", value=len(ledger.mismatches)
+    )
+    yield GaugeMetricFamily(
+        "uamp_ledger_frozen", "1 while payouts are frozen.", value=int(ledger.frozen_at is not None)
+    )
+    checked = GaugeMetricFamily(
+        "uamp_ledger_audit_timestamp_seconds",
+        "When an audit of this kind last ended (Unix time).",
+        labels=["kind"],
+    )
+    for kind, moment in (("recent", ledger.checked_at), ("whole", ledger.whole_at)):
+        if moment is not None:
+            checked.add_metric([kind], moment.timestamp())
+    yield checked
+
+
+_process: Final = ProcessCollector()
+metrics.register(_process)
+metrics.register(RowsCollector())
+
+
+@require_safe
+@never_cache
+async def show_metrics(request: HttpRequest) -> HttpResponse:
+    """Answer Prometheus; 404 without UAMP_METRICS_TOKEN, 401 for another token."""
+    token: str = settings.UAMP_METRICS_TOKEN
+    if not token:
+        raise Http404
+    given = request.headers.get("Authorization", "")
+    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        return refusal("unauthorized", instance=request.path)
+    _process.note()
+    text, media_type = await asyncio.wait_for(database.run(metrics.exposition), READ_SECONDS)
+    return HttpResponse(text, content_type=media_type)

@@ -1,0 +1,143 @@
+"""The admin as one site: its home, its lists in sections, and one search for everything."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.admin.apps import AdminConfig
+from django.http import Http404, HttpResponseRedirect
+from django.urls import path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse
+    from django.template.response import TemplateResponse
+
+# The lists by what operators look for; those without a section are internals, shown last.
+SECTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "Chats": (
+        "chat_app.chat", "chat_app.message", "chat_app.participant", "chat_app.content",
+        "chat_app.voicecall", "chat_app.sharelink", "chat_app.invitelink", "chat_app.chatorigin",
+        "chat_app.transcript",
+    ),
+    "Answers": (
+        "sessions_app.response", "sessions_app.toolcall", "sessions_app.session",
+        "sessions_app.queuedturn", "sessions_app.webhook", "sessions_app.webhookdelivery",
+    ),
+    "Money": (
+        "sessions_app.paymentrequest", "payments_app.account", "payments_app.transfer",
+        "payments_app.entry", "payments_app.hold", "payments_app.topuprequest",
+        "payments_app.receipt", "payments_app.paymenttoken", "payments_app.spendinglimit",
+        "payments_app.approval", "payments_app.ledgerstate",
+    ),
+    "Agents": ("agents_app.agent", "agents_app.toolsource"),
+    "People": (
+        "auth.user", "auth.group", "chat_app.profile", "sessions_app.apikey",
+        "sessions_app.externalidentity", "chat_app.presence", "federation_app.peer",
+    ),
+    "Audit": (
+        "audit_app.auditrecord", "signing_app.publishedkey", "axes.accessattempt",
+        "axes.accesslog", "axes.accessfailurelog",
+    ),
+}  # fmt: skip
+INTERNALS: Final = "Internals"
+NUL: Final = "\0"
+
+
+class OperatorsAdminConfig(AdminConfig):
+    """Makes this site the one that the admin pages of all apps are registered at."""
+
+    default_site = "uamp_project.operators_site.OperatorsSite"
+
+
+class OperatorsSite(AdminSite):
+    """The operators' home instead of Django's list of apps; the menu is on top, not at the side."""
+
+    site_header = "UAMP administration"
+    site_title = "UAMP"
+    enable_nav_sidebar = False
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Register pages, also those of libraries, whose addresses are checked."""
+        from audit_app.admin.checked_lists import CheckedAdmin  # noqa: PLC0415 it needs the apps
+
+        base = admin_class or ModelAdmin
+        if not issubclass(base, CheckedAdmin):
+            about = {"__module__": base.__module__, "__doc__": base.__doc__}
+            base = type(base.__name__, (CheckedAdmin, base), about)
+        super().register(model_or_iterable, base, **options)
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 the interface's
+        """Leave out what no text has: NUL, which PostgreSQL takes in no value."""
+        shown: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
+
+        @wraps(view)
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if any(NUL in str(value) for value in (*args, *kwargs.values())):
+                raise Http404
+            if "%00" not in request.META.get("QUERY_STRING", ""):
+                return shown(request, *args, **kwargs)
+            kept = request.GET.copy()
+            for name, values in request.GET.lists():
+                kept.setlist(name, [value for value in values if NUL not in name + value])
+            messages.error(request, "A filter had a character that no text has: it is left out.")
+            return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}")
+
+        return checked
+
+    def get_urls(self) -> list[Any]:
+        """Add the search."""
+        find = path("find/", self.admin_view(self.find), name="find")
+        return [find, *super().get_urls()]
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Show the home."""
+        from sessions_app.admin.home import home_context  # noqa: PLC0415 it registers its pages here
+
+        context = {
+            "home": home_context(request),
+            "sections": self.sections(request),
+            **(extra_context or {}),
+        }
+        return super().index(request, context)
+
+    def app_index(
+        self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Show the lists of one app, in their sections."""
+        context = {"sections": self.sections(request, app_label), **(extra_context or {})}
+        return super().app_index(request, app_label, context)
+
+    def find(self, request: HttpRequest) -> HttpResponse:
+        """Lead to the row of an id or a name; show what was found where that is not one row."""
+        from sessions_app.admin.finding import find_view  # noqa: PLC0415 it registers its pages here
+
+        return find_view(request, self)
+
+    def sections(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
+        """Return the lists that a person may open, of one app or of all.
+
+        Sections are {name, models, is_internal}.
+        """
+        models = {
+            f"{app['app_label']}.{model['object_name'].lower()}": model
+            for app in self.get_app_list(request, app_label)
+            for model in app["models"]
+        }
+        sections = [
+            {
+                "name": name,
+                "models": [models.pop(label) for label in labels if label in models],
+                "is_internal": False,
+            }
+            for name, labels in SECTIONS.items()
+        ]
+        rest = list(models.values())
+        sections.append({"name": INTERNALS, "models": rest, "is_internal": True})
+        return [section for section in sections if section["models"]]

@@ -1,0 +1,194 @@
+"""Daphne's HTTP connections with backpressure, and deadlines for what their clients begin.
+
+`send` waits while the transport's write buffer is full. A client that does not finish a request in
+time is disconnected (`arrivals`).
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+# First: it installs the asyncio reactor.
+from daphne.server import twisted_loop  # isort: skip  # noqa: F401
+
+from daphne.http_protocol import WebRequest
+from twisted.internet import reactor as installed_reactor
+from twisted.internet.protocol import connectionDone
+from twisted.web.http import HTTPChannel
+
+from uamp_project.servers.write_gate import CLOSE_SECONDS, WriteGate
+
+if TYPE_CHECKING:
+    from uamp_project.servers.write_gate import WatchingServer
+
+logger = logging.getLogger(__name__)
+
+# What a client may go on sending of a body that was refused.
+DISCARD_BYTES_MAX: Final = 64 * 1024 * 1024
+
+Message = dict[str, Any]
+
+# Its interface classes describe methods without `self`, which mypy cannot call.
+reactor: Any = installed_reactor
+
+
+class BackpressureRequest(WebRequest):
+    """An HTTP request whose response body is written as fast as the peer reads."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.gate = WriteGate()
+        self._body_bytes = 0
+        self._refused = False
+        self._closing: Any = None
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802 Twisted's name
+        """Refuse a body by its declared length."""
+        super().gotLength(0 if self._is_too_large(length or 0) else length)
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 Twisted's name
+        """Keep a piece of the body, unless the pieces become too many."""
+        self._body_bytes += len(data)
+        if not self._is_too_large(self._body_bytes):
+            super().handleContentChunk(data)
+        elif self._body_bytes > self.server.body_bytes_max + DISCARD_BYTES_MAX:
+            self.channel.forceAbortClient()
+
+    def process(self) -> Any:
+        """Hand the request to the application; one that was refused has come to its end."""
+        if not self._refused:
+            return super().process()
+        self.channel.loseConnection()
+        return None
+
+    def handle_reply(self, message: Message) -> None:
+        """Register the gate for the time of the response, which has no body after HEAD.
+
+        Daphne writes every piece; on a connection that stays open, the bytes of a second piece
+        would be read as the next response.
+        """
+        if message["type"] == "http.response.start" and not self.finished:
+            self.registerProducer(self.gate, streaming=True)
+        elif message["type"] == "http.response.body" and self.method == b"HEAD":
+            message = {**message, "body": b""}
+        super().handle_reply(message)
+
+    def setResponseCode(self, code: int, message: bytes | None = None) -> None:  # noqa: N802
+        """Set status and reason; Twisted knows no reason for 422, 429 and other newer codes."""
+        if message is None:
+            with suppress(ValueError):
+                message = HTTPStatus(code).phrase.encode("ascii")
+        super().setResponseCode(code, message)
+
+    def finish(self) -> None:
+        """End the response; Twisted insists that the producer is gone by then."""
+        if self.producer:
+            self.unregisterProducer()
+        self.gate.stopProducing()
+        super().finish()
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802 Twisted's name
+        """Let a waiting send go."""
+        self.gate.stopProducing()
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
+        super().connectionLost(reason)
+
+    def give_up(self) -> None:
+        """Drop a connection whose peer takes nothing."""
+        if self.channel is not None:
+            self.channel.forceAbortClient()
+
+    def _is_too_large(self, size: int) -> bool:
+        """Answer 413 once for a body above the limit: Daphne keeps it whole before Django asks.
+
+        The connection is closed when the body has come, or soon: a client that is still sending
+        gets to read the answer first.
+        """
+        if size > self.server.body_bytes_max and not self._refused:
+            self._refused = True
+            channel: Any = self.channel
+            path = channel._path.partition(b"?")[0]  # noqa: SLF001 not yet the request's own
+            headers, body = self.server.refuse_body(path.decode("latin-1"))
+            lines = [b"HTTP/1.1 413 Content Too Large", b"Connection: close"]
+            lines += [name + b": " + value for name, value in headers]
+            channel.transport.write(b"\r\n".join([*lines, b"", body]))
+            self._closing = reactor.callLater(CLOSE_SECONDS, channel.loseConnection)
+        return self._refused
+
+
+class BackpressureChannel(HTTPChannel):
+    """A connection whose requests come in time: Twisted resets its own deadline with each byte."""
+
+    transport: Any
+    factory: Any
+
+    def connectionMade(self) -> None:  # noqa: N802 Twisted's name
+        """Begin to watch what comes."""
+        super().connectionMade()
+        self._is_refused = False
+        server: WatchingServer = self.factory.server
+        self._arrival = server.arrival(None, self._cut)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 Twisted's name
+        """Count what comes of a request until it is whole."""
+        if not self._handlingRequest:
+            self._arrival.piece(len(data))
+        super().dataReceived(data)
+
+    def allHeadersReceived(self) -> None:  # noqa: N802 Twisted's name
+        """Refuse what a proxy before this server may read in another way than Twisted."""
+        headers = self.requests[-1].requestHeaders
+        hosts = headers.getRawHeaders(b"Host", [])
+        codings = [coding.lower() for coding in headers.getRawHeaders(b"Transfer-Encoding", [])]
+        is_newest = self._version == b"HTTP/1.1"
+        self._is_refused = (
+            len(hosts) > 1
+            or (is_newest and not hosts)
+            or codings not in ([], [b"chunked"])
+            or (bool(codings) and not is_newest)
+        )
+        if self._is_refused:
+            self._refuse(is_too_large=False)
+        else:
+            super().allHeadersReceived()
+
+    def allContentReceived(self) -> None:  # noqa: N802 Twisted's name
+        """Let the request take its time: it is whole."""
+        if self._is_refused:
+            return
+        self._arrival.finished()
+        self._arrival.taken()
+        super().allContentReceived()
+
+    def connectionLost(self, reason: Any = connectionDone) -> None:  # noqa: N802 Twisted's name
+        """Wait no more."""
+        self._arrival.close()
+        super().connectionLost(reason)
+
+    def lineLengthExceeded(self, line: bytes) -> None:  # noqa: N802 Twisted's name
+        """Refuse a line that is too long; Twisted closes without an answer."""
+        logger.info("%s sent a line of %s bytes", self.transport.getPeer(), len(line))
+        self._refuse(is_too_large=True)
+
+    def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 Twisted's name
+        """Refuse what is no request, or has too many headers; Twisted sends an empty answer."""
+        self._refuse(
+            is_too_large=self._receivedHeaderSize > self.totalHeadersSize
+            or self._receivedHeaderCount > self.maxHeaders
+        )
+
+    def _refuse(self, *, is_too_large: bool) -> None:
+        status, headers, body = self.factory.server.refuse_request(is_too_large=is_too_large)
+        line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"
+        lines = [line.encode(), b"Connection: close"]
+        lines += [name + b": " + value for name, value in headers]
+        self.transport.write(b"\r\n".join([*lines, b"", body]))
+        self.loseConnection()
+
+    def _cut(self, reason: str) -> None:
+        logger.info("%s %s; disconnected", self.transport.getPeer(), reason)
+        self.forceAbortClient()

@@ -1,0 +1,48 @@
+"""The groups of a provider as Django groups: the roles of operators.
+
+UAMP_OIDC_GROUPS says which group of the provider is which role. Each sign-in gives a person the
+roles of their groups and takes away those that they lost; other Django groups, and superusers, are
+an operator's own to change. The audit has each change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from audit_app.record import AuditAction, record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def give_roles(user: User, claims: Mapping[str, Any], *, address: str) -> None:
+    """Make the mapped groups of a person those that the claims have, and them staff or not."""
+    mapping: dict[str, str] = settings.UAMP_OIDC_GROUPS
+    if not mapping:
+        return
+    listed = claims.get(settings.UAMP_OIDC_GROUPS_CLAIM)
+    theirs = {one for one in listed if isinstance(one, str)} if isinstance(listed, list) else set()
+    wanted = {mapping[name] for name in theirs if name in mapping}
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        had = set(user.groups.filter(name__in=set(mapping.values())).values_list("name", flat=True))
+        is_staff = user.is_superuser or bool(wanted)
+        if wanted == had and is_staff == user.is_staff:
+            return
+        user.groups.add(*Group.objects.filter(name__in=wanted - had))
+        user.groups.remove(*Group.objects.filter(name__in=had - wanted))
+        user.is_staff = is_staff
+        user.save(update_fields=["is_staff"])
+        facts = [f"+{name}" for name in sorted(wanted - had)]
+        facts += [f"-{name}" for name in sorted(had - wanted)]
+        record(
+            None,
+            AuditAction.GROUPS_CHANGED,
+            user,
+            detail=f"{settings.UAMP_OIDC_ISSUER}: {' '.join(facts)}",
+            address=address,
+        )
