@@ -20,9 +20,9 @@ function reasonOf(status, { errors = [], payment, detail, title }) {
   if (errors.length) return errors.map((error) => error.detail).join(" ");
   if (payment?.balance_required && payment.balance_current) {
     const { currency, balance_required: needed, balance_current: there } = payment;
-    return interpolate(gettext("%(needed)s are needed, and you have %(there)s."), { needed: shown(needed, currency), there: shown(there, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: shown(needed, currency), there: shown(there, currency) });
   }
-  return detail || title || (status ? interpolate(gettext("Error %(status)s."), { status }) : gettext("The server was not reached."));
+  return detail || title || (status ? interpolate(gettext("Error %(status)s."), { status }) : gettext("Couldn't reach the server."));
 }
 
 /** What the server said about a request that failed; `status` is 0 when it was not reached. */

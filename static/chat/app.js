@@ -2,6 +2,7 @@
 
 import { checkSignedIn, client, drafts, me, settings, start, store } from "./context.js";
 import { avatar } from "./dom.js";
+import { loadFormulasWhenIdle } from "./markdown/formulas.js";
 import { Notifier } from "./notifications/notifier.js";
 import { unreadOf } from "./notifications/rules.js";
 import { people } from "./person/looks.js";
@@ -77,6 +78,7 @@ class ChatApp extends HTMLElement {
     this._listen();
     this._membersWanted = isWide.matches;
     client.connect();
+    loadFormulasWhenIdle();
     this._go(start.chat_id, "replace", placeFromAddress());
   }
 

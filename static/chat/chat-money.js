@@ -1,16 +1,14 @@
 /** Money in the open chat: the payments that are asked for, and the receipts of answers. */
 
-import { isApiError } from "./api.js";
-import { shown, units } from "./amounts.js";
-import { api, page } from "./context.js";
+import { shown } from "./amounts.js";
+import { calls, page } from "./context.js";
 import { announce } from "./dom.js";
+import { decidePayments } from "./cards/payment-decisions.js";
 import { Receipts } from "./cards/receipts.js";
 import { gettext, interpolate } from "./words.js";
 
 /** @typedef {import("../uamp/payments.js").Payment} Payment */
 /** @typedef {import("../uamp/live-response.js").LiveResponse} LiveResponse */
-/** @typedef {import("./cards/payment-card.js").PaymentCard} PaymentCard */
-/** @typedef {CustomEvent<{payment: Payment, upTo: string}>} Decision what a card fires */
 
 export class ChatMoney {
   /**
@@ -19,13 +17,10 @@ export class ChatMoney {
    * @param {import("./store/history.js").PageStore} [state] of the chat, or of a thread
    */
   constructor(list, say, state = page) {
-    this._say = say;
     this._page = state;
     /** @type {import("../uamp/chat-session.js").ChatSession|null} */
     this._session = null;
-    list.addEventListener("pay", (event) => this._pay(/** @type {Decision} */ (event).detail.payment));
-    list.addEventListener("pay-always", (event) => this._always(/** @type {PaymentCard} */ (event.target), /** @type {Decision} */ (event).detail));
-    list.addEventListener("pay-cancel", (event) => this._session?.cancel(/** @type {Decision} */ (event).detail.payment.responseId));
+    decidePayments(list, { session: () => this._session, say });
   }
 
   /**
@@ -55,42 +50,15 @@ export class ChatMoney {
     const session = this._session;
     if (!session) return;
     const threadOf = (/** @type {Payment} */ { responseId }) => session.responses.get(responseId)?.thread || "";
-    this._page.dispatch({ type: "payments", list: session.payments.list.map((one) => ({ ...one, thread: threadOf(one) })) });
-    if (!asked || threadOf(asked) !== this._page.state.thread) return;
+    // The panel of the call shows what an answer in it costs.
+    const isInCall = (/** @type {Payment} */ { responseId }) => calls.active?.agents.isAnswer(responseId);
+    this._page.dispatch({ type: "payments", list: session.payments.list.filter((one) => !isInCall(one)).map((one) => ({ ...one, thread: threadOf(one) })) });
+    if (!asked || isInCall(asked) || threadOf(asked) !== this._page.state.thread) return;
     announce(interpolate(
       asked.isTopUp
         ? gettext("%(agent)s asks for %(amount)s to go on. Pay or cancel at the end of the chat.")
         : gettext("%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat."),
       { agent: asked.agent, amount: shown(asked.amount, asked.currency) },
     ));
-  }
-
-  /** @param {Payment} shownPayment */
-  _pay(shownPayment) {
-    const session = this._session;
-    if (!session) return;
-    // The card has a copy: the client keeps the payment itself.
-    const payment = session.payments.list.find(({ key }) => key === shownPayment.key);
-    if (!payment || payment.state === "sent") return;
-    session.pay(payment);
-    if (!session.ready) this._say(gettext("There is no connection. The payment is sent once when it is back."));
-  }
-
-  /** @param {PaymentCard} card @param {{payment: Payment, upTo: string}} decision */
-  async _always(card, { payment, upTo }) {
-    if (payment.state === "sent") return;
-    if (/^\d+(\.\d+)?$/.test(upTo) && units(upTo) < units(payment.amount)) {
-      card.say(interpolate(gettext("%(agent)s asks for %(amount)s now: allow at least that, or pay once."), { agent: payment.agent, amount: shown(payment.amount, payment.currency) }));
-      return;
-    }
-    try {
-      const path = `/api/payments/approvals/${encodeURIComponent(payment.agent)}`;
-      await api.send("PUT", path, { up_to: upTo, currency: payment.currency });
-    } catch (error) {
-      if (!isApiError(error)) throw error;
-      card.say(error.message);
-      return;
-    }
-    this._pay(payment);
   }
 }

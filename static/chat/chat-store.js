@@ -23,6 +23,7 @@ const UNREAD_MAX = 100;
  * @property {string} role
  * @property {string} [trigger]
  * @property {import("./price.js").Pricing|null} [pricing] of an agent
+ * @property {boolean} [takes_calls] of an agent: whether it can join a call
  * @property {boolean} [online]
  * @property {number} participant_id
  * @property {string} [display_name] of a person
@@ -83,6 +84,8 @@ export class ChatStore extends EventTarget {
     this._liveAt = new Map();
     /** @type {Map<string, number>} when the read began by which a chat is known, by the chat's id */
     this._readAt = new Map();
+    /** @type {Map<string, {online: boolean, at: number}>} the last live event of who is there, by the kind and id of the member */
+    this._presenceOf = new Map();
     /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
     this._removedAt = new Map();
     client.addEventListener("presence", (/** @type {any} */ { detail }) => this._presence(detail));
@@ -156,11 +159,15 @@ export class ChatStore extends EventTarget {
     const known = this._chats.get(id);
     if (known && (this._readAt.get(id) ?? 0) > began) return known;
     this._readAt.set(id, began);
-    return this._known(read);
+    return this._known(read, began);
   }
 
-  /** Learn who is in a chat. @param {Chat} chat */
-  _known(chat) {
+  /** Learn who is in a chat, and who of them came or went while it was read. @param {Chat} chat @param {number} began */
+  _known(chat, began) {
+    for (const participant of chat.participants) {
+      const live = this._presenceOf.get(`${participant.kind}:${participant.id}`);
+      if (live && live.at > began) participant.online = live.online;
+    }
     people.learn(chat.participants);
     return chat;
   }
@@ -247,8 +254,10 @@ export class ChatStore extends EventTarget {
     }
     chat.preview = { name: message.name, content: message.content };
     if (!isOwn) {
-      chat.unread += 1;
-      if (message.mentions?.includes(this._me.id)) chat.unread_mentions = (chat.unread_mentions || 0) + 1;
+      // Only the server knows whether the version that it replaces was read.
+      if (message.version_of) this._readLater(id);
+      else chat.unread += 1;
+      if (!message.version_of && message.mentions?.includes(this._me.id)) chat.unread_mentions = (chat.unread_mentions || 0) + 1;
       this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
     }
     this._changed();
@@ -304,6 +313,7 @@ export class ChatStore extends EventTarget {
   /** @param {import("../uamp/types.js").Frame} event */
   _presence({ type, user_id: userId, kind = "user" }) {
     const online = type === "presence.online";
+    this._presenceOf.set(`${kind}:${userId}`, { online, at: ++this._clock });
     for (const chat of this._chats.values()) {
       for (const participant of chat.participants) {
         if (participant.kind === kind && String(participant.id) === String(userId)) {

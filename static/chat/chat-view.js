@@ -8,10 +8,10 @@ import { decide, mayDecide } from "./decisions.js";
 import { announce } from "./dom.js";
 import { Announcements } from "./log/announcements.js";
 import { people } from "./person/looks.js";
+import { markRead, showReader } from "./read-marker.js";
 import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
-import { newestOfOthers } from "./store/open-chat.js";
 import { isShownIn, rootOf } from "./store/threads.js";
 import { View } from "./view.js";
 import { html, repeat } from "../vendor/lit/lit.js";
@@ -21,6 +21,7 @@ import "./panels/chat-head.js";
 import "./panels/queue-strip.js";
 import "./panels/shared-state.js";
 import "./panels/typing-line.js";
+import { learnTranscript } from "./parts/sound-transcript.js";
 import { gettext, interpolate } from "./words.js";
 
 /**
@@ -162,14 +163,14 @@ export class ChatView extends View {
   /** @param {Frame} item @param {"start"|"remove"} act */
   _actOnQueue({ id }, act) {
     const isSent = act === "start" ? this.session?.startQueued(id) : this.session?.removeQueued(id);
-    if (!isSent) this._say(gettext("There is no connection. Try again when it is back."));
+    if (!isSent) this._say(gettext("You're offline. Try again when you're back online."));
   }
 
   /** Take a message back into the field where it was written. @param {Frame} item */
   async _editQueued({ id }) {
     const { chatId } = this;
     if (!this._composer?.isEmpty) {
-      this._say(gettext("Send or clear first what you are writing."));
+      this._say(gettext("Send or clear what you're writing first."));
       return;
     }
     await this._goTo(async () => {
@@ -189,16 +190,17 @@ export class ChatView extends View {
     const on = (type, listener) => session.addEventListener(type, (event) => listener(/** @type {CustomEvent<T>} */ (event).detail), { signal });
     followSession(page, session, signal);
     on("message", (/** @type {{message: Frame, seq: number}} */ event) => this._onMessage(event));
+    on("transcript", (/** @type {Frame} */ event) => learnTranscript(page.state.entries.find(({ id }) => id === event.message_id), event.transcript));
     on("act", (/** @type {Frame} */ event) => this._onAct(event));
     on("response", (/** @type {LiveResponse} */ response) => this._onResponse(response));
     on("response-end", (/** @type {LiveResponse} */ response) => this._onResponseEnd(response));
     on("typing", (/** @type {{user_id: string, username: string, is_typing: boolean}} */ event) => this._typing?.typed(event));
-    on("read", (/** @type {Frame} */ event) => this._onRead(event));
+    on("read", (/** @type {Frame} */ event) => showReader(this.chat, event));
     on("approvals", (/** @type {import("../uamp/approvals.js").Approval|null} */ asked) => this._announcements.approvals(session.approvals.list, asked));
     if (this._list) new ChatMoney(this._list, (text) => this._say(text)).listen(session, () => this.chat, signal);
     on("ready", () => this._markRead());
     on("reset", (/** @type {{epoch: string}} */ event) => this._onReset(event));
-    on("limit", () => this._say(gettext("You are writing faster than the server allows. Wait a moment.")));
+    on("limit", () => this._say(gettext("You're sending messages too fast. Wait a moment.")));
     on("error", (/** @type {Frame & {message: string, fatal?: boolean}} */ error) => this._onError(error));
   }
 
@@ -243,7 +245,7 @@ export class ChatView extends View {
       await this._history.loadAround(id);
     } catch (error) {
       if (!isApiError(error) || (error.status !== 404 && error.status !== 400)) throw error;
-      this._say(gettext("That message is not in this chat."));
+      this._say(gettext("That message isn't in this chat."));
       return false;
     }
     page.dispatch({ type: "target", id });
@@ -346,12 +348,12 @@ export class ChatView extends View {
   _editAndAsk(event) {
     if (this.session?.editAndAsk(event.detail)) return;
     event.preventDefault();
-    this._say(gettext("There is no connection. Try again when it is back."));
+    this._say(gettext("You're offline. Try again when you're back online."));
   }
 
   /** Its price is that of an answer to a new question. @param {Entry} entry */
   _answerAgain({ id }) {
-    if (!this.session?.answerAgain(id)) this._say(gettext("There is no connection. Try again when it is back."));
+    if (!this.session?.answerAgain(id)) this._say(gettext("You're offline. Try again when you're back online."));
   }
 
   /** Stop one answer, that of another member too. @param {LiveResponse} response */
@@ -375,25 +377,8 @@ export class ChatView extends View {
     return Boolean(this._composer?.isEmpty && this._composer.stopOwn());
   }
 
-  /** @param {Frame} event */
-  _onRead({ user_id: userId, message_id: messageId }) {
-    const entry = page.state.entries.find((e) => e.id === messageId);
-    const reader = this.chat?.participants.find(
-      (p) => p.kind === "user" && String(p.id) === String(userId),
-    );
-    if (!entry || !reader) return;
-    page.dispatch({ type: "read", reader: { user_id: userId, username: reader.name, seq: entry.seq } });
-  }
-
-  /** What is on the screen at the bottom of a visible page is read. */
   _markRead() {
-    if (!this.session || !this._hasReaders || document.hidden || !this._list?.atBottom) return;
-    const newest = newestOfOthers(page.state);
-    const known = page.state.readers.get(me.id)?.seq ?? 0;
-    if (!newest || newest.seq <= known) return;
-    if (this.session.markRead(newest.id)) {
-      page.dispatch({ type: "read", reader: { user_id: me.id, username: me.username, seq: newest.seq } });
-    }
+    if (this._hasReaders) markRead(this.session, this._list);
   }
 
   /** @param {number} seq */

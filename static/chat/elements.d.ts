@@ -34,3 +34,11 @@ declare global {
     "thread-panel": ThreadPanel;
   }
 }
+
+declare global {
+  /** Of the thread of Web Audio, in `calls/agents/capture-worklet.js`. */
+  class AudioWorkletProcessor {
+    readonly port: MessagePort;
+  }
+  function registerProcessor(name: string, processor: typeof AudioWorkletProcessor): void;
+}

@@ -10,6 +10,8 @@ import { gettext, interpolate } from "./words.js";
  * @property {string} per_answer
  * @property {string} input_per_1k
  * @property {string} output_per_1k
+ * @property {string|null} [audio_input_per_1k] where the tokens of sound have a price of their own
+ * @property {string|null} [audio_output_per_1k]
  * @property {Record<string, string>} tools
  * @property {"whole"|"share"} unfinished what of an answer's price is due when it is stopped
  * @property {number|null} expected_tokens
@@ -23,14 +25,16 @@ function priceParts(pricing) {
   if (!pricing) return [];
   const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
   const parts = [];
-  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s an answer"), { price: shown(answer, currency) }));
+  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s per answer"), { price: shown(answer, currency) }));
   if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: shown(input, currency) }));
   else {
-    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 tokens read"), { price: shown(input, currency) }));
-    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 tokens written"), { price: shown(output, currency) }));
+    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 input tokens"), { price: shown(input, currency) }));
+    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 output tokens"), { price: shown(output, currency) }));
   }
+  if (isSomething(pricing.audio_input_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio input tokens"), { price: shown(pricing.audio_input_per_1k ?? "", currency) }));
+  if (isSomething(pricing.audio_output_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio output tokens"), { price: shown(pricing.audio_output_per_1k ?? "", currency) }));
   for (const [tool, price] of Object.entries(tools)) {
-    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s for each %(tool)s"), { price: shown(price, currency), tool }));
+    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s per %(tool)s call"), { price: shown(price, currency), tool }));
   }
   return parts;
 }
@@ -38,7 +42,7 @@ function priceParts(pricing) {
 /** What an answer costs that is stopped once it has begun; "" where only tokens and tools cost. @param {Pricing|null|undefined} pricing */
 function stoppedText(pricing) {
   if (!pricing || !isSomething(pricing.per_answer)) return "";
-  return pricing.unfinished === "share" ? `, ${gettext("by share if stopped")}` : `, ${gettext("in full even if stopped")}`;
+  return pricing.unfinished === "share" ? `, ${gettext("charged in part if stopped")}` : `, ${gettext("charged in full even if stopped")}`;
 }
 
 /** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. @param {Pricing|null|undefined} pricing */

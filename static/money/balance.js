@@ -43,8 +43,8 @@ class MoneyBalance extends MoneyPart {
   _figures({ available, held, posted, currency }) {
     const figure = (/** @type {string} */ name, /** @type {string} */ amount, /** @type {string} */ id) =>
       html`<div class="figure"><dt>${name}</dt><dd data-testid=${id}>${shown(amount, currency)}</dd></div>`;
-    return html`<dl class="figures">${figure(gettext("You can spend"), available, "available")}${
-      units(held) > 0n ? html`${figure(gettext("Reserved for answers"), held, "held")}${figure(gettext("In all"), posted, "posted")}` : nothing}</dl>`;
+    return html`<dl class="figures">${figure(gettext("Available balance"), available, "available")}${
+      units(held) > 0n ? html`${figure(gettext("On hold for answers"), held, "held")}${figure(gettext("In all"), posted, "posted")}` : nothing}</dl>`;
   }
 }
 customElements.define("money-balance", MoneyBalance);

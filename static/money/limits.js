@@ -22,7 +22,7 @@ import { html, nothing, repeat } from "../vendor/lit/lit.js";
  */
 
 /** @type {Record<string, string>} */
-const PERIODS = { day: gettext("A day"), week: gettext("A week"), month: gettext("A month") };
+const PERIODS = { day: gettext("One day"), week: gettext("One week"), month: gettext("One month") };
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 
 class MoneyLimits extends MoneyPart {
@@ -57,7 +57,7 @@ class MoneyLimits extends MoneyPart {
     const others = this._others;
     const rows = others.map((one) => html`<tr><td>${one.token ? html`${gettext("Token")}${named(one.token_name ?? "", one.token)}` : named(one.agent || one.agent_id || "")}</td><td>${
       PERIODS[one.period]}</td><td>${shown(one.amount, one.currency)}</td><td>${shown(one.left, one.currency)}</td></tr>`);
-    return html`<p class="quiet">${gettext("You never spend more than this. An empty field sets no limit. Days end at midnight UTC.")}</p>
+    return html`<p class="quiet">${gettext("You never spend more than this. Leave a field empty for no limit. Days end at midnight UTC.")}</p>
       <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>${Object.keys(PERIODS).map((period) => this._field(period, limits.find((one) => one.period === period && !one.agent_id && !one.token)))}
         <button type="submit" class="button button-primary">${gettext("Save limits")}</button></form>
       ${others.length ? table(gettext("Limits on single agents and tokens"), [gettext("Of"), gettext("In"), gettext("At most"), gettext("Left")], rows) : nothing}`;
@@ -78,7 +78,7 @@ class MoneyLimits extends MoneyPart {
     const limits = Object.keys(PERIODS).filter((period) => written(given, period)).map((period) => ({ period, amount: written(given, period), currency: "USD" }));
     const kept = this._others.filter(({ agent, token }) => agent || token).map(({ period, agent, token, amount, currency }) => ({ period, agent, token, amount, currency }));
     if (await this.attempt(() => api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }))) {
-      announce(gettext("The limits are saved."));
+      announce(gettext("Limits saved."));
       await this.load();
       form.reset();
     }
@@ -96,7 +96,7 @@ class MoneyApprovals extends MoneyPart {
   }
 
   get heading() {
-    return gettext("Agents that need not ask");
+    return gettext("Pre-approved agents");
   }
 
   async read() {
@@ -110,16 +110,16 @@ class MoneyApprovals extends MoneyPart {
 
   /** @param {Approval[]} approvals */
   _list(approvals) {
-    if (!approvals.length) return html`<p class="quiet">${gettext("Every agent that has a price asks you before each answer. “Always allow” on a payment card changes that.")}</p>`;
-    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s an answer"), { price: shown(upTo, currency) })}</td>
-      <td><button type="button" class="button" aria-label=${interpolate(gettext("Ask me again for %(name)s"), { name: agent || id })} data-testid="withdraw" @click=${() => this._withdraw(agent || id, id)}>${gettext("Ask me again")}</button></td></tr>`);
-    return table(gettext("Agents that take money without asking"), [gettext("Agent"), gettext("At most"), ""], rows);
+    if (!approvals.length) return html`<p class="quiet">${gettext("Paid agents ask you before each answer. “Always allow” on a payment card changes that.")}</p>`;
+    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s per answer"), { price: shown(upTo, currency) })}</td>
+      <td><button type="button" class="button" aria-label=${interpolate(gettext("Remove approval for %(name)s"), { name: agent || id })} data-testid="withdraw" @click=${() => this._withdraw(agent || id, id)}>${gettext("Remove approval")}</button></td></tr>`);
+    return table(gettext("Agents that charge without asking"), [gettext("Agent"), gettext("At most"), ""], rows);
   }
 
   /** @param {string} name @param {string} id */
   async _withdraw(name, id) {
     if (await this.attempt(() => api.send("DELETE", `/api/payments/approvals/${encodeURIComponent(id)}`))) {
-      announce(interpolate(gettext("%(name)s asks you again from now on."), { name }));
+      announce(interpolate(gettext("%(name)s will ask you before each charge."), { name }));
       await this.load();
     }
   }

@@ -60,7 +60,7 @@ export class MoneyPart extends View {
   /** What went wrong, where the part has it. */
   problem() {
     if (!this._error) return nothing;
-    return html`<p class="part-error" role="alert">${this._error}${this._canLoad ? html` <button type="button" class="link" @click=${() => this.load()}>${gettext("Load again")}</button>` : nothing}</p>`;
+    return html`<p class="part-error" role="alert">${this._error}${this._canLoad ? html` <button type="button" class="link" @click=${() => this.load()}>${gettext("Reload")}</button>` : nothing}</p>`;
   }
 
   /** Read and show. */

@@ -41,7 +41,7 @@ function dayPlot(days, currency) {
   const most = days.find(({ amount }) => largest && units(amount) === largest);
   const marks = [days[0], days[Math.floor(days.length / 2)], days[days.length - 1]];
   return html`<div class="plot-frame">
-    <p class="plot-most">${most ? interpolate(gettext("Most in a day: %(amount)s"), { amount: shown(most.amount, currency) }) : gettext("Nothing yet")}</p>
+    <p class="plot-most">${most ? interpolate(gettext("Highest day: %(amount)s"), { amount: shown(most.amount, currency) }) : gettext("Nothing yet")}</p>
     <svg viewBox="0 0 ${WIDTH} ${FLOOR}" class="plot" role="img" aria-label=${label} preserveAspectRatio="none">${bars}<line class="axis" x1="0" y1=${FLOOR} x2=${WIDTH} y2=${FLOOR}></line></svg>
     <div class="plot-marks" aria-hidden="true">${marks.map(({ day }) => html`<span>${named(day)}</span>`)}</div></div>`;
 }
@@ -80,8 +80,8 @@ class MoneySpend extends MoneyPart {
     const spent = days.filter(({ amount }) => units(amount) !== 0n).map(({ day, amount }) => html`<tr><td>${named(day)}</td><td>${shown(amount, currency)}</td></tr>`);
     return html`<p class="total" data-testid="spent">${shown(total, currency)}</p>${dayPlot(days, currency)}
       <details><summary>${glyph("chevron")}${gettext("As a table")}</summary>${
-        spent.length ? table(gettext("Spent per day"), [gettext("Day (UTC)"), gettext("Amount")], spent) : html`<p class="quiet">${gettext("Nothing was spent.")}</p>`}</details>
-      ${agents.length ? agentBars(agents, currency) : html`<p class="quiet">${gettext("No agent has cost you anything yet.")}</p>`}`;
+        spent.length ? table(gettext("Spent per day"), [gettext("Day (UTC)"), gettext("Amount")], spent) : html`<p class="quiet">${gettext("Nothing spent.")}</p>`}</details>
+      ${agents.length ? agentBars(agents, currency) : html`<p class="quiet">${gettext("No spending on agents yet.")}</p>`}`;
   }
 }
 customElements.define("money-spend", MoneySpend);

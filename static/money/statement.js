@@ -10,7 +10,7 @@ import { html, nothing } from "../vendor/lit/lit.js";
 const PAGE = 25;
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 /** @type {Record<string, string>} */
-const KINDS = { answer: gettext("Answer"), refund: gettext("Refund"), top_up: gettext("Top-up"), pool: gettext("Pool of a chat"), adjust: gettext("Adjusted by an operator"), transfer: gettext("Transfer"), token: gettext("Payment token"), token_return: gettext("Back from a payment token"), void: gettext("Given back unused") };
+const KINDS = { answer: gettext("Answer"), refund: gettext("Refund"), top_up: gettext("Top-up"), pool: gettext("Pool of a chat"), adjust: gettext("Adjusted by an operator"), transfer: gettext("Transfer"), token: gettext("Payment token"), token_return: gettext("Back from a payment token"), void: gettext("Unused, returned") };
 
 class MoneyStatement extends MoneyPart {
   static properties = { _rows: { state: true }, _cursor: { state: true } };
@@ -52,7 +52,7 @@ class MoneyStatement extends MoneyPart {
 
   /** @param {Move[]} moves */
   _list(moves) {
-    if (!moves.length) return html`<p class="quiet">${gettext("Nothing has moved yet.")}</p>`;
+    if (!moves.length) return html`<p class="quiet">${gettext("No transactions yet.")}</p>`;
     const rows = moves.map((move) => html`<tr><td><time datetime=${move.at}>${when.format(new Date(move.at))}</time></td>
       <td>${this._what(move)}${move.memo && move.memo !== move.kind ? html`<small>${move.memo}</small>` : nothing}${
         move.chat_id ? html` <a href="/chats/${encodeURIComponent(move.chat_id)}">${gettext("in a chat")}</a>` : nothing}</td>

@@ -13,7 +13,7 @@ import { html, nothing, repeat } from "../vendor/lit/lit.js";
 
 const DAY_SECONDS = 86_400;
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
-const LIVES = { 1: gettext("A day"), 30: gettext("30 days"), 365: gettext("A year") };
+const LIVES = { 1: gettext("One day"), 30: gettext("30 days"), 365: gettext("One year") };
 const USUAL = "30";
 
 class MoneyTokens extends MoneyPart {
@@ -41,12 +41,12 @@ class MoneyTokens extends MoneyPart {
   body() {
     const field = (/** @type {string} */ name, /** @type {string} */ hint, /** @type {string} */ id) =>
       html`<input class="field" name=${name} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${hint || nothing} ?required=${!hint} data-testid=${id}>`;
-    return html`<p class="quiet">${gettext("A program pays with a token until it is used up. The amount leaves your balance now; what is left comes back when the token ends.")}</p>
+    return html`<p class="quiet">${gettext("Programs pay with a token until it is used up. The amount leaves your balance now; whatever is left returns when the token ends.")}</p>
       <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event)}>
         ${labelled(gettext("Amount (USD)"), field("amount", "", "token-amount"))}
-        ${labelled(gettext("Name"), html`<input class="field" name="name" autocomplete="off" maxlength="100" placeholder=${gettext("What it is for")}>`)}
-        ${labelled(gettext("At most a day (USD)"), field("day", gettext("No limit"), "token-day"))}
-        ${labelled(gettext("Good for"), html`<select class="field" name="days">${Object.entries(LIVES).map(([days, text]) => html`<option value=${days} ?selected=${days === USUAL}>${text}</option>`)}</select>`)}
+        ${labelled(gettext("Name"), html`<input class="field" name="name" autocomplete="off" maxlength="100" placeholder=${gettext("Purpose")}>`)}
+        ${labelled(gettext("Daily limit (USD)"), field("day", gettext("No limit"), "token-day"))}
+        ${labelled(gettext("Valid for"), html`<select class="field" name="days">${Object.entries(LIVES).map(([days, text]) => html`<option value=${days} ?selected=${days === USUAL}>${text}</option>`)}</select>`)}
         <button type="submit" class="button button-primary" data-testid="token-make" ?disabled=${this._isBusy}>${gettext("Make a token")}</button></form>
       ${this.problem()}
       <div class="secret" role="status" ?hidden=${!this._secret}>${this._secret ? this._newToken(this._secret) : nothing}</div>
@@ -64,7 +64,7 @@ class MoneyTokens extends MoneyPart {
 
   /** @param {string} secret */
   _newToken(secret) {
-    return html`<p>${gettext("Copy it now: it is not shown again.")}</p>
+    return html`<p>${gettext("Copy it now. You won't be able to see it again.")}</p>
       <div class="secret-row"><input class="field" readonly value=${secret} aria-label=${gettext("The new token")} data-testid="token-secret">
         <button type="button" class="icon-button" aria-label=${gettext("Copy the token")} title=${gettext("Copy the token")} @click=${() => this._copy(secret)}>${glyph("copy")}</button>
         <button type="button" class="button" @click=${() => { this._secret = ""; }}>${gettext("Done")}</button></div>`;
@@ -113,7 +113,7 @@ class MoneyTokens extends MoneyPart {
     const isEnded = await this.attempt(async () => {
       const { returned } = await api.send("DELETE", `/api/payments/tokens/${encodeURIComponent(token.id)}`);
       this._secret = "";
-      announce(interpolate(gettext("The token ended; %(amount)s came back."), { amount: shown(returned, token.currency) }));
+      announce(interpolate(gettext("Token closed; %(amount)s returned to your balance."), { amount: shown(returned, token.currency) }));
     });
     if (isEnded) this.changed();
   }

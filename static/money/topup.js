@@ -48,7 +48,7 @@ class MoneyTopUp extends MoneyPart {
 
   /** @param {Provider[]} providers */
   _forms(providers) {
-    if (!providers.length) return html`<p class="quiet">${gettext("This server takes no money yet. Ask its operator.")}</p>`;
+    if (!providers.length) return html`<p class="quiet">${gettext("This server doesn't accept payments yet. Ask its operator.")}</p>`;
     return providers.map(({ name, label }) => html`<form class="row-form" data-provider=${name} @submit=${(/** @type {SubmitEvent} */ event) => this._ask(event, name)}>
       ${labelled(gettext("Amount (USD)"), html`<input class="field" name="amount" inputmode="decimal" autocomplete="off" maxlength="20" required placeholder="10.00" data-testid="topup-amount">`)}
       <button type="submit" class="button button-primary" data-testid="topup-ask" ?disabled=${this._isBusy}>${label}</button></form>`);
@@ -70,7 +70,7 @@ class MoneyTopUp extends MoneyPart {
         return;
       }
       form.reset();
-      announce(interpolate(gettext("%(amount)s are asked for."), { amount: shown(amount) }));
+      announce(interpolate(gettext("Amount due: %(amount)s"), { amount: shown(amount) }));
       await this.read();
     });
   }

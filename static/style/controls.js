@@ -4,6 +4,7 @@ import { PATHS } from "../chat/dom.js";
 import "../chat/tabs.js";
 import "../chat/copy-button.js";
 import { colourChoice } from "../chat/person/avatar-picker.js";
+import { signatureMark } from "../chat/log/signature-badge.js";
 import { dots, face, faceOf, faceOfChat, glyph, spinner } from "../chat/view.js";
 import { html } from "../vendor/lit/lit.js";
 
@@ -35,7 +36,8 @@ const avatars = () => html`${NAMES.map((name, at) => face(name, at % 3 === 2 ? "
   faceOf("dana", { avatar_colour: "#ffd166" })}${faceOf("dana", { avatar_url: "/static/chat/icon.svg" })}${faceOfChat({ avatar: "" }, "Weekend in Lyon", [])}`;
 
 const badges = () => html`<span class="badge">${WORDS.agent}</span> <span class="badge transport">A2A</span> <span class="unread">3</span> <span class="unread is-mention">@2</span>
-  <span class="unread is-muted">5</span> <span class="unread is-replies">${glyph("thread")}4</span> <span class="reply-new">${WORDS.unread}</span> <span class="muted-mark">${glyph("muted")}</span>`;
+  <span class="unread is-muted">5</span> <span class="unread is-replies">${glyph("thread")}4</span> <span class="reply-new">${WORDS.unread}</span> <span class="muted-mark">${glyph("muted")}</span>
+  ${/** @type {const} */ (["valid", "rotated", "changed", "unsigned", "unknown_key", "erased", "unsupported"]).map((state) => signatureMark({ state, request: "absent" }))}`;
 
 const icons = () => html`${/** @type {(keyof typeof PATHS)[]} */ (Object.keys(PATHS)).map((name) => html`<span title=${name}>${glyph(name)}</span>`)}`;
 

@@ -21,9 +21,13 @@ class SampleSocket extends EventTarget {
   close() {}
 }
 
-/** @param {RequestInfo|URL} input @returns {Promise<Response>} */
-async function fetchSample(input) {
+/** What the server of the page itself answers. */
+const fetchFile = globalThis.fetch.bind(globalThis);
+
+/** @param {RequestInfo|URL} input @param {RequestInit} [options] @returns {Promise<Response>} */
+async function fetchSample(input, options) {
   const { pathname, search } = new URL(String(input), location.origin);
+  if (pathname.startsWith("/static/")) return fetchFile(input, options);
   const found = answerTo(`${pathname.replace(/^\/api\/v1/, "")}${search}`);
   if (typeof found === "string") return new Response(found);
   const [body, status] = found === undefined ? [{ title: "This page only shows samples." }, 404] : [found, 200];

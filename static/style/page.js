@@ -51,7 +51,7 @@ const EXAMPLES = { Python: "client.responses.create(model=\"report\")", Shell: "
 
 /** @type {import("../uamp/client.js").ConnectionState[]} */
 const CONNECTIONS = [
-  { phase: "connecting", attempt: 2, retryAt: 0 }, { phase: "waiting", attempt: 3, retryAt: Date.now() + 9_000 }, { phase: "waiting", attempt: 1, retryAt: Date.now() + 9_000, isRestart: true },
+  { phase: "connecting", attempt: 2, retryAt: 0 }, { phase: "waiting", attempt: 3, retryAt: Date.now() + 9_000, lostAt: Date.now() - 60_000 }, { phase: "waiting", attempt: 1, retryAt: Date.now() + 9_000, isRestart: true },
   { phase: "offline", attempt: 1, retryAt: 0 }, { phase: "refused", attempt: 0, retryAt: 0 }, { phase: "closed", attempt: 0, retryAt: 0 },
 ];
 
@@ -83,6 +83,7 @@ const OPENERS = {
   "message-console": () => part("message-console").open(entry("done")),
   "media-viewer": (origin) => part("media-viewer").open(origin, { kind: "table", url: "/api/content/00000000-0000-4000-8000-000000000001", name: "costs.csv" }),
   "media-viewer of a picture": (origin) => part("media-viewer").open(origin, { kind: "image", url: "/static/chat/icon.svg", name: "icon.svg" }),
+  "media-viewer of a PDF": (origin) => part("media-viewer").open(origin, { kind: "pdf", url: "/static/style/sample.pdf", name: "sample.pdf" }),
   "delete-dialog": (origin) => part("delete-dialog").open(origin, entry("mine")),
   "revisions-dialog": (origin) => part("revisions-dialog").open(origin, entry("mine")),
   "message-menu": (origin) => part("message-menu").open(origin, entry("mine")),

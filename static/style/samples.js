@@ -12,7 +12,7 @@ const ME = { kind: "user", id: start.me.id, name: start.me.username, role: "owne
 const BOB = { kind: "user", id: "900001", name: "bob", role: "admin", participant_id: 2, online: true, display_name: "Bob Tremblay", status_text: "On the train" };
 const CARO = { kind: "user", id: "900002", name: "caro", role: "member", participant_id: 3, online: false };
 const REPORT = { kind: "agent", id: "agent-1", name: "report", role: "member", participant_id: 4, trigger: "mention", context: "chat", keywords: [], pricing: null };
-const PAID = { kind: "agent", id: "agent-2", name: "paid-echo", role: "member", participant_id: 5, trigger: "keyword", context: "last", context_messages: 20, keywords: ["price"], pricing: PRICE, budget: "5.00", budget_period: "day" };
+const PAID = { kind: "agent", id: "agent-2", name: "paid-echo", role: "member", participant_id: 5, trigger: "keyword", context: "last", context_messages: 20, keywords: ["price"], pricing: PRICE, takes_calls: true, budget: "5.00", budget_period: "day" };
 
 /** @type {any} */
 export const CHAT = {
@@ -109,7 +109,7 @@ export const MESSAGES = [
   message("question", ME, "@report is it going to rain?"),
   message("failed", REPORT, "I look", { status: "failed" }),
   message("paid", PAID, "An answer with a price.", {
-    transport: "completions",
+    transport: "completions", signature: null,
     content_items: [tool("t5", "search", { query: "Lyon" }), result("t5", { result: "\"Found.\"", duration_ms: 900 }), { type: "text", text: "An answer with a price." }],
   }),
   message("refunded", PAID, "An answer whose price was given back."),

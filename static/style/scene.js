@@ -74,6 +74,17 @@ const turn = (state, more = {}) => ({ id: `turn-${state}`, chatId: CHAT.id, sess
 const FILE = { content_id: "1", url: "/api/content/1", filename: "costs.csv", mime_type: "text/csv" };
 const TURNS = [turn("waiting"), turn("sent", { attachments: [FILE] }), turn("held"), turn("failed", { error: "The message is too long." }), turn("unknown")];
 
+/** Agents of a call: one that this page hosts and one that bob does; a third could be added. */
+const AGENTS = {
+  joined: [{ agent: "report", host: me.id }, { agent: "darkroom", host: "900001" }],
+  host: { agents: new Map([["report", { isHandsFree: true, detector: { isHeld: true } }]]) },
+  stateOf: (/** @type {string} */ name) => (name === "report" ? "speaks" : "listens"),
+  isAnswer: () => false,
+  follow() {},
+  remix() {},
+  close() {},
+};
+
 /** A call in which this page takes part, without a microphone, and one that rings. */
 function call() {
   const started = Date.now() - 4 * 60_000;
@@ -82,10 +93,10 @@ function call() {
   const own = { user_id: me.id, username: me.username };
   calls.active = /** @type {import("../chat/calls/calls.js").Active} */ (/** @type {unknown} */ ({
     chatId: CHAT.id, callId: "call-1", joined: true, muted: true, deviceId: "", stream: new MediaStream(), mesh: { peers: new Map([[bob.user_id, { state: "connected" }]]), update() {}, close() {} },
-    levels: { speaking: new Set([bob.user_id]), close() {} }, sounds: new Map(), timer: 0,
+    levels: { speaking: new Set([bob.user_id]), close() {} }, sounds: new Map(), timer: 0, gone: new AbortController(), agents: AGENTS,
   }));
   const rings = { ...own, state: "ringing", rings_until: Date.now() + HOUR };
-  for (const [id, chatId, state, members] of /** @type {const} */ ([["call-1", CHAT.id, "active", [bob, caro, { ...own, state: "joined" }]], ["call-2", "chat_2", "ringing", [{ ...bob }, rings]]])) {
+  for (const [id, chatId, state, members] of /** @type {const} */ ([["call-1", CHAT.id, "running", [bob, caro, { ...own, state: "joined" }]], ["call-2", "chat_2", "ringing", [{ ...bob }, rings]]])) {
     client.dispatchEvent(new CustomEvent("call", { detail: { type: "call.updated", call_id: id, chat_id: chatId, state, revision: 1, started_by: bob.user_id, started_at: started, answered_at: started, members } }));
   }
 }

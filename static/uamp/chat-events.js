@@ -40,6 +40,10 @@ function changed(chat, response) {
 function onMessage(chat, event) {
   chat.noteOwn([event.message]);
   chat.acknowledge(event.message);
+  const { response_id: answered } = event.message;
+  // The end of a response comes before its message.
+  if (chat.ended.has(answered)) event.message.signature = chat.signatures.get(answered) ?? null;
+  chat.signatures.delete(answered);
   chat.emit("message", event);
 }
 
@@ -57,8 +61,18 @@ function onCreated(chat, event) {
 /** @param {ChatSession} chat @param {Frame} event */
 function onDelta(chat, event) {
   const response = responseOf(chat, event);
+  if (typeof event.delta?.audio === "string") {
+    chat.emit("sound", event);
+    return;
+  }
   response?.applyDelta(event);
   changed(chat, response);
+}
+
+/** @param {ChatSession} chat @param {Frame} event */
+function onTranscript(chat, event) {
+  const messageId = chat.responses.get(event.response_id)?.messageId;
+  if (event.role === "user" && messageId && event.transcript) chat.emit("transcript", { message_id: messageId, transcript: event.transcript });
 }
 
 /** @param {ChatSession} chat @param {Frame} event */
@@ -115,6 +129,7 @@ function onPayment(chat, event) {
 
 /** @param {ChatSession} chat @param {Frame} event */
 function onEnd(chat, event) {
+  if (event.signature && event.response?.output?.length) chat.signatures.set(event.response_id, event.signature);
   const turn = chat.turnOf(event.error?.details?.event_id);
   if (turn) refused(chat, turn, event.error);
   const response = responseOf(chat, event);
@@ -170,6 +185,7 @@ export const HANDLERS = {
   "reaction.removed": onAct,
   "response.created": onCreated,
   "response.delta": onDelta,
+  "transcript.done": onTranscript,
   thinking: onThinking,
   progress: onProgress,
   "tool.call_done": (chat, event) => onTool(chat, event, (response) => response.applyCallDone(event)),

@@ -31,7 +31,7 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
  * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
  * is asked to be paid), `queue` (the messages that are sent after the answers that run), `state` (what the chat shares), `fact` (an entry of the log that is no message), `call-error` (an event of a
- * call was refused), `limit`, `error`.
+ * call was refused), `sound` (a piece of a spoken answer), `transcript` (what is said in the sounds of a message: `message_id`, `transcript`), `limit`, `error`.
  */
 export class ChatSession extends EventTarget {
   /**
@@ -57,6 +57,8 @@ export class ChatSession extends EventTarget {
     this.responses = new Map();
     /** @type {Map<string, string>} why answers were not completed, by response id, for people */
     this.failures = new Map();
+    /** The signatures of answers whose messages have not come yet, by response id. @type {Map<string, string>} */
+    this.signatures = new Map();
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();
     /** The tool calls that a person has to allow. */
@@ -188,12 +190,12 @@ export class ChatSession extends EventTarget {
   /**
    * Send an event of a call.
    * @param {string} type @param {object} fields
-   * @returns {boolean} whether it could be sent
+   * @returns {string} its event id; "" where it could not be sent
    */
   call(type, fields) {
     const eventId = newId();
     this.callEvents.add(eventId);
-    return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields });
+    return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields }) ? eventId : "";
   }
 
   /** Take a message out of the queue. @param {string} itemId @returns {boolean} whether it could be sent */

@@ -43,10 +43,20 @@ export class UampError extends Error {
 }
 
 /**
+ * What the client uses of a WebSocket, and a program may give in its place.
+ * @typedef {object} Socket
+ * @property {number} readyState
+ * @property {((event: any) => void)|null} onopen
+ * @property {((message: any) => void)|null} onmessage
+ * @property {((close: any) => void)|null} onclose
+ * @property {(text: string) => void} send
+ * @property {(code?: number) => void} close
+ *
  * @typedef {object} ConnectionState
  * @property {"connecting"|"open"|"waiting"|"offline"|"refused"|"closed"} phase
  * @property {number} attempt how many attempts failed since the last open connection
  * @property {number} retryAt when the next attempt starts (Unix ms), 0 when none is planned
+ * @property {number} [lostAt] since when there is no connection (Unix ms); 0 while there is one, and before the first
  * @property {"websocket"|"sse"} [transport] by which the connection is, or is being made
  * @property {boolean} [isRestart] whether the server said, when the connection was last open, that it stops
  */
@@ -65,10 +75,15 @@ export class UampClient extends EventTarget {
    * @param {Outbox} [options.outbox] keeps unacknowledged turns; by default for as long as the tab, over reloads
    * @param {Storage} [options.storage] where the default outbox keeps them
    * @param {() => Promise<string>} [options.ticket] asks for a ticket (`POST /api/v1/tickets`)
+   * @param {() => Socket} [options.socket] makes a socket; by default a WebSocket to `url`
+   * @param {() => EventStreamSocket} [options.stream] makes a socket over HTTP; by default one of this page, if there is `ticket`
+   * @param {"auto"|"websocket"|"sse"} [options.transport] by default HTTP is tried where no WebSocket opens
    */
-  constructor({ url, userId = "", storage = globalThis.sessionStorage, outbox = new Outbox(storage, userId), ticket } = {}) {
+  constructor({ url, userId = "", storage = globalThis.sessionStorage, outbox = new Outbox(storage, userId), ticket, socket, stream, transport = "auto" } = {}) {
     super();
-    this._ticket = ticket;
+    this._makeSocket = socket ?? (() => new WebSocket(this.url));
+    this._makeStream = stream ?? (ticket && (() => new EventStreamSocket(ticket)));
+    this._choice = transport;
     /** Whether a WebSocket was open once: then HTTP is not tried. */
     this._hadSocket = false;
     /** @type {"websocket"|"sse"} */
@@ -80,9 +95,10 @@ export class UampClient extends EventTarget {
     this.chats = new Map();
     this._watches = false;
     this._isRestart = false;
+    this._wasOpen = false;
     /** @type {ConnectionState} */
     this.state = { phase: "closed", attempt: 0, retryAt: 0 };
-    /** @type {WebSocket|EventStreamSocket|null} */
+    /** @type {Socket|EventStreamSocket|null} */
     this._socket = null;
     /** @type {Record<"retry"|"ping"|"pong", any>} */
     this._timers = { retry: 0, ping: 0, pong: 0 };
@@ -120,10 +136,11 @@ export class UampClient extends EventTarget {
     clearTimeout(this._timers.retry);
     const { attempt } = this.state;
     // A server that is away lets neither through: both are tried in turn.
-    const overHttp = this._ticket && !this._hadSocket && attempt >= ATTEMPTS_BEFORE_HTTP && attempt % 2 === 0;
-    this._transport = overHttp ? "sse" : "websocket";
+    const isTurn = this._choice === "auto" && !this._hadSocket && attempt >= ATTEMPTS_BEFORE_HTTP && attempt % 2 === 0;
+    const stream = this._choice === "sse" || isTurn ? this._makeStream?.() : undefined;
+    this._transport = stream ? "sse" : "websocket";
     this._setState("connecting", attempt);
-    const socket = this._ticket && overHttp ? new EventStreamSocket(this._ticket) : new WebSocket(this.url);
+    const socket = stream ?? this._makeSocket();
     this._socket = socket;
     socket.onopen = () => this._opened();
     socket.onmessage = (/** @type {{data: string}} */ message) => this._received(message.data);
@@ -183,6 +200,7 @@ export class UampClient extends EventTarget {
 
   _opened() {
     this._isRestart = false;
+    this._wasOpen = true;
     this._hadSocket ||= this._transport === "websocket";
     this._setState("open", 0);
     this._timers.ping = setInterval(() => this._ping(PONG_MS), PING_MS);
@@ -190,7 +208,7 @@ export class UampClient extends EventTarget {
     if (this._watches) this.transmit({ type: "chats.watch" });
   }
 
-  /** @param {WebSocket|EventStreamSocket} socket @param {number} code */
+  /** @param {Socket|EventStreamSocket} socket @param {number} code */
   _closed(socket, code) {
     if (socket !== this._socket) return;
     this._stopTimers();
@@ -271,7 +289,8 @@ export class UampClient extends EventTarget {
 
   /** @param {ConnectionState["phase"]} phase @param {number} attempt */
   _setState(phase, attempt, retryAt = 0) {
-    this.state = { phase, attempt, retryAt, transport: this._transport, isRestart: this._isRestart };
+    const lostAt = phase === "open" || !this._wasOpen ? 0 : this.state.lostAt || Date.now();
+    this.state = { phase, attempt, retryAt, lostAt, transport: this._transport, isRestart: this._isRestart };
     this._emit("state", this.state);
   }
 

@@ -34,8 +34,11 @@ export function eventParser(receive) {
 export class EventStreamSocket {
   /**
    * @param {() => Promise<string>} ticket asks the server for a ticket; rejects where it is not reached, with `status` where it refuses
+   * @param {{origin?: string, headers?: Record<string, string>}} [server] where it is, and what a program without cookies sends; by default that of the page
    */
-  constructor(ticket) {
+  constructor(ticket, { origin = "", headers = {} } = {}) {
+    this._origin = origin;
+    this._headers = headers;
     this.readyState = 0;
     /** @type {() => void} */
     this.onopen = () => undefined;
@@ -103,9 +106,9 @@ export class EventStreamSocket {
 
   /** @param {Frame} frame */
   async _post(frame) {
-    const answer = await fetch("/events", {
+    const answer = await fetch(`${this._origin}/events`, {
       method: "POST", body: JSON.stringify(frame), credentials: "same-origin", signal: this._over.signal,
-      headers: { "Content-Type": "application/json", ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}) },
+      headers: { "Content-Type": "application/json", ...this._headers, ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}) },
     });
     if (answer.status === 401) {
       this._fail({ status: 401 });
@@ -154,7 +157,7 @@ export class EventStreamSocket {
     const ended = new AbortController();
     this._streams.set(sessionId, ended);
     const query = new URLSearchParams({ session_id: sessionId, ticket: await this._ticket() });
-    const answer = await fetch(`/events/stream?${query}`, {
+    const answer = await fetch(`${this._origin}/events/stream?${query}`, {
       signal: ended.signal, credentials: "omit", cache: "no-store",
       headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
     });

@@ -77,6 +77,8 @@ export class LiveResponse {
     /** What it used and cost (UAMP §8.7), once it ended. */
     /** @type {any} */
     this.usage = null;
+    /** The content items of the whole answer, once it ended with some. @type {any[]} */
+    this.output = [];
     /** @type {Part[]} */
     this.parts = [];
     /** Code points of all text so far: the unit of `offset` (UTF-16 units would differ). */
@@ -142,6 +144,7 @@ export class LiveResponse {
   finish(event) {
     this.usage = event.response?.usage || null;
     this.seq = event.seq || 0;
+    this.output = event.response?.output || event.partial_output || [];
     if (event.type === "response.error") {
       this.status = "failed";
       this.error = event.error || null;

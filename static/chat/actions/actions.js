@@ -80,7 +80,7 @@ const ACTIONS = [
   { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
   { name: "reply", label: () => gettext("Reply"), icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
   { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => isThere(entry) || Boolean(entry.replies), run: fires("open-thread") },
-  { name: "answer-again", label: () => gettext("Answer again"), icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
+  { name: "answer-again", label: () => gettext("Regenerate"), icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
   { name: "copy-text", label: () => gettext("Copy text"), icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, gettext("Copied.")) },
   { name: "read-aloud", label: ({ id }) => (speaking() === id ? gettext("Stop reading") : gettext("Read aloud")), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },
   { name: "copy-link", label: () => gettext("Copy link"), icon: "link", key: "l", run: (entry) => copy(linkTo(entry), gettext("Link copied.")) },
@@ -88,7 +88,7 @@ const ACTIONS = [
   { name: "pin", label: ({ pinned }) => (pinned ? gettext("Unpin") : gettext("Pin")), icon: "pin", key: "p", isOffered: (entry) => isThere(entry) && mayPin(), run: togglePin },
   { name: "edit", label: () => gettext("Edit"), icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },
   { name: "revisions", label: () => gettext("Earlier versions"), icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
-  { name: "show-as", label: () => gettext("Show as…"), icon: "code", isOffered: isThere, run: fires("show-frames") },
+  { name: "show-as", label: () => gettext("View as…"), icon: "code", isOffered: isThere, run: fires("show-frames") },
   { name: "delete", label: () => gettext("Delete…"), icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },
 ];
 

@@ -75,11 +75,11 @@ export class DeleteDialog extends MessageDialog {
   render() {
     const entry = this._entry;
     return this._frame(
-      gettext("Delete the message?"),
+      gettext("Delete message?"),
       html`<p>${entry && !isOwn(entry)
-        ? interpolate(gettext("The text and the files of the message of %(name)s are taken from all members, and from what agents read. This cannot be undone."), { name: entry.name })
-        : gettext("The text and the files of your message are taken from all members, and from what agents read. This cannot be undone.")}</p>`,
-      html`<footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Keep it")}</button
+        ? interpolate(gettext("This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either. You can't undo this."), { name: entry.name })
+        : gettext("This deletes your message and its files for everyone. Agents will no longer see it either. You can't undo this.")}</p>`,
+      html`<footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button
         ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>${gettext("Delete")}</button></footer>`,
     );
   }

@@ -41,7 +41,7 @@ class MessageEditor extends View {
         <span class="editor-keys">${gettext("Enter saves, Escape cancels")}</span>
         <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Cancel")}</button>
         ${mayAskEdited(this.entry) ? html`<button type="button" class="button" ?disabled=${this._isBusy} data-testid="save-and-ask"
-          @click=${() => this._askAgain()}>${gettext("Save and ask again")}</button>` : nothing}
+          @click=${() => this._askAgain()}>${gettext("Save and regenerate")}</button>` : nothing}
         <button type="submit" class="button button-primary" ?disabled=${this._isBusy} data-testid="save-edit">${gettext("Save")}</button>
       </div>
     </form>`;
@@ -60,7 +60,7 @@ class MessageEditor extends View {
 
   updated() {
     if (this._asked && this.entry.content === this._asked.content && this.entry.revision > this._asked.revision) {
-      announce(gettext("Saved. The answers are made again."));
+      announce(gettext("Saved. Answers are being regenerated."));
       this._close();
     }
   }

@@ -1,6 +1,7 @@
 /** The pinned messages of the open chat, behind a button in its head; nothing where there are none. */
 
 import { page } from "../context.js";
+import { beginningOf } from "../markdown/plain.js";
 import { Selected } from "../store/store.js";
 import { shortTime } from "../time.js";
 import { View, glyph } from "../view.js";
@@ -8,6 +9,9 @@ import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, mayPin, pin } from "./acts.js";
 import { placeBeside } from "./placing.js";
 import { gettext, interpolate, ngettext } from "../words.js";
+
+/** How much of a message is shown. */
+const SHOWN_SIGNS = 300;
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
 
@@ -34,7 +38,7 @@ class PinnedList extends View {
   _row(entry) {
     return html`<li>
       <button type="button" class="pinned-message" @click=${() => this._show(entry)}><span class="pinned-head"><b>${entry.name}</b> <time>${shortTime(entry.at)}</time></span>
-        <span class="pinned-text" dir="auto">${entry.content || gettext("Files")}</span></button>
+        <span class="pinned-text" dir="auto">${beginningOf(entry.content, SHOWN_SIGNS) || gettext("Files")}</span></button>
       ${mayPin() ? html`<button type="button" class="icon-button" aria-label=${interpolate(gettext("Unpin the message of %(name)s"), { name: entry.name })} title=${gettext("Unpin")} @click=${(/** @type {MouseEvent} */ event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
     </li>`;
   }

@@ -4,6 +4,7 @@ import { calls, me, store } from "../context.js";
 import { announce } from "../dom.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import "./agents/agents-row.js";
 import { Ring, ringsAloud, setRingsAloud } from "./ring.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -38,6 +39,10 @@ class CallBar extends View {
     this._ring = new Ring();
     /** @type {Set<string>} calls whose ringing was announced */
     this._announced = new Set();
+    /** Whether the focus was on one of its buttons, or on the one that calls. */
+    this._hasFocus = false;
+    /** What has it when no button is left. */
+    this._after = "";
   }
 
   connectedCallback() {
@@ -48,9 +53,26 @@ class CallBar extends View {
     setInterval(() => this._tick(), 1000);
   }
 
+  willUpdate() {
+    this._hasFocus ||= this.contains(document.activeElement);
+    if (calls.active || calls.ringing.length) this._after = calls.active ? ".call-button" : "chat-view textarea";
+  }
+
+  /** The button that was pressed may be gone: the focus goes to the call that began, or out of the bar. */
+  updated() {
+    const hadFocus = this._hasFocus;
+    this._hasFocus = false;
+    if (!hadFocus || this.contains(document.activeElement)) return;
+    const place = (/** @type {ParentNode} */ within, /** @type {string} */ selector) => /** @type {HTMLElement|null} */ (within.querySelector(selector));
+    const left = place(this, calls.active ? ".call-mute" : ".call-decline");
+    if (left) left.focus();
+    // The head of the chat is drawn anew, too.
+    else requestAnimationFrame(() => place(document, this._after)?.focus());
+  }
+
   render() {
     const { active, ringing } = calls;
-    return html`${active ? this._active(active) : nothing}${repeat(ringing, ({ call_id: id }) => id, (call) => this._ringing(call))}
+    return html`${active ? this._active(active) : nothing}${active ? html`<agents-row></agents-row>` : nothing}${repeat(ringing, ({ call_id: id }) => id, (call) => this._ringing(call))}
       <p class="call-note" role="status" ?hidden=${!this._note}>${this._note}</p>`;
   }
 
@@ -64,7 +86,7 @@ class CallBar extends View {
       <div class="call-text"><b dir="auto">${interpolate(gettext("%(name)s is calling"), { name: who })}</b><small>${chat ? store.nameOf(chat) : ""}</small></div>
       <button type="button" class="icon-button" aria-pressed=${String(isAloud)} aria-label=${gettext("Ring aloud")} title=${gettext("Ring aloud on this device")} @click=${() => this._ringAloud(!isAloud)}>${glyph("bell")}</button>
       <button type="button" class="button call-decline" data-testid="decline" @click=${() => calls.decline(call)}>${gettext("Decline")}</button>
-      <button type="button" class="button button-primary" data-testid="accept" @click=${() => calls.start(call.chat_id)}>${glyph("phone")}${gettext("Accept")}</button>
+      <button type="button" class="button button-primary" data-testid="accept" @click=${() => calls.start(call.chat_id, call.call_id)}>${glyph("phone")}${gettext("Accept")}</button>
     </section>`;
   }
 
@@ -104,7 +126,7 @@ class CallBar extends View {
     const unreached = others.filter(({ user_id: id }) => calls.connectionTo(id) === "failed").map(({ username }) => username);
     const time = clock(Date.now() - (call.answered_at ?? call.started_at));
     if (unreached.length) return interpolate(gettext("%(time)s · No sound to and from %(names)s: your networks do not reach each other"), { time, names: unreached.join(", ") });
-    if (!others.length) return interpolate(gettext("%(time)s · No one else is here now"), { time });
+    if (!others.length && !calls.active.agents.joined.length) return interpolate(gettext("%(time)s · No one else is here now"), { time });
     return calls.active.muted ? interpolate(gettext("%(time)s · You are muted"), { time }) : time;
   }
 
@@ -123,7 +145,6 @@ class CallBar extends View {
   _leave() {
     calls.leave();
     announce(gettext("You left the call"));
-    /** @type {HTMLElement|null} */ (document.querySelector(".call-button"))?.focus();
   }
 
   /** @param {boolean} isOn */
@@ -148,7 +169,10 @@ class CallBar extends View {
     }
     if (ringing.length && ringsAloud() && !calls.active) this._ring.start();
     else this._ring.stop();
-    if (calls.active && !this._hadCall) this._listDevices();
+    if (calls.active && !this._hadCall) {
+      this._hasFocus = document.activeElement?.matches(".call-button, call-bar *") ?? false;
+      this._listDevices();
+    }
     this._hadCall = Boolean(calls.active);
     this.requestUpdate();
   }

@@ -1,6 +1,7 @@
 /** The calls of this person's chats, and the one in which this page takes part. */
 
 import { isApiError } from "../api.js";
+import { CallAgents } from "./agents/call-agents.js";
 import { Levels } from "./levels.js";
 import { Mesh } from "./mesh.js";
 import { MicrophoneError, closeMicrophone, openMicrophone } from "./microphone.js";
@@ -13,7 +14,7 @@ const CHECK_MS = 20_000;
 /**
  * @typedef {{user_id: string, username: string, state: string, joined_at?: number, rings_until?: number}} Member
  * @typedef {{call_id: string, chat_id: string, state: string, revision: number, started_by?: string, answered_at?: number,
- *   started_at: number, members: Member[]}} Call
+ *   started_at: number, members: Member[], agents?: import("./agents/call-agents.js").CallAgent[]}} Call
  *
  * @typedef {object} Active the call in which this page takes part
  * @property {string} chatId
@@ -24,7 +25,10 @@ const CHECK_MS = 20_000;
  * @property {MediaStream} stream
  * @property {Mesh} mesh
  * @property {Levels} levels
- * @property {Map<string, HTMLAudioElement>} sounds by user id
+ * @property {Map<string, HTMLAudioElement>} sounds by user id; those of agents by their host's, behind `agents `
+ * @property {import("./agents/call-agents.js").CallAgents} agents
+ * @property {AbortController} gone
+ * @property {boolean} mayBegin whether the page begins a call where the one that it joins has ended
  * @property {number} timer
  */
 
@@ -41,6 +45,8 @@ export class Calls extends EventTarget {
     this._calls = new Map();
     /** @type {Set<string>} ids of calls whose card was put away here */
     this._quiet = new Set();
+    /** @type {Set<string>} ids of calls that this page has left: what is still said of them is of no other call */
+    this._left = new Set();
     /** @type {Active|null} */
     this.active = null;
     this._isStarting = false;
@@ -68,8 +74,12 @@ export class Calls extends EventTarget {
     });
   }
 
-  /** Begin a call of a chat, or join the one that goes on. @param {string} chatId */
-  async start(chatId) {
+  /**
+   * Begin a call of a chat, or join the one that goes on.
+   * @param {string} chatId
+   * @param {string} [callId] take part in this call only, and begin no other
+   */
+  async start(chatId, callId) {
     if (this._isStarting || this.active?.chatId === chatId) return;
     this._isStarting = true;
     try {
@@ -77,8 +87,8 @@ export class Calls extends EventTarget {
       const stream = await openMicrophone();
       try {
         await this._connected(chatId);
-        const { call, ice_servers: servers } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
-        this._enter(chatId, call, stream, servers);
+        const found = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
+        this._enter(chatId, stream, callId ? { ...found, call: { call_id: callId } } : found, !callId);
       } catch (error) {
         closeMicrophone(stream);
         throw error;
@@ -112,7 +122,10 @@ export class Calls extends EventTarget {
   leave() {
     const { active } = this;
     if (!active) return;
-    if (active.callId) this._session(active.chatId)?.call("voice.end", { call_id: active.callId });
+    if (active.callId) {
+      this._left.add(active.callId);
+      this._session(active.chatId)?.call("voice.end", { call_id: active.callId });
+    }
     this._close();
   }
 
@@ -138,6 +151,7 @@ export class Calls extends EventTarget {
       Object.assign(active, { stream, deviceId });
       await active.mesh.replace(stream);
       active.levels.watch(this._me.id, stream);
+      active.agents.remix();
       this.mute(active.muted);
     } catch (error) {
       if (!(error instanceof MicrophoneError)) throw error;
@@ -150,52 +164,67 @@ export class Calls extends EventTarget {
     return this.active?.mesh.peers.get(userId)?.state ?? "new";
   }
 
-  /** @param {string} chatId @param {Call|null} call @param {MediaStream} stream @param {RTCIceServer[]} servers */
-  _enter(chatId, call, stream, servers) {
+  /**
+   * @param {string} chatId @param {MediaStream} stream
+   * @param {{call: {call_id: string}|null, ice_servers: RTCIceServer[], speech_seconds: number}} found
+   * @param {boolean} mayBegin whether another call is begun where this one has ended
+   */
+  _enter(chatId, stream, { call, ice_servers: servers, speech_seconds: mostSeconds }, mayBegin) {
     const session = this._session(chatId);
     const sent = call ? session?.call("voice.accept", { call_id: call.call_id }) : session?.call("voice.invite", { media: ["audio"] });
     if (!sent) {
       closeMicrophone(stream);
-      this._say(gettext("There is no connection. Call again when it is back."));
+      this._say(gettext("You're offline. Call again when you're back online."));
       return;
     }
     const mesh = new Mesh({ userId: this._me.id, servers, stream, send: (to, fields) => this._signal(to, fields) });
     const levels = new Levels(() => this._changed());
-    this.active = {
-      chatId, callId: call?.call_id ?? "", joined: false, muted: false, deviceId: "", stream, mesh, levels, sounds: new Map(),
-      timer: window.setTimeout(() => this._lost(gettext("The server did not answer. Call again.")), JOIN_MS),
-    };
+    const gone = new AbortController();
+    const active = /** @type {Active} */ ({
+      chatId, callId: call?.call_id ?? "", joined: false, muted: false, deviceId: "", stream, mesh, levels, sounds: new Map(), gone, mayBegin,
+      timer: window.setTimeout(() => this._lost(gettext("The server didn't respond. Call again.")), JOIN_MS),
+    });
+    active.agents = new CallAgents(active, { session, meId: this._me.id, mostSeconds, changed: () => this._changed(), say: (text) => this._say(text) });
+    this.active = active;
     levels.watch(this._me.id, stream);
     mesh.addEventListener("stream", (/** @type {any} */ { detail }) => this._play(detail));
+    mesh.addEventListener("agents", (/** @type {any} */ { detail }) => this._playAgents(detail));
     mesh.addEventListener("gone", (/** @type {any} */ { detail }) => this._silence(detail.userId));
     mesh.addEventListener("change", () => this._changed());
-    session.addEventListener("call-error", (/** @type {CustomEvent} */ { detail }) => this._refused(chatId, detail), { once: true });
+    session.addEventListener("call-error", (/** @type {CustomEvent} */ { detail }) => this._refused(detail), { signal: gone.signal });
     if (call) this._quiet.add(call.call_id);
     this._changed();
   }
 
-  /** Another person began a call at the same time: theirs is joined. @param {string} chatId @param {any} error */
-  _refused(chatId, error) {
-    if (this.active?.chatId !== chatId || this.active.joined) return;
+  /** Another person began a call at the same time: theirs is joined. The call ended before it was joined: another one begins. @param {any} error */
+  _refused(error) {
+    const { active } = this;
+    if (!active) return;
     const callId = error.details?.call_id;
-    if (error.code === "call_running" && callId) {
-      this.active.callId = callId;
-      this._session(chatId)?.call("voice.accept", { call_id: callId });
+    if (active.joined) active.agents.refused(error);
+    else if (error.code === "call_running" && callId) {
+      active.callId = callId;
+      this._session(active.chatId)?.call("voice.accept", { call_id: callId });
+    } else if (error.code === "call_not_found" && active.callId && active.mayBegin) {
+      active.callId = "";
+      this._session(active.chatId)?.call("voice.invite", { media: ["audio"] });
     } else this._lost(error.message);
   }
 
-  /** @param {any} event call.updated, call.signal, call.ended, voice.end or voice.decline */
+  /** @param {any} event call.updated, call.signal, call.agent_state, call.ended, voice.end or voice.decline */
   _take(event) {
     const { active } = this;
     if (event.type === "call.signal") {
       if (active?.callId === event.call_id) active?.mesh.receive(event);
+    } else if (event.type === "call.agent_state") {
+      if (active?.callId === event.call_id) active?.agents.take(event);
     } else if (event.type === "call.updated") this._update(event);
     else if (event.type === "call.ended") {
-      if (this._calls.get(event.chat_id)?.call_id === event.call_id) this._over(event.chat_id);
+      if (this._calls.get(event.chat_id)?.call_id === event.call_id) this._over(event.chat_id, event.call_id);
     } else if (event.type === "voice.end" && event.reason === "elsewhere") {
       if (active?.callId === event.call_id) this._lost(gettext("You are in this call in another tab or on another device now."));
     } else if (event.type === "voice.decline" && !event.from && active?.chatId === event.chat_id) {
-      this._lost(gettext("There is no other person in this chat to call."));
+      this._lost(gettext("There's no one in this chat to call."));
     }
   }
 
@@ -204,7 +233,7 @@ export class Calls extends EventTarget {
     const known = this._calls.get(call.chat_id);
     if (known?.call_id === call.call_id && known.revision >= call.revision) return;
     if (call.state === "ended") {
-      if (!known || known.call_id === call.call_id) this._over(call.chat_id);
+      if (!known || known.call_id === call.call_id) this._over(call.chat_id, call.call_id);
       return;
     }
     this._calls.set(call.chat_id, call);
@@ -215,7 +244,7 @@ export class Calls extends EventTarget {
   /** The call in which this page takes part changed. @param {Call} call */
   _follow(call) {
     const { active } = this;
-    if (!active) return;
+    if (!active || (this._left.has(call.call_id) && active.callId !== call.call_id)) return;
     const isIn = this._own(call)?.state === "joined";
     if (!isIn && active.joined) {
       this._lost(gettext("The connection was lost for too long, and you left the call. Call again."));
@@ -226,12 +255,13 @@ export class Calls extends EventTarget {
     Object.assign(active, { joined: true, callId: call.call_id });
     const others = call.members.filter((member) => member.state === "joined" && member.user_id !== this._me.id);
     active.mesh.update(/** @type {any} */ (others));
+    active.agents.follow(call);
   }
 
-  /** @param {string} chatId */
-  _over(chatId) {
+  /** A call ended. The one that this page has begun since then goes on. @param {string} chatId @param {string} callId */
+  _over(chatId, callId) {
     this._calls.delete(chatId);
-    if (this.active?.chatId === chatId) this._close();
+    if (this.active?.chatId === chatId && this.active.callId === callId) this._close();
     this._changed();
   }
 
@@ -241,35 +271,47 @@ export class Calls extends EventTarget {
       try {
         const { call } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
         if (call) this._update(call);
-        else if (this._calls.get(chatId)?.call_id === callId) this._over(chatId);
+        else if (this._calls.get(chatId)?.call_id === callId) this._over(chatId, callId);
       } catch (error) {
         if (!isApiError(error)) throw error;
-        if (error.status === 404) this._over(chatId);
+        if (error.status === 404) this._over(chatId, callId);
       }
     }
   }
 
   /** @param {{userId: string, stream: MediaStream}} peer */
   _play({ userId, stream }) {
+    this._sound(userId, stream);
+    this.active?.levels.watch(userId, stream);
+    this._changed();
+  }
+
+  /** @param {{userId: string, agents: MediaStream}} peer */
+  _playAgents({ userId, agents }) {
+    this._sound(`agents ${userId}`, agents);
+  }
+
+  /** @param {string} key @param {MediaStream} stream */
+  _sound(key, stream) {
     const { active } = this;
     if (!active) return;
-    const sound = active.sounds.get(userId) ?? new Audio();
+    const sound = active.sounds.get(key) ?? new Audio();
     sound.autoplay = true;
     sound.srcObject = stream;
     sound.play().catch(() => {
       // A browser that plays nothing before a click plays it after the next one.
       addEventListener("click", () => sound.play().catch(() => {}), { once: true });
     });
-    active.sounds.set(userId, sound);
-    active.levels.watch(userId, stream);
-    this._changed();
+    active.sounds.set(key, sound);
   }
 
   /** @param {string} userId */
   _silence(userId) {
-    const sound = this.active?.sounds.get(userId);
-    if (sound) sound.srcObject = null;
-    this.active?.sounds.delete(userId);
+    for (const key of [userId, `agents ${userId}`]) {
+      const sound = this.active?.sounds.get(key);
+      if (sound) sound.srcObject = null;
+      this.active?.sounds.delete(key);
+    }
     this.active?.levels.forget(userId);
   }
 
@@ -283,6 +325,8 @@ export class Calls extends EventTarget {
     const { active } = this;
     if (!active) return;
     clearTimeout(active.timer);
+    active.gone.abort();
+    active.agents.close();
     active.mesh.close();
     active.levels.close();
     closeMicrophone(active.stream);

@@ -30,7 +30,11 @@ class Peer {
     this._last = Promise.resolve();
     this.connection = new RTCPeerConnection({ iceServers: mesh.servers });
     this._listen();
-    for (const track of mesh.stream.getAudioTracks()) this.connection.addTrack(track, mesh.stream);
+    /** What the other participant's agents say. */
+    this.agents = new MediaStream();
+    // The microphone comes first, and the sound of agents second, on both sides: so each knows what it receives.
+    this.microphone = this.connection.addTrack(mesh.stream.getAudioTracks()[0], mesh.stream);
+    if (mesh.agents) this.addAgents(mesh.agents);
   }
 
   get state() {
@@ -54,14 +58,20 @@ class Peer {
     connection.onicecandidate = ({ candidate }) => {
       if (candidate) this._send({ candidate: candidate.toJSON() });
     };
-    connection.ontrack = ({ track }) => {
-      this.stream.addTrack(track);
-      this._mesh.emit("stream", this);
+    connection.ontrack = ({ track, transceiver }) => {
+      const isMicrophone = transceiver === connection.getTransceivers()[0];
+      (isMicrophone ? this.stream : this.agents).addTrack(track);
+      this._mesh.emit(isMicrophone ? "stream" : "agents", this);
     };
     connection.onconnectionstatechange = () => {
       if (connection.connectionState === "failed") connection.restartIce();
       this._mesh.emit("change", this);
     };
+  }
+
+  /** Send what one's agents say too. @param {MediaStream} stream */
+  addAgents(stream) {
+    this.connection.addTrack(stream.getAudioTracks()[0], stream);
   }
 
   /** Send the offer, until the other side has answered it or has offered itself. */
@@ -112,7 +122,7 @@ class Peer {
   }
 }
 
-/** Events: `stream` (a Peer has sound now), `change` (the state of a Peer changed), `gone` (a Peer is closed). */
+/** Events: `stream` (a Peer has sound now), `agents` (its agents have), `change` (the state of a Peer changed), `gone` (a Peer is closed). */
 export class Mesh extends EventTarget {
   /**
    * @param {{userId: string, servers: RTCIceServer[], stream: MediaStream, send: (to: string, fields: object) => void}} options
@@ -122,6 +132,8 @@ export class Mesh extends EventTarget {
     this.userId = userId;
     this.servers = servers;
     this.stream = stream;
+    /** What the agents of this participant say, once there are some. @type {MediaStream|null} */
+    this.agents = null;
     this.send = send;
     /** @type {Map<string, Peer>} by user id */
     this.peers = new Map();
@@ -156,9 +168,13 @@ export class Mesh extends EventTarget {
   async replace(stream) {
     const [track] = stream.getAudioTracks();
     this.stream = stream;
-    for (const { connection } of this.peers.values()) {
-      for (const sender of connection.getSenders()) await sender.replaceTrack(track);
-    }
+    for (const { microphone } of this.peers.values()) await microphone.replaceTrack(track);
+  }
+
+  /** From now on, send what the agents of this participant say. @param {MediaStream} stream */
+  addAgents(stream) {
+    this.agents = stream;
+    for (const peer of this.peers.values()) peer.addAgents(stream);
   }
 
   close() {

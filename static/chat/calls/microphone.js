@@ -8,10 +8,10 @@ export const canCall = () => hasMicrophone() && "RTCPeerConnection" in globalThi
 
 /** @type {Record<string, string>} */
 const REASONS = {
-  NotAllowedError: gettext("The microphone is not allowed. Allow it for this site in your browser, beside the address, and try again."),
-  NotFoundError: gettext("There is no microphone. Plug one in, and try again."),
-  NotReadableError: gettext("Another program uses the microphone. Close it there, and try again."),
-  OverconstrainedError: gettext("That microphone is not there any more. Choose another one."),
+  NotAllowedError: gettext("Microphone access is blocked. Allow it for this site in your browser and try again."),
+  NotFoundError: gettext("No microphone found. Plug one in and try again."),
+  NotReadableError: gettext("Another program is using the microphone. Close it there and try again."),
+  OverconstrainedError: gettext("That microphone is no longer available. Choose another one."),
 };
 
 /** Why the microphone cannot be used, for people. */
@@ -27,7 +27,7 @@ export async function openMicrophone(deviceId = "") {
     return await navigator.mediaDevices.getUserMedia({ audio });
   } catch (error) {
     if (!(error instanceof DOMException)) throw error;
-    throw new MicrophoneError(REASONS[error.name] || gettext("The microphone cannot be used. Try again."));
+    throw new MicrophoneError(REASONS[error.name] || gettext("The microphone can't be used. Try again."));
   }
 }
 

@@ -32,7 +32,7 @@ function readable(json, itemOf) {
   }
   if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
   const rows = Object.entries(given).map(([name, value]) => row(name, value, itemOf));
-  return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>${gettext("It takes no arguments.")}</p>`;
+  return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>${gettext("No arguments.")}</p>`;
 }
 
 const whenOf = (/** @type {number} */ ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
@@ -49,8 +49,8 @@ export function outcomeText({ name, agent, outcome }) {
 /** For whom the answer waits, as those read who may not decide. @param {Approval} approval */
 function waitText({ userId }) {
   const asker = store.get(page.state.chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
-  return asker ? interpolate(gettext("Waits for %(name)s, or an owner of the chat, to allow this."), { name: people.nameOf(asker.name) })
-    : gettext("The person who asked for this, or an owner of the chat, has to allow it.");
+  return asker ? interpolate(gettext("Waiting for approval by %(name)s or an owner of the chat."), { name: people.nameOf(asker.name) })
+    : gettext("Waiting for approval by the person who asked, or by an owner of the chat.");
 }
 
 /** Fires (bubbling) `decide` with `{approval, approved, reason}`. */
@@ -97,7 +97,7 @@ class ApprovalCard extends View {
       ${readable(approval.arguments, this.itemOf)}
       ${this.mayDecide ? this._form(approval) : html`<p class="approval-note" data-testid="waits-for">${waitText(approval)}</p>`}
       <p class="approval-note">${approval.expiresAt
-        ? interpolate(gettext("The answer waits until %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer waits.")}</p>`;
+        ? interpolate(gettext("Offer expires at %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer waits.")}</p>`;
   }
 
   /** @param {Approval} approval */
@@ -107,7 +107,7 @@ class ApprovalCard extends View {
       <form class="approval-form" @submit=${(/** @type {SubmitEvent} */ event) => this._refuse(event)}>
         <button type="button" class="button button-primary" data-testid="allow" ?disabled=${isBusy} @click=${() => this._decide(true, "")}>${gettext("Allow")}</button>
         <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>${gettext("Refuse")}</button>
-        <input class="field" type="text" maxlength="1000" aria-label=${interpolate(gettext("Reason for refusing %(name)s, if you like"), { name })} placeholder=${gettext("Reason, if you refuse")}
+        <input class="field" type="text" maxlength="1000" aria-label=${interpolate(gettext("Reason for refusing %(name)s (optional)"), { name })} placeholder=${gettext("Reason (optional)")}
           data-testid="approval-reason" ?disabled=${isBusy}>
       </form>`;
   }

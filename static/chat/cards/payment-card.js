@@ -21,8 +21,8 @@ const NEXT = {
 /** Why an amount is asked for. @param {Payment} payment */
 function why({ reason, isTopUp, agent }) {
   if (reason === "tool_usage") return interpolate(gettext("%(agent)s is about to use a tool that has a price."), { agent });
-  if (isTopUp) return gettext("The answer is longer than what was reserved for it. It pauses here and goes on when this is paid.");
-  return gettext("At most this much is reserved for the answer; what it does not use comes back to you.");
+  if (isTopUp) return gettext("The answer needs more than the amount on hold. It is paused here and continues when you pay.");
+  return gettext("We hold up to this amount; unused money is returned.");
 }
 
 /**
@@ -96,7 +96,7 @@ export class PaymentCard extends View {
   render() {
     const { payment } = this;
     const amount = shown(payment.amount, payment.currency);
-    const until = payment.expiresAt ? ` ${interpolate(gettext("The answer waits until %(time)s."), { time: clockTime(1000 * payment.expiresAt) })}` : "";
+    const until = payment.expiresAt ? ` ${interpolate(gettext("Offer expires at %(time)s."), { time: clockTime(1000 * payment.expiresAt) })}` : "";
     const left = this._left();
     return html`
       <p class="approval-title" id=${this._titleId}>${glyph("wallet")}<span><strong>${payment.agent}</strong> ${gettext("asks for")} <strong>${amount}</strong></span></p>
@@ -122,9 +122,9 @@ export class PaymentCard extends View {
       <form class="payment-always" @submit=${(/** @type {SubmitEvent} */ event) => this._always(event)}>
         <span class="payment-up-to" aria-hidden="true">${gettext("Up to")}</span>
         <input class="field" type="text" inputmode="decimal" autocomplete="off" maxlength="20" data-testid="pay-up-to" ?disabled=${isBusy}
-          aria-label=${interpolate(gettext("Most that %(agent)s may take for an answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
+          aria-label=${interpolate(gettext("Most that %(agent)s may charge per answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
           @input=${(/** @type {Event} */ event) => { this._upTo = /** @type {HTMLInputElement} */ (event.target).value; }}>
-        <span aria-hidden="true">${interpolate(gettext("%(currency)s an answer"), { currency })}</span>
+        <span aria-hidden="true">${interpolate(gettext("%(currency)s per answer"), { currency })}</span>
         <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>${gettext("Always allow")}</button>
       </form>`;
   }
@@ -144,7 +144,7 @@ export class PaymentCard extends View {
   _reason({ code, message, required, current }) {
     if (code !== "insufficient_balance" || !required || !current) return message;
     const { currency } = this.payment;
-    return interpolate(gettext("%(needed)s are needed, and you have %(there)s."), { needed: shown(required, currency), there: shown(current, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: shown(required, currency), there: shown(current, currency) });
   }
 
   /** What is left after the payment, in smallest units; null when that is not known. */
@@ -159,8 +159,8 @@ export class PaymentCard extends View {
     if (after === null || !wallet.balance) return "";
     const { available, currency } = wallet.balance;
     if (this.payment.state === "sent") return gettext("Paying…");
-    if (after >= 0n) return interpolate(gettext("You have %(there)s; %(left)s are left after it."), { there: shown(available, currency), left: shown(decimal(after), currency) });
-    return this._error ? "" : interpolate(gettext("You have %(there)s: %(missing)s too little."), { there: shown(available, currency), missing: shown(decimal(-after), currency) });
+    if (after >= 0n) return interpolate(gettext("Balance %(there)s → %(left)s after this answer"), { there: shown(available, currency), left: shown(decimal(after), currency) });
+    return this._error ? "" : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), { there: shown(available, currency), missing: shown(decimal(-after), currency) });
   }
 
   _walletChanged() {

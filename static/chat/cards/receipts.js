@@ -1,5 +1,6 @@
 /** The receipt chips of a chat's messages: what an answer cost, with the details behind it. */
 
+import "./receipt-badge.js";
 import { isApiError } from "../api.js";
 import { decimal, fromFloat, shown, units } from "../amounts.js";
 import { api } from "../context.js";
@@ -12,6 +13,8 @@ const TOGETHER_MS = 60;
 const AT_ONCE = 100;
 
 /**
+ * @typedef {import("../store/entry.js").Entry} Entry
+ *
  * @typedef {object} Receipt
  * @property {string} response_id
  * @property {string} amount
@@ -22,10 +25,12 @@ const AT_ONCE = 100;
  * @property {number|null} output_tokens
  * @property {number} tools
  * @property {"you"|"other"|"pool"} paid_by
+ * @property {string|null} [paid_onward] by the agent's owner on another server
  * @property {string} paid_at ISO 8601
  * @property {string[]} transfers
  * @property {string} [agent] that answered, of one that was passed on
  * @property {string} [unfinished] what of the price was due, of an answer that did not end well
+ * @property {string} [document] the receipt as the server signed it
  * @property {Receipt[]} [delegated] what other agents answered for it
  */
 
@@ -44,12 +49,13 @@ function detailRows(receipt) {
   const { currency } = receipt;
   const rows = [
     [gettext("Paid by"), PAID_BY[receipt.paid_by] || receipt.paid_by],
-    [gettext("Tokens read"), receipt.input_tokens],
-    [gettext("Tokens written"), receipt.output_tokens],
+    [gettext("Input tokens"), receipt.input_tokens],
+    [gettext("Output tokens"), receipt.output_tokens],
     [gettext("Tools called"), receipt.tools || null],
     [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished ?? ""] || null],
-    [gettext("Of it to this server"), units(receipt.fee) ? shown(receipt.fee, currency) : null],
-    [gettext("Given back"), units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
+    [gettext("Server fee"), units(receipt.fee) ? shown(receipt.fee, currency) : null],
+    [gettext("Paid on another server"), receipt.paid_onward ? shown(receipt.paid_onward, currency) : null],
+    [gettext("Refunded"), units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
     [gettext("When"), fullTime(Date.parse(receipt.paid_at))],
     [gettext("Transfer"), receipt.transfers.join(", ") || null],
   ];
@@ -64,17 +70,17 @@ function total(receipt, member) {
 
 /** The receipts of other agents' work, each behind its name. @param {Receipt} receipt */
 const workRows = ({ delegated = [] }) => delegated.map((work) => html`
-  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: shown(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl></div>`);
+  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: shown(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl><receipt-badge .receipt=${work}></receipt-badge></div>`);
 
-/** @param {Receipt} receipt */
-function details(receipt) {
+/** @param {Receipt} receipt @param {Entry} [entry] */
+function details(receipt, entry) {
   if (!receipt.paid_at) return html`<p class="receipt-wait">${gettext("The receipt is on its way.")}</p>`;
   const own = units(receipt.amount) > 0n || !receipt.delegated?.length;
-  return html`${own ? html`<dl>${detailRows(receipt)}</dl>` : ""}${workRows(receipt)}`;
+  return html`${own ? html`<dl>${detailRows(receipt)}</dl><receipt-badge .receipt=${receipt} .entry=${entry}></receipt-badge>` : ""}${workRows(receipt)}`;
 }
 
-/** The chip under an answer; it opens to the details. @param {Receipt} receipt */
-export function receiptTemplate(receipt) {
+/** The chip under an answer; it opens to the details. @param {Receipt} receipt @param {Entry} [entry] the answer */
+export function receiptTemplate(receipt, entry) {
   const amount = total(receipt, "amount");
   const givenBack = total(receipt, "refunded");
   const refunded = units(givenBack);
@@ -83,14 +89,14 @@ export function receiptTemplate(receipt) {
   return html`
     <details class="receipt ${refunded ? "is-refunded" : ""}" data-testid="receipt">
       <summary>${glyph("wallet")}<span class="visually-hidden">${gettext("Receipt:")} </span><span><span class="receipt-amount">${shown(amount, receipt.currency)}</span>${state}</span></summary>
-      ${details(receipt)}
+      ${details(receipt, entry)}
     </details>`;
 }
 
 /** Asks for the receipts of the messages that the page has, some at once. */
 export class Receipts {
   /**
-   * @param {(entry: import("../store/entry.js").Entry) => boolean} mayCost whether to ask for a message
+   * @param {(entry: Entry) => boolean} mayCost whether to ask for a message
    * @param {import("../store/history.js").PageStore} state of the chat or a thread
    */
   constructor(mayCost, state) {
@@ -100,7 +106,7 @@ export class Receipts {
     this._asked = new Set();
     /** @type {Set<string>} those that are asked for next */
     this._wanted = new Set();
-    /** @type {import("../store/entry.js").Entry[]|null} the messages that were looked at last */
+    /** @type {Entry[]|null} the messages that were looked at last */
     this._looked = null;
     this._timer = 0;
     this._chatId = this._page.state.chatId;

@@ -26,8 +26,8 @@ import { gettext, interpolate } from "../words.js";
  * @param {{status: number, message: string}} error
  */
 function reason(error) {
-  if (error.status === 413) return interpolate(gettext("It is larger than %(size)s."), { size: fileSize(start.upload_bytes) });
-  return error.status === 0 ? gettext("The server was not reached.") : error.message;
+  if (error.status === 413) return interpolate(gettext("Too large (max. %(size)s)."), { size: fileSize(start.upload_bytes) });
+  return error.status === 0 ? gettext("Couldn't reach the server.") : error.message;
 }
 
 /** A file without its ending. @param {File} file */
@@ -63,7 +63,7 @@ export class Attachments {
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (file.size > start.upload_bytes) this._say(interpolate(gettext("%(name)s is larger than %(size)s. Choose a smaller file."), { name: file.name, size: fileSize(start.upload_bytes) }));
+      if (file.size > start.upload_bytes) this._say(interpolate(gettext("%(name)s is too large (max. %(size)s)."), { name: file.name, size: fileSize(start.upload_bytes) }));
       else if (file.size === 0) this._say(interpolate(gettext("%(name)s is empty. Choose another file."), { name: file.name }));
       else this._upload(file);
     }
@@ -95,7 +95,7 @@ export class Attachments {
   _sound(item) {
     const { file, sound, error, stored, percent } = item;
     return html`<li class="tray-item tray-sound ${error ? "is-failed" : ""}" data-testid="attachment"><sound-player .src=${sound} .name=${nameOf(file)}></sound-player>
-      ${error ? html`<small>${interpolate(gettext("Not uploaded. %(error)s"), { error })}</small>` : nothing}${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}
+      ${error ? html`<small>${interpolate(gettext("Upload failed. %(error)s"), { error })}</small>` : nothing}${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}
       <button type="button" class="icon-button" aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })} title=${interpolate(gettext("Remove %(name)s"), { name: file.name })} @click=${() => this._remove(item)}>${glyph("close")}</button>
     </li>`;
   }
@@ -104,11 +104,24 @@ export class Attachments {
   _file(item) {
     const { file, preview, percent, stored, error } = item;
     return html`<li class="tray-item ${error ? "is-failed" : ""}" data-testid="attachment">
-      ${preview ? html`<img src=${preview} alt="">` : glyph("file")}
-      <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? interpolate(gettext("Not uploaded. %(error)s"), { error }) : fileSize(file.size)}</small>
+      ${preview ? html`<img src=${preview} alt="" @error=${() => this._dropPreview(item)}>` : glyph("file")}
+      <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? interpolate(gettext("Upload failed. %(error)s"), { error }) : fileSize(file.size)}</small>
         ${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}</span>
       <button type="button" class="icon-button" aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })} title=${interpolate(gettext("Remove %(name)s"), { name: file.name })} @click=${() => this._remove(item)}>${glyph("close")}</button>
     </li>`;
+  }
+
+  /** It is not the picture that its name says, or none that this browser draws. @param {Item} item */
+  _dropPreview(item) {
+    URL.revokeObjectURL(item.preview);
+    item.preview = "";
+    this._host.requestUpdate();
+  }
+
+  /** It is not the sound that its name says: a program in Go has the ending of one. @param {Item} item */
+  _dropSound(item) {
+    if (item.sound) URL.revokeObjectURL(item.sound);
+    item.sound = "";
   }
 
   /** @param {File} file */
@@ -134,12 +147,13 @@ export class Attachments {
     try {
       const { content_id, url, filename, mime_type } = await done;
       item.stored = { content_id, url, filename: filename || file.name, mime_type };
+      if (!/^(audio|video)\//.test(mime_type)) this._dropSound(item);
       announce(interpolate(gettext("%(name)s is attached."), { name: file.name }));
     } catch (/** @type {any} */ error) {
       if (error.name === "AbortError") return;
       if (!isApiError(error)) throw error;
       item.error = reason(error);
-      announce(interpolate(gettext("%(name)s was not uploaded. %(error)s"), { name: file.name, error: item.error }));
+      announce(interpolate(gettext("Couldn't upload %(name)s. %(error)s"), { name: file.name, error: item.error }));
     }
     this._host.requestUpdate();
   }

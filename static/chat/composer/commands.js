@@ -35,8 +35,8 @@ async function invite(name) {
 async function pinMessage() {
   const { entries, replyTo } = page.state;
   const entry = replyTo || entries.findLast(({ deletedAt }) => !deletedAt);
-  if (!entry) return gettext("There is no message yet that could be pinned.");
-  if (!mayPin()) return gettext("Only owners pin messages in this chat.");
+  if (!entry) return gettext("There's no message to pin yet.");
+  if (!mayPin()) return gettext("Only owners can pin messages in this chat.");
   await pin(entry, true);
   return interpolate(gettext("The message of %(name)s is pinned."), { name: entry.name });
 }
@@ -47,7 +47,7 @@ export const COMMANDS = [
   { name: "invite", note: gettext("Add a person or an agent"), argument: "name", run: (_place, name) => invite(name) },
   { name: "members", note: gettext("Show or hide the members"), run: fires("toggle-members") },
   { name: "new", note: gettext("Start a chat"), run: fires("new-chat") },
-  { name: "pin", note: gettext("Pin the answered or newest message"), run: pinMessage },
+  { name: "pin", note: gettext("Pin the quoted or newest message"), run: pinMessage },
   { name: "search", note: gettext("Search your chats"), run: fires("open-search") },
 ];
 

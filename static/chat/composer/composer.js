@@ -128,7 +128,7 @@ export class ChatComposer extends View {
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
           ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
-          <button type="button" class="icon-button send-later" aria-label=${gettext("Send after the answer")} title=${gettext("Send after the answer")} data-testid="send-later" ?hidden=${!this._mayQueue || !canSend} @click=${() => this._queue()}>${glyph("clock")}</button>
+          <button type="button" class="icon-button send-later" aria-label=${gettext("Queue (send when the answer is done)")} title=${gettext("Queue (send when the answer is done)")} data-testid="send-later" ?hidden=${!this._mayQueue || !canSend} @click=${() => this._queue()}>${glyph("clock")}</button>
           <button type="submit" class="icon-button send" aria-label=${gettext("Send")} title=${gettext("Send")} data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
         </div>
       </form>
@@ -253,7 +253,7 @@ export class ChatComposer extends View {
     if (event.defaultPrevented || value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return;
     event.preventDefault();
     this._files.add([new File([text], "pasted-text.txt", { type: "text/plain" })]);
-    this.say(gettext("The pasted text is too long for a message. It is attached as a file."));
+    this.say(gettext("The pasted text is too long for a message, so it was attached as a file."));
   }
 
   _left() {
@@ -311,15 +311,15 @@ export class ChatComposer extends View {
     if (!text && this._files.isEmpty) return;
     if (!this._session) {
       this._isSentOnOpening = true;
-      this.say(gettext("The chat is being loaded. The message goes by itself."));
+      this.say(gettext("Loading the chat. Your message will be sent automatically."));
       return;
     }
     if (this._voice.isRecording) {
-      this.say(gettext("The voice note is not finished yet. Finish it, hear it, then send the message."));
+      this.say(gettext("Finish the voice note before you send."));
       return;
     }
     if (this._files.isBusy) {
-      this.say(gettext("The upload is not finished yet. Send the message when it is."));
+      this.say(gettext("Wait for the upload to finish before you send."));
       return;
     }
     const called = this._files.isEmpty ? commandOf(this._text.value) : null;
@@ -338,7 +338,7 @@ export class ChatComposer extends View {
   /** @param {NonNullable<ReturnType<typeof commandOf>>} called */
   async _run({ name, argument, command }) {
     if (!command) {
-      this.say(interpolate(gettext("There is no command /%(name)s. Write /help to see all, or begin with a space to send it as text."), { name }));
+      this.say(interpolate(gettext("Unknown command /%(name)s. Type /help for a list, or start with a space to send it as text."), { name }));
       return;
     }
     this._clear();

@@ -70,11 +70,11 @@ class MentionHint extends View {
     if (!this._found) {
       const [offline] = this.chat ? offlineMentions(this.text, this.chat.participants) : [];
       return html`<p class="mention-hint" role="status" data-testid=${offline ? "offline-hint" : nothing} ?hidden=${!offline}>${
-        offline ? interpolate(gettext("%(name)s is switched off and does not answer now."), { name: offline }) : ""}</p>`;
+        offline ? interpolate(gettext("%(name)s is offline and does not answer now."), { name: offline }) : ""}</p>`;
     }
     const { name, who } = this._found;
     return html`<p class="mention-hint" role="status" data-testid="mention-hint">
-      <span>${who ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name }) : interpolate(gettext("There is no agent or person called @%(name)s."), { name })} ${this._said}</span>
+      <span>${who ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name }) : interpolate(gettext("No agent or person is called @%(name)s."), { name })} ${this._said}</span>
       ${who ? html`<button type="button" class="link" @click=${() => this._add(who)}>${glyph("add")}${interpolate(gettext("Add %(name)s"), { name: who.name })}</button>` : ""}
     </p>`;
   }

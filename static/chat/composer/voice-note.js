@@ -65,7 +65,7 @@ export class VoiceNote {
   button() {
     if (!hasMicrophone() || !("MediaRecorder" in globalThis)) return nothing;
     const label = this._recording ? gettext("Finish recording") : gettext("Record a voice note");
-    return html`<button type="button" class="icon-button record ${this._recording ? "is-recording" : ""}" aria-label=${label} title=${interpolate(gettext("%(what)s (click, or hold while you speak)"), { what: label })} data-testid="record"
+    return html`<button type="button" class="icon-button record ${this._recording ? "is-recording" : ""}" aria-label=${label} title=${interpolate(gettext("%(what)s (click, or hold to talk)"), { what: label })} data-testid="record"
       @pointerdown=${(/** @type {PointerEvent} */ event) => this._press(event)} @pointerup=${() => this._release()} @click=${(/** @type {MouseEvent} */ event) => this._click(event)}>${
         glyph(this._recording ? "check" : "microphone")}</button>`;
   }
@@ -123,7 +123,7 @@ export class VoiceNote {
       const stream = await openMicrophone();
       if (this._endsAtOnce || !this._host.isConnected) {
         closeMicrophone(stream);
-        this._say(gettext("Hold the button while you speak, or click it to begin and to end."));
+        this._say(gettext("Hold the button while you speak, or click it to start and stop."));
         return;
       }
       this._record(stream);
@@ -154,7 +154,7 @@ export class VoiceNote {
   _look() {
     if (this._recording && Date.now() - this._recording.since > LONGEST_MS) {
       this._stop(true);
-      this._say(gettext("A voice note has at most 5 minutes. What was recorded is attached."));
+      this._say(gettext("Voice notes can be up to 5 minutes long. Your recording was attached."));
     }
     this._host.requestUpdate();
   }
@@ -184,7 +184,7 @@ export class VoiceNote {
     if (!isKept) return;
     const lasted = Date.now() - since;
     if (lasted < SHORTEST_MS) {
-      this._say(gettext("Hold the button while you speak, or click it to begin and to end."));
+      this._say(gettext("Hold the button while you speak, or click it to start and stop."));
       return;
     }
     const type = recorder.mimeType.split(";")[0];

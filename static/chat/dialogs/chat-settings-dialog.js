@@ -10,7 +10,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { DialogView } from "./dialog-view.js";
 import { gettext } from "../words.js";
 
-const LEVELS = { "": gettext("As my settings say"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
+const LEVELS = { "": gettext("Use my default"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 
 /** @typedef {import("../chat-store.js").Chat} Chat */
 
@@ -46,15 +46,15 @@ export class ChatSettingsDialog extends DialogView {
           <input class="field" id="settings-name" name="title" maxlength="200" autocomplete="off" dir="auto" .value=${chat.title} placeholder=${store.nameOf(chat)} ?disabled=${fixed}>
           <label for="settings-about">${gettext("Description")}</label>
           <textarea class="field" id="settings-about" name="description" maxlength="2000" rows="3" dir="auto" .value=${chat.description ?? ""} ?disabled=${fixed}></textarea>
-          ${fixed ? html`<p class="quiet">${gettext("Owners and admins change name, description and picture.")}</p>` : this._picture(chat)}
-          ${may("rule") ? html`<label for="settings-hops">${gettext("How often in a row agents may ask each other (0: never)")}</label>
+          ${fixed ? html`<p class="quiet">${gettext("Only owners and admins can change the name, description and picture.")}</p>` : this._picture(chat)}
+          ${may("rule") ? html`<label for="settings-hops">${gettext("Max. agent-to-agent answers in a row (0 = off)")}</label>
             <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops ?? 0)}>` : ""}
-          <label class="picker-option"><span class="picker-text"><b>${gettext("Quiet agents")}</b><small>${gettext("No agent answers until a member ends this")}</small></span>
+          <label class="picker-option"><span class="picker-text"><b>${gettext("Paused agents")}</b><small>${gettext("No agent answers until a member resumes them")}</small></span>
             <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>
           <h3>${gettext("For me alone")}</h3>
-          <label class="picker-option"><span class="picker-text"><b>${gettext("Mute for me")}</b><small>${gettext("No notifications, and unread messages are grey unless they mention you. The others do not see this")}</small></span>
+          <label class="picker-option"><span class="picker-text"><b>${gettext("Mute for me")}</b><small>${gettext("No notifications; unread messages stay grey unless they mention you. Others can't see this")}</small></span>
             <input type="checkbox" name="muted" .checked=${chat.muted}></label>
-          <label for="settings-level">${gettext("Notify me of")}</label>
+          <label for="settings-level">${gettext("Notify me about")}</label>
           <select class="field" id="settings-level" name="notifications">${Object.entries(LEVELS).map(([value, label]) => html`<option value=${value} ?selected=${value === chat.notifications}>${label}</option>`)}</select>
         </div>
         <footer>
@@ -76,10 +76,10 @@ export class ChatSettingsDialog extends DialogView {
         <div class="profile-picture">
           <button type="button" class="button" ?disabled=${this._isBusy} @click=${() => /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]")).click()}>${gettext("Upload a picture")}</button>
           <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="chat-picture-input" @change=${this._upload}>
-          ${avatar ? html`<button type="button" class="button button-quiet" @click=${() => { this._avatar = ""; }}>${gettext("Make it of the name")}</button>` : ""}
+          ${avatar ? html`<button type="button" class="button button-quiet" @click=${() => { this._avatar = ""; }}>${gettext("Use the automatic icon")}</button>` : ""}
         </div></div>
-      <label for="settings-avatar">${gettext("Emoji as its picture")}</label>
-      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder=${gettext("Made of the name")} @input=${(/** @type {Event} */ event) => { this._avatar = /** @type {HTMLInputElement} */ (event.target).value.trim(); }}>
+      <label for="settings-avatar">${gettext("Use an emoji as the icon")}</label>
+      <input class="field" id="settings-avatar" maxlength="32" autocomplete="off" .value=${emoji} placeholder=${gettext("Automatic")} @input=${(/** @type {Event} */ event) => { this._avatar = /** @type {HTMLInputElement} */ (event.target).value.trim(); }}>
       ${colourChoice("chat_colour", isColour ? avatar : "", (/** @type {string} */ colour) => { this._avatar = colour; })}`;
   }
 
@@ -116,7 +116,7 @@ export class ChatSettingsDialog extends DialogView {
       if (own.muted !== chat.muted || own.notifications !== chat.notifications) await api.send("PUT", `${path}/mute`, own);
       await store.reload(chat.id);
       this._close();
-      announce(gettext("The chat is changed."));
+      announce(gettext("Saved."));
     });
   }
 }

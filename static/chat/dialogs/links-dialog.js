@@ -80,11 +80,11 @@ export class LinksDialog extends View {
         <div class="dialog-body">
           ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}
           <section aria-labelledby="links-invite"><h3 id="links-invite">${gettext("Invite by a link")}</h3>
-            <p class="quiet">${gettext("Signed-in people who open the link can join this chat.")}</p>
+            <p class="quiet">${gettext("Anyone who signs in can join this chat with the link.")}</p>
             ${may("invite") ? this._inviteForm(chat) : nothing}${this._list("invite")}</section>
-          <section aria-labelledby="links-share"><h3 id="links-share">${gettext("Show to others")}</h3>
-            <p class="quiet">${gettext("Everyone with the link can read the messages, without signing in. All members see that there is one.")}</p>
-            ${may("share") ? this._shareForm() : html`<p class="quiet">${gettext("Owners and admins make these links.")}</p>`}${this._list("share")}</section>
+          <section aria-labelledby="links-share"><h3 id="links-share">${gettext("Public read-only link")}</h3>
+            <p class="quiet">${gettext("Anyone with the link can read the messages without signing in. All members can see that the link exists.")}</p>
+            ${may("share") ? this._shareForm() : html`<p class="quiet">${gettext("Only owners and admins can create these links.")}</p>`}${this._list("share")}</section>
           <section aria-labelledby="links-file"><h3 id="links-file">${gettext("Download the chat")}</h3>
             <ul class="download-list">${Object.entries(FORMATS).map(([format, [name, about]]) => html`<li>
               <a class="button" href="/api/v1/chats/${encodeURIComponent(chat.id)}/export?format=${format}" download data-testid="export-${format}">${glyph("down")}${name}</a>
@@ -100,17 +100,17 @@ export class LinksDialog extends View {
     const roles = own === "owner" ? ["member", "admin", "owner"] : own === "admin" ? ["member", "admin"] : ["member"];
     return html`<form class="link-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event, "invite")}>
       ${this._choice("days", gettext("Ends after"), DAYS.map((days) => [days, daysText(days)]), 7)}
-      ${this._choice("most_uses", gettext("For at most"), [["", gettext("any number of people")], ...USES.map((uses) => /** @type {[number, string]} */ ([uses, usesText(uses)]))], "")}
-      ${roles.length > 1 ? this._choice("role", gettext("They join as"), roles.map((role) => [role, ROLES[/** @type {keyof typeof ROLES} */ (role)]]), "member") : nothing}
-      <button type="submit" class="button" data-testid="make-invite" ?disabled=${this._busy}>${glyph("link")}${gettext("Make an invite link")}</button></form>
+      ${this._choice("most_uses", gettext("Max. uses"), [["", gettext("Unlimited")], ...USES.map((uses) => /** @type {[number, string]} */ ([uses, usesText(uses)]))], "")}
+      ${roles.length > 1 ? this._choice("role", gettext("Role"), roles.map((role) => [role, ROLES[/** @type {keyof typeof ROLES} */ (role)]]), "member") : nothing}
+      <button type="submit" class="button" data-testid="make-invite" ?disabled=${this._busy}>${glyph("link")}${gettext("Create invite link")}</button></form>
       ${this._address("invite")}`;
   }
 
   _shareForm() {
     return html`<form class="link-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event, "share")}>
       ${this._choice("days", gettext("Ends after"), DAYS.map((days) => [days, daysText(days)]), 7)}
-      ${this._choice("grows", gettext("It shows"), [["", gettext("the messages until now")], ["1", gettext("later messages, too")]], "")}
-      <button type="submit" class="button" data-testid="make-share" ?disabled=${this._busy}>${glyph("link")}${gettext("Make a share link")}</button></form>
+      ${this._choice("grows", gettext("Include"), [["", gettext("messages so far")], ["1", gettext("later messages too")]], "")}
+      <button type="submit" class="button" data-testid="make-share" ?disabled=${this._busy}>${glyph("link")}${gettext("Create public link")}</button></form>
       ${this._address("share")}`;
   }
 
@@ -123,7 +123,7 @@ export class LinksDialog extends View {
   _address(kind) {
     if (this._made?.kind !== kind) return nothing;
     return html`<div class="link-address" role="status">
-      <label>${gettext("Copy the address now: it is not shown again.")}
+      <label>${gettext("Copy this link now. You won't be able to see it again.")}
         <input class="field" readonly .value=${this._made.url} data-testid="link-address" @focus=${(/** @type {FocusEvent} */ event) => /** @type {HTMLInputElement} */ (event.target).select()}></label>
       <button type="button" class="button button-primary" data-testid="copy-link" @click=${this._copy}>${glyph(this._copied ? "check" : "copy")}${this._copied ? gettext("Copied") : gettext("Copy")}</button></div>`;
   }
@@ -147,7 +147,7 @@ export class LinksDialog extends View {
   /** @param {Link} link */
   _opened({ opened_count: opened = 0, grows }) {
     const count = interpolate(ngettext("Opened %(n)s time", "Opened %(n)s times", opened), { n: opened });
-    return grows ? `${count} · ${gettext("later messages, too")}` : count;
+    return grows ? `${count} · ${gettext("later messages too")}` : count;
   }
 
   /** @param {Kind} kind @param {Link} link */
@@ -180,7 +180,7 @@ export class LinksDialog extends View {
       await api.send("DELETE", `${this._path(kind)}/${link.id}`);
       if (this._made?.id === link.id && this._made.kind === kind) this._made = null;
       await this._read();
-      announce(gettext("The link opens nothing any more."));
+      announce(gettext("The link no longer works."));
     });
     /** @type {HTMLElement|null} */ (this.querySelector("dialog .icon-button"))?.focus();
   }

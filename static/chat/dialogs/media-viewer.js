@@ -1,12 +1,14 @@
-/** Looks at one picture or file of the chat: pictures larger and one after the other, texts and tables from their beginning. */
+/** Looks at one picture or file of the chat: pictures larger and one after the other, the pages of a PDF, texts and tables from their beginning. */
 
 import { PREVIEW_BYTES, tableOf } from "../parts/preview.js";
+import { textOf } from "../parts/file-text.js";
 import { View, glyph, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
+import "./pdf-pages.js";
 
 /**
- * @typedef {{kind: "image"|"text"|"table", url: string, name: string}} Medium
+ * @typedef {{kind: "image"|"pdf"|"text"|"table", url: string, name: string}} Medium
  *
  * @typedef {object} Preview what was read of a file
  * @property {string} [problem] why it cannot be shown
@@ -14,6 +16,7 @@ import { gettext, interpolate } from "../words.js";
  * @property {string} [text]
  * @property {string[][]} [rows] of a table, the first with the names of its columns
  * @property {boolean} [isPart] whether there is more of it
+ * @property {string} [encoding] in which it was read, where nothing in it says that
  */
 
 const ZOOMS = [1, 1.5, 2, 3, 5];
@@ -79,11 +82,12 @@ class MediaViewer extends View {
   /** @param {Medium} medium */
   _tools({ kind, url, name }) {
     const isPicture = kind === "image";
+    const isLarge = isPicture || kind === "pdf";
     const isMany = isPicture && this._pictures.length > 1 && this._at >= 0;
     const count = isMany ? interpolate(gettext("%(n)s of %(count)s"), { n: this._at + 1, count: this._pictures.length }) : "";
     return html`<span class="viewer-count" role="status">${count}</span>
       ${this._tool("back", gettext("Previous picture"), isMany, this._at <= 0, () => this._go(-1))}${this._tool("next", gettext("Next picture"), isMany, this._at >= this._pictures.length - 1, () => this._go(1))}
-      ${this._tool("zoomOut", gettext("Smaller"), isPicture, this._step === 0, () => this._zoom(-1))}${this._tool("zoomIn", gettext("Larger"), isPicture, this._step === ZOOMS.length - 1, () => this._zoom(1))}
+      ${this._tool("zoomOut", gettext("Smaller"), isLarge, this._step === 0, () => this._zoom(-1))}${this._tool("zoomIn", gettext("Larger"), isLarge, this._step === ZOOMS.length - 1, () => this._zoom(1))}
       <a class="button" href=${url} download=${name}>${gettext("Download")}</a>`;
   }
 
@@ -97,11 +101,13 @@ class MediaViewer extends View {
     if (kind === "image") {
       return html`<img class=${this._step ? "is-large" : ""} src=${url} alt=${name} .style=${this._step ? `width: ${100 * ZOOMS[this._step]}%` : ""} @click=${() => this._setZoom(this._step === 0 ? 2 : 0)}>`;
     }
+    if (kind === "pdf") return html`<pdf-pages .src=${url} .width=${ZOOMS[this._step]}></pdf-pages>`;
     const preview = this._preview;
     if (!preview) return spinner(gettext("Loading"));
     if (preview.problem) return html`<p class="dialog-error" role="alert">${preview.problem}</p>`;
     if (preview.note) return html`<p>${preview.note}</p>`;
-    return html`${preview.isPart ? html`<p class="viewer-note">${gettext("This is the beginning of the file. Download it to read all of it.")}</p>` : nothing}${
+    return html`${preview.isPart ? html`<p class="viewer-note">${gettext("This is the beginning of the file. Download it to read the rest.")}</p>` : nothing}${
+      preview.encoding ? html`<p class="viewer-note" data-testid="encoding">${interpolate(gettext("Read as %(encoding)s. If letters look wrong, save the file as UTF-8."), { encoding: preview.encoding })}</p>` : nothing}${
       preview.rows ? table(preview.rows) : html`<pre dir="auto">${preview.text}</pre>`}`;
   }
 
@@ -110,7 +116,7 @@ class MediaViewer extends View {
     this._medium = medium;
     this._step = 0;
     this._preview = null;
-    if (medium.kind !== "image") this._read(medium);
+    if (medium.kind === "text" || medium.kind === "table") this._read(medium);
   }
 
   /** @param {Medium} medium */
@@ -120,7 +126,7 @@ class MediaViewer extends View {
       preview = await previewOf(medium);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      preview = { problem: gettext("The server was not reached. Close this and try again.") };
+      preview = { problem: gettext("Couldn't reach the server. Close this and try again.") };
     }
     if (this._medium === medium) this._preview = preview;
   }
@@ -150,11 +156,11 @@ class MediaViewer extends View {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    if (this._medium?.kind !== "image" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!["image", "pdf"].includes(this._medium?.kind ?? "") || event.ctrlKey || event.metaKey || event.altKey) return;
     /** @type {Record<string, () => void>} */
     const keys = { "+": () => this._zoom(1), "=": () => this._zoom(1), "-": () => this._zoom(-1), 0: () => this._setZoom(0) };
     const ahead = getComputedStyle(this).direction === "rtl" ? -1 : 1;
-    if (this._step === 0) Object.assign(keys, { ArrowLeft: () => this._go(-ahead), ArrowRight: () => this._go(ahead) });
+    if (this._medium?.kind === "image" && this._step === 0) Object.assign(keys, { ArrowLeft: () => this._go(-ahead), ArrowRight: () => this._go(ahead) });
     if (!keys[event.key]) return;
     event.preventDefault();
     keys[event.key]();
@@ -178,11 +184,11 @@ async function previewOf({ url, kind }) {
   const response = await fetch(url, { headers: { Range: `bytes=0-${PREVIEW_BYTES - 1}` } });
   // An empty file has no first byte.
   if (response.status === 416) return { note: gettext("This file is empty.") };
-  if (!response.ok) return { problem: gettext("This file cannot be read any more.") };
-  const text = new TextDecoder().decode(await response.arrayBuffer());
+  if (!response.ok) return { problem: gettext("This file can no longer be read.") };
+  const { text, encoding } = textOf(await response.arrayBuffer());
   const isPart = response.status === 206;
-  if (text.includes("\0")) return { note: gettext("This file is no text. Download it to open it.") };
-  if (kind === "text") return { text, isPart };
+  if (text.includes("\0")) return { note: gettext("This isn't a text file. Download it to open it.") };
+  if (kind === "text") return { text, encoding, isPart };
   const { rows, isCut } = tableOf(text);
-  return { rows, isPart: isPart || isCut };
+  return { rows, encoding, isPart: isPart || isCut };
 }

@@ -7,12 +7,12 @@ import { DialogView } from "./dialog-view.js";
 import { gettext, interpolate } from "../words.js";
 
 const ROLES = {
-  owner: [gettext("Owner"), gettext("Everything, also roles, payer and budgets")],
-  admin: [gettext("Admin"), gettext("Names the chat, removes members, sets agents")],
-  member: [gettext("Member"), gettext("Writes, and adds people and agents")],
+  owner: [gettext("Owner"), gettext("Full control, including roles, billing and budgets")],
+  admin: [gettext("Admin"), gettext("Can rename the chat, remove members and configure agents")],
+  member: [gettext("Member"), gettext("Can write, and add people and agents")],
 };
 const TRIGGERS = { mention: gettext("when mentioned"), always: gettext("every message"), keyword: gettext("a mention or a keyword"), never: gettext("never") };
-const CONTEXTS = { chat: gettext("all messages of the chat"), last: gettext("the last messages"), addressed: gettext("messages to it, and its answers") };
+const CONTEXTS = { chat: gettext("all messages of the chat"), last: gettext("the last messages"), addressed: gettext("only messages addressed to it and its answers") };
 const PERIODS = { day: gettext("each day"), total: gettext("in total") };
 
 /** @typedef {import("../chat-store.js").Chat} Chat */
@@ -81,7 +81,7 @@ export class MemberDialog extends DialogView {
       <span class="picker-text"><b>${name}</b><small>${about}</small></span>
       <input type="radio" name="role" value=${role} ?checked=${role === member.role} ?disabled=${!may("change_roles")}></label>`);
     return html`<fieldset class="payers"><legend class="visually-hidden">${gettext("Role")}</legend>${roles}</fieldset>
-      ${may("change_roles") ? "" : html`<p class="quiet">${gettext("Only owners change roles.")}</p>`}`;
+      ${may("change_roles") ? "" : html`<p class="quiet">${gettext("Only owners can change roles.")}</p>`}`;
   }
 
   /** @param {Participant} member @param {May} may */
@@ -92,12 +92,12 @@ export class MemberDialog extends DialogView {
       <select class="field" id="member-trigger" name="trigger" ?disabled=${fixed} @change=${(/** @type {Event} */ e) => { this._trigger = /** @type {HTMLSelectElement} */ (e.target).value; }}>${options(TRIGGERS, member.trigger)}</select>
       ${this._trigger === "keyword" ? html`<label for="member-keywords">${gettext("Keywords, with commas between")}</label>
         <input class="field" id="member-keywords" name="keywords" maxlength="600" required autocomplete="off" .value=${(member.keywords ?? []).join(", ")} ?disabled=${fixed}>` : ""}
-      <label for="member-context">${gettext("Is shown")}</label>
+      <label for="member-context">${gettext("Can see")}</label>
       <select class="field" id="member-context" name="context" ?disabled=${fixed} @change=${(/** @type {Event} */ e) => { this._context = /** @type {HTMLSelectElement} */ (e.target).value; }}>${options(CONTEXTS, member.context)}</select>
       ${this._context === "last" ? html`<label for="member-messages">${gettext("How many messages")}</label>
         <input class="field" id="member-messages" name="context_messages" type="number" min="1" max="1000" required .value=${String(member.context_messages || 20)} ?disabled=${fixed}>` : ""}
       ${member.pricing ? this._budget(member, may("manage_money")) : ""}
-      ${fixed ? html`<p class="quiet">${gettext("Owners and admins set how agents answer.")}</p>` : ""}`;
+      ${fixed ? html`<p class="quiet">${gettext("Only owners and admins can configure agents.")}</p>` : ""}`;
   }
 
   /** @param {Participant} member @param {boolean} mayChange */
@@ -118,7 +118,7 @@ export class MemberDialog extends DialogView {
     if (form.has("budget")) body.budget = String(form.get("budget")).trim();
     return this._attempt(async () => {
       await api.send("PATCH", pathOf(chat, member), body);
-      this._done(interpolate(gettext("%(name)s is changed."), { name: member.name }));
+      this._done(interpolate(gettext("%(name)s updated."), { name: member.name }));
       await store.reload(chat.id);
     });
   }
@@ -127,7 +127,7 @@ export class MemberDialog extends DialogView {
   _remove(chat, member, isMe) {
     return this._attempt(async () => {
       await api.send("DELETE", pathOf(chat, member));
-      this._done(isMe ? gettext("You left the chat.") : interpolate(gettext("%(name)s is removed."), { name: member.name }));
+      this._done(isMe ? gettext("You left the chat.") : interpolate(gettext("%(name)s removed."), { name: member.name }));
       if (isMe) await store.refresh();
       else await store.reload(chat.id);
     });

@@ -48,7 +48,7 @@ export class MessageConsole extends DialogView {
 
   render() {
     return html`<dialog class="dialog is-wide" aria-labelledby="console-title" data-testid="console">
-      <div class="dialog-form">${this._head("console-title", gettext("Show as…"))}<div class="dialog-body message-console">${this._body()}</div></div>
+      <div class="dialog-form">${this._head("console-title", gettext("View as…"))}<div class="dialog-body message-console">${this._body()}</div></div>
     </dialog>`;
   }
 
@@ -67,7 +67,7 @@ export class MessageConsole extends DialogView {
     return html`<div class="message-console" role="tabpanel" id="frames-${key}" aria-labelledby="tab-frames-${key}" data-protocol=${key} ?hidden=${label !== this._chosen}>
       <p class="quiet">${frames.length ? title : interpolate(gettext("%(title)s: nothing of this message is kept as frames."), { title })}</p>
       ${frames.length ? html`<pre class="code-view" tabindex="0" aria-label=${interpolate(gettext("Frames of %(label)s"), { label })} data-testid="frames">${text}</pre>` : nothing}
-      ${isCut ? html`<p class="quiet">${gettext("The message is long: what comes after this is left out.")}</p>` : nothing}
+      ${isCut ? html`<p class="quiet">${gettext("The message is long; the rest is omitted.")}</p>` : nothing}
       <div class="approval-form">${frames.length ? html`<copy-button .label=${gettext("Copy frames")} .text=${text}></copy-button>` : nothing}${
         call ? html`<copy-button .label=${gettext("Copy as curl")} .text=${call.curl}></copy-button>` : nothing}</div>
       ${call ? html`<p class="quiet">${call.in_chat ? gettext("The call asks the same again in this chat, with your key in $KEY.") : gettext("The call asks the same again in a conversation of its own, with your key in $KEY.")}</p>` : nothing}

@@ -58,9 +58,9 @@ export class PayerDialog extends DialogView {
         <div class="dialog-body">
           <fieldset class="payers"><legend class="visually-hidden">${gettext("Who pays for answers in this chat")}</legend>${Object.keys(PAYERS).map((payer) => this._choice(payer, chat))}</fieldset>
           <h3>${gettext("The pool")}</h3><p class="pool-has" aria-live="polite" data-testid="pool">${this._pool ? poolText(this._pool) : "…"}</p>
-          <label for="pool-amount">${gettext("Put in from your balance (USD)")}</label>
+          <label for="pool-amount">${gettext("Add from your balance (USD)")}</label>
           <div class="pool-fill"><input class="field" id="pool-amount" inputmode="decimal" autocomplete="off" maxlength="20" placeholder="5.00" data-testid="pool-amount">
-            <button type="button" class="button" data-testid="pool-fill" ?disabled=${this._isBusy} @click=${() => this._fill()}>${gettext("Put in")}</button></div>
+            <button type="button" class="button" data-testid="pool-fill" ?disabled=${this._isBusy} @click=${() => this._fill()}>${gettext("Add")}</button></div>
         </div>
         <footer>${this._problem()}<button type="button" class="button" @click=${() => this._close()}>${gettext("Close")}</button>
           <button type="submit" class="button button-primary">${gettext("Save")}</button></footer>
@@ -87,7 +87,7 @@ export class PayerDialog extends DialogView {
       this._filling = null;
       field.value = "";
       this._pool = pool;
-      announce(interpolate(gettext("The pool has %(amount)s now."), { amount: shown(pool.available, pool.currency) }));
+      announce(interpolate(gettext("The pool now has %(amount)s."), { amount: shown(pool.available, pool.currency) }));
       wallet.refresh();
     });
   }
@@ -110,6 +110,6 @@ customElements.define("payer-dialog", PayerDialog);
 /** @param {Pool} pool */
 function poolText({ available, held, currency }) {
   const amount = shown(available, currency);
-  if (held === "0") return interpolate(gettext("%(amount)s in it."), { amount });
-  return interpolate(gettext("%(amount)s in it, and %(held)s reserved."), { amount, held: shown(held, currency) });
+  if (held === "0") return interpolate(gettext("Pool: %(amount)s"), { amount });
+  return interpolate(gettext("Pool: %(amount)s, of which %(held)s is on hold"), { amount, held: shown(held, currency) });
 }

@@ -68,6 +68,7 @@ export class PeoplePicker extends View {
       <input type="search" class="field" id="picker-search" placeholder=${gettext("Search by name")} autocomplete="off" @input=${() => this._written()}>
       <h3>${gettext("People")}</h3>${this._list(gettext("People"), this._people, this._free(this._people ?? NONE), () => this._readPeople())}
       <h3>${gettext("Agents")}<span class="picker-count">${this._agents ? count : ""}</span></h3>${this._list(gettext("Agents"), this._agents, agents, () => this._readAgents())}
+      <a class="button button-quiet" href="/account/agents">${gettext("Connect your own agent")}</a>
     </div>`;
   }
 
@@ -75,7 +76,7 @@ export class PeoplePicker extends View {
   _list(label, found, shown, again) {
     return html`<ul class="picker-list" aria-label=${label}>${found?.error
       ? html`<li class="picker-none">${found.error} <button type="button" class="button" @click=${again}>${gettext("Try again")}</button></li>`
-      : found && !shown.length ? html`<li class="picker-none">${gettext("No match.")}</li>` : repeat(shown, keyOf, (choice) => this._option(choice))}</ul>`;
+      : found && !shown.length ? html`<li class="picker-none">${gettext("No matches.")}</li>` : repeat(shown, keyOf, (choice) => this._option(choice))}</ul>`;
   }
 
   /** @param {Choice} choice */

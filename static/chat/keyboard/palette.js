@@ -80,11 +80,11 @@ class CommandPalette extends View {
     this._found = this._isOpen ? sorted(this._typed, this._choices(), ({ name }) => name).slice(0, SHOWN) : [];
     return html`<dialog class="dialog palette" aria-label=${gettext("Commands and chats")} data-testid="palette" @close=${() => this._closed()} @click=${(/** @type {Event} */ event) => this._outside(event)}>
       <div class="palette-box">
-        <label class="palette-field">${glyph("search")}<input type="text" role="combobox" aria-label=${gettext("Go to a chat, or do something")} placeholder=${gettext("Go to a chat, or do something")} autocomplete="off" spellcheck="false"
+        <label class="palette-field">${glyph("search")}<input type="text" role="combobox" aria-label=${gettext("Jump to a chat or run a command")} placeholder=${gettext("Jump to a chat or run a command")} autocomplete="off" spellcheck="false"
           maxlength="100" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${this._found.length ? `palette-${this._active}` : nothing}
           data-testid="palette-text" @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}></label>
         <ul class="palette-list" id="palette-list" role="listbox" aria-label=${gettext("Commands and chats")}>${this._found.map((choice, at) => this._option(choice, at))}</ul>
-        ${this._found.length ? nothing : html`<p class="palette-none" role="status">${gettext("Nothing has that name. Try fewer letters.")}</p>`}
+        ${this._found.length ? nothing : html`<p class="palette-none" role="status">${gettext("No results. Try a shorter search.")}</p>`}
       </div>
     </dialog>`;
   }

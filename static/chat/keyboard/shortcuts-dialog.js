@@ -12,34 +12,34 @@ const KEYS = [
   {
     heading: gettext("Anywhere"),
     keys: [
-      ["?", gettext("Show this list")],
-      [`${MODIFIER} K`, gettext("Go to a chat, or do something")],
+      ["?", gettext("Show keyboard shortcuts")],
+      [`${MODIFIER} K`, gettext("Jump to a chat or run a command")],
       [`${MODIFIER} Shift F`, gettext("Search messages")],
-      [`${MODIFIER} Shift L`, gettext("Threads that you follow")],
-      [gettext("Esc"), gettext("Close what is open; else stop the answers that you asked for")],
+      [`${MODIFIER} Shift L`, gettext("Threads you follow")],
+      [gettext("Esc"), gettext("Close dialog, or stop your running answers")],
     ],
   },
   {
     heading: gettext("While you write"),
     keys: [
       ["Enter", gettext("Send")],
-      [gettext("Shift Enter"), gettext("Begin a line")],
-      [gettext("Alt Enter"), gettext("Send after the answer that is being written")],
+      [gettext("Shift Enter"), gettext("New line")],
+      [gettext("Alt Enter"), gettext("Queue: send when the answer is done")],
       ["@", gettext("Mention a member")],
-      ["↑", gettext("Edit your last message, where nothing is written")],
+      ["↑", gettext("Edit last message (empty composer)")],
     ],
   },
   {
     heading: gettext("In the messages"),
     keys: [
-      ["↑ ↓", gettext("Go from message to message")],
-      ["M", gettext("Open what can be done with a message")],
+      ["↑ ↓", gettext("Move between messages")],
+      ["M", gettext("Open the message menu")],
       ["T", gettext("Open the thread of a message; Esc closes it")],
     ],
   },
   {
     heading: gettext("In a call"),
-    keys: [["M", gettext("Mute or unmute yourself, outside the messages and what you write")]],
+    keys: [["M", gettext("Toggle mute (when not typing)")]],
   },
 ];
 

@@ -3,7 +3,7 @@
  * there. The reader rules the scroll position: it follows only from the bottom.
  */
 
-import { page, pageAt, store, threadPage } from "../context.js";
+import { page, pageAt, settings, store, threadPage } from "../context.js";
 import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
@@ -23,6 +23,8 @@ import { gettext, interpolate, ngettext } from "../words.js";
 
 const NEAR_BOTTOM_PX = 60;
 const NEAR_END_PX = 600;
+/** So long after a wheel, a finger or a key the reader is taken to be the one who scrolls. */
+const READER_MS = 1_000;
 
 /** What of the chat is drawn here: a delta of an answer is not, its own view draws it. */
 /** @typedef {import("../store/open-chat.js").OpenChat} OpenChat */
@@ -57,10 +59,16 @@ export class MessageList extends View {
     /** @type {(approval: Approval) => boolean} */
     this.mayDecide = () => false;
     this._following = true;
+    /** @type {Element|undefined} from which the person went on to the newest message */
+    this._leftQuestion = undefined;
     this._scrollTop = 0;
+    /** How high the log and what is in it were then. */
+    this._sizes = "";
+    this._movedAt = -Infinity;
     /** Whether the newest messages are on their way, to be followed then. */
     this._isGoingDown = false;
-    this._hadFocus = false;
+    /** What had the focus in here before it was drawn. @type {HTMLElement|null} */
+    this._had = null;
     /** The last place in the log that was seen. */
     this._seen = 0;
     /** The target that was shown last. @type {{id: string}|null} */
@@ -117,7 +125,8 @@ export class MessageList extends View {
 
   willUpdate() {
     const { entries, hasNewer } = this._state.value;
-    this._hadFocus = this.contains(document.activeElement);
+    const { activeElement } = document;
+    this._had = activeElement instanceof HTMLElement && this.contains(activeElement) ? activeElement : null;
     if (!this._following) this._place?.remember();
     // There is more below: its end is not the end of the chat.
     if (hasNewer) this._following = false;
@@ -127,16 +136,18 @@ export class MessageList extends View {
 
   render() {
     const state = this._state.value;
+    const moves = { handleEvent: () => this._moves(), passive: true };
     return html`
       <div class="log" role="log" aria-live="off" aria-label=${state.thread ? gettext("Replies") : gettext("Messages")} aria-describedby="log-keys" tabindex="0"
-        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @keydown=${(/** @type {KeyboardEvent} */ event) => rowKey(event)}>
+        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @wheel=${moves} @touchmove=${moves} @pointerdown=${moves}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => { this._moves(); rowKey(event); }}>
         <div class="log-column">
           <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
           <div class="log-messages">${repeat(rowsOf(state), ({ key }) => key, (row) => this._row(row))}</div>
           ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
         </div>
       </div>
-      ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">${gettext("The arrow keys go from message to message. M opens what can be done with one, T its thread.")}</p>`}
+      ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">${gettext("Use the arrow keys to move between messages. M opens the menu, T the thread.")}</p>`}
       ${this._unreadAbove(state)}
       <button type="button" class="jump" ?hidden=${this._following} data-testid="jump" @click=${() => this._jumped()}>
         ${glyph("down")}<span>${this._jumpLabel(state)}</span>
@@ -144,8 +155,8 @@ export class MessageList extends View {
   }
 
   async updated() {
-    // The button that was pressed went away: the focus stays in the chat.
-    if (this._hadFocus && !this.contains(document.activeElement)) this._log.focus({ preventScroll: true });
+    // A row that moves loses the focus. A button that was pressed may go away: the focus stays in the chat.
+    if (this._had && !this.contains(document.activeElement)) (this._had.isConnected ? this._had : this._log).focus({ preventScroll: true });
     await Promise.all(this._rows.map((view) => view.updateComplete));
     if (this._following) this._toBottom();
     else this._place?.restore();
@@ -169,9 +180,25 @@ export class MessageList extends View {
     if (!this._log) return;
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const isFar = scrollHeight - scrollTop > 3 * clientHeight;
-    this._log.scrollTo({ top: scrollHeight, behavior: smooth && !isFar ? "smooth" : "instant" });
+    const top = smooth ? scrollHeight : Math.min(scrollHeight, Math.max(scrollTop, this._stayAt()));
+    this._log.scrollTo({ top, behavior: smooth && !isFar ? "smooth" : "instant" });
     // Where the page went by itself must not look like a reader who scrolled up.
-    this._scrollTop = this._log.scrollTop;
+    this._remember();
+    if (!smooth && scrollHeight - this._scrollTop - clientHeight >= NEAR_BOTTOM_PX) this._following = false;
+  }
+
+  /** How far the page goes by itself: to where one's question is at the top, for a person who wants to read its answer from there. */
+  _stayAt() {
+    if (settings.values.follow_answers) return Infinity;
+    const question = this._question;
+    if (!question || question === this._leftQuestion) return Infinity;
+    return this._log.scrollTop + question.getBoundingClientRect().top - this._log.getBoundingClientRect().top;
+  }
+
+  /** One's own message, behind which only agents wrote. @returns {Element|undefined} */
+  get _question() {
+    const last = Array.from(this.querySelectorAll("chat-message.from-user, pending-turn")).at(-1);
+    return last?.matches(".is-mine, pending-turn") ? last : undefined;
   }
 
   /** Whether the chat is one of two people: then each message says whether it was read. */
@@ -239,8 +266,8 @@ export class MessageList extends View {
     if (state.loadingOlder === "yes") return spinner(gettext("Loading older messages"));
     if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>${gettext("Load older messages")}</button>`;
     if (state.hasOlder || state.thread) return "";
-    if (state.entries.length) return html`<p class="log-start">${gettext("This is where the chat begins.")}</p>`;
-    return html`<div class="empty">${glyph("message")}<h2>${gettext("Nothing said yet")}</h2><p>${gettext("Write the first message. Type @ to ask one of the agents.")}</p></div>`;
+    if (state.entries.length) return html`<p class="log-start">${gettext("Start of the conversation")}</p>`;
+    return html`<div class="empty">${glyph("message")}<h2>${gettext("No messages yet. Say hello!")}</h2><p>${gettext("Type @ to mention an agent.")}</p></div>`;
   }
 
   /** @param {OpenChat} state */
@@ -266,17 +293,31 @@ export class MessageList extends View {
   }
 
   _jumped() {
+    this._leftQuestion = this._question;
     this.toBottom(true);
     this._log.focus({ preventScroll: true });
+  }
+
+  _moves() {
+    this._movedAt = performance.now();
+  }
+
+  _remember() {
+    const { scrollTop, scrollHeight, clientHeight } = this._log;
+    this._scrollTop = scrollTop;
+    this._sizes = `${scrollHeight} ${clientHeight}`;
   }
 
   _scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const wasFollowing = this._following;
     const isNear = !this._page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
-    // What grows below (a picture that arrives) is not the reader who scrolls up.
-    if (isNear || scrollTop < this._scrollTop) this._following = isNear;
-    this._scrollTop = scrollTop;
+    // What grows below (a picture that arrives) is not the reader who scrolls up, nor is the browser that
+    // scrolls because the log became shorter, where another message has come since.
+    const isReader = performance.now() - this._movedAt < READER_MS || this._sizes === `${scrollHeight} ${clientHeight}`;
+    if (isNear || (scrollTop < this._scrollTop && isReader)) this._following = isNear;
+    else if (wasFollowing && scrollTop < this._scrollTop) this._toBottom();
+    this._remember();
     this._place?.remember();
     if (this._following && !wasFollowing) this.dispatchEvent(new Event("bottom"));
     this._wantMore();

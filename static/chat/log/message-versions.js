@@ -78,7 +78,7 @@ class MessageVersions extends View {
   }
 
   render() {
-    if (!this._former) return html`<span class="mark" data-testid="answered-again">${gettext("Answered again")}</span>`;
+    if (!this._former) return html`<span class="mark" data-testid="answered-again">${gettext("Regenerated")}</span>`;
     const count = this._former.length + 1;
     const at = this._at;
     const place = interpolate(gettext("%(n)s of %(count)s"), { n: at + 1, count });

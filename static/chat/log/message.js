@@ -12,6 +12,7 @@ import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
 import { page, pageAt, start } from "../context.js";
 import { replyStrip } from "./reply-strip.js";
+import { isSignable } from "./signature-badge.js";
 import { transportBadge } from "./transport-badge.js";
 import "../actions/message-editor.js";
 import "../parts/link-cards.js";
@@ -139,7 +140,7 @@ export class ChatMessage extends View {
         ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, this.shown.at, this.shown.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
         ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
-        <div class="message-foot">${this._marks()}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt) : ""}</div>
+        <div class="message-foot">${this._marks()}${isSignable(this.shown) ? html`<signature-badge .entry=${this.shown}></signature-badge>` : nothing}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt, this.shown) : ""}</div>
         ${this._readersTemplate()}
       </div>`;
   }
@@ -164,7 +165,7 @@ export class ChatMessage extends View {
 
   _bubbleRow() {
     const entry = this.shown;
-    const actions = this.isMine ? gettext("Actions for your message") : interpolate(gettext("Actions for the message of %(name)s"), { name: this._name });
+    const actions = this.isMine ? gettext("More actions for your message") : interpolate(gettext("More actions for the message of %(name)s"), { name: this._name });
     return html`<div class="bubble-row">
       <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">${gettext("This message was deleted.")}</p>`
         : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? this._name : "" })}</div>`}${this._former ? endingLine(entry.status) : endingLine(entry.status, this.error, this.again)}</div>

@@ -6,11 +6,11 @@ import "../parts/text.js";
 import { gettext } from "../words.js";
 
 const STATES = {
-  waiting: gettext("Waiting to be sent"),
+  waiting: gettext("Not sent yet, will retry"),
   sent: gettext("Sending…"),
-  held: gettext("The server does not take messages right now. This one is sent again by itself"),
+  held: gettext("The server isn't accepting messages right now. This one will be retried"),
   failed: gettext("Not sent"),
-  unknown: gettext("It is not known whether this was sent. Look for it in the chat before you send it again"),
+  unknown: gettext("This may or may not have been sent. Look for it in the chat before you send it again"),
 };
 
 /** @typedef {import("../../uamp/outbox.js").Turn} Turn */

@@ -13,7 +13,7 @@ document.addEventListener("click", async ({ target }) => {
   const copied = await copyText(code.textContent ?? "");
   const label = button.querySelector("span");
   if (label) label.textContent = copied ? gettext("Copied") : gettext("Press Ctrl+C");
-  announce(copied ? gettext("Code copied.") : gettext("Copying is blocked: select the code and press Ctrl+C."));
+  announce(copied ? gettext("Code copied.") : gettext("Copying is blocked. Select the code and press Ctrl+C."));
   setTimeout(() => {
     if (label) label.textContent = gettext("Copy");
   }, CONFIRM_MS);

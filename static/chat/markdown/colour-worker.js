@@ -27,3 +27,5 @@ addEventListener("message", ({ data: { code, language } }) => {
   const isKnown = highlighter.getLanguage(language);
   postMessage(isKnown ? piecesOf(highlighter.highlight(code, { language, ignoreIllegals: true }).value) : null);
 });
+
+postMessage("ready");

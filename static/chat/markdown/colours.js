@@ -9,6 +9,8 @@ const KEPT = 200;
 
 /** @type {Worker|null} */
 let worker = null;
+/** Whether the worker said that it is loaded: over a slow network that takes longer than a code may. */
+let isReady = false;
 /**
  * @typedef {[string, string][]} Pieces texts, each with its class
  * @typedef {{key: string, code: string, language: string}} Job
@@ -61,17 +63,36 @@ function next() {
   const job = waiting.shift();
   if (!job) return;
   running = job;
-  if (!worker) {
-    worker = new Worker(new URL("./colour-worker.js", import.meta.url), { type: "module" });
-    worker.onmessage = ({ data }) => done(data);
-    worker.onerror = () => done(null);
+  if (worker) {
+    if (isReady) send();
+    return;
   }
-  worker.postMessage({ code: job.code, language: job.language });
+  isReady = false;
+  worker = new Worker(new URL("./colour-worker.js", import.meta.url), { type: "module" });
+  worker.onmessage = ({ data }) => {
+    if (isReady) return done(data);
+    isReady = true;
+    send();
+  };
+  worker.onerror = () => {
+    end();
+    done(null);
+  };
+}
+
+/** Give the worker, which is loaded, the code that is next. */
+function send() {
+  if (!running) return;
+  worker?.postMessage({ code: running.code, language: running.language });
   timer = window.setTimeout(() => {
-    worker?.terminate();
-    worker = null;
+    end();
     done(null);
   }, SECONDS * 1000);
+}
+
+function end() {
+  worker?.terminate();
+  worker = null;
 }
 
 /** @param {Pieces|null} pieces */

@@ -37,7 +37,7 @@ function name(button, text) {
 function say(block, problem) {
   block.querySelector(".diagram-problem")?.remove();
   if (!problem) return;
-  const text = interpolate(gettext("The diagram cannot be drawn: %(problem)s"), { problem });
+  const text = interpolate(gettext("Couldn't draw the diagram: %(problem)s"), { problem });
   block.querySelector(".code-bar")?.after(h("p", { class: "diagram-problem", "data-testid": "diagram-problem" }, text));
   announce(text);
 }

@@ -9,7 +9,7 @@ import { blocksOf } from "./parser.js";
 import { gettext, interpolate } from "../words.js";
 
 const TAGS = [
-  "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "span",
+  "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "span",
   "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
 const ADDRESSES = ["href", "src", "data-src"];

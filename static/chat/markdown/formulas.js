@@ -1,12 +1,15 @@
-/** Formulas as KaTeX draws them. It is loaded with the first formula. */
+/** Formulas as KaTeX draws them. It is loaded when the page has nothing else to do, or with the first formula. */
 
 const KEPT = 300;
 const CHARS = 5_000;
+const IDLE_MS = 3_000;
+/** What most formulas are written with. A font that comes after its formula would move what is below it. */
+const FONTS = ["16px KaTeX_Main", "italic 16px KaTeX_Math", "16px KaTeX_Size1", "16px KaTeX_Size2", "16px KaTeX_AMS"];
 const OPTIONS = { throwOnError: true, trust: false, strict: false, maxSize: 40, maxExpand: 500 };
 
 /** @type {typeof import("../../vendor/katex/katex.js").katex|null} */
 let katex = null;
-/** @type {Promise<void>|null} */
+/** @type {Promise<boolean>|null} */
 let loading = null;
 /** @type {Map<string, Element|null>} by text and kind; null for one that is no formula */
 const known = new Map();
@@ -17,7 +20,29 @@ async function load() {
   sheet.href = String(new URL("../../vendor/katex/katex.css", import.meta.url));
   const styled = new Promise((go, fail) => Object.assign(sheet, { onload: go, onerror: fail }));
   document.head.append(sheet);
-  [{ katex }] = await Promise.all([import("../../vendor/katex/katex.js"), styled]);
+  const [module] = await Promise.all([import("../../vendor/katex/katex.js"), styled]);
+  await Promise.all(FONTS.map((font) => document.fonts.load(font)));
+  ({ katex } = module);
+  return true;
+}
+
+/** Load KaTeX once; without a connection it is loaded with the next formula. @returns {Promise<boolean>} whether it is here */
+function loaded() {
+  loading ||= load().catch((error) => {
+    loading = null;
+    // A sheet that does not come says so by an event, a module and a font by these.
+    if (!(error instanceof Event || error instanceof TypeError || error instanceof DOMException)) throw error;
+    return false;
+  });
+  return loading;
+}
+
+/** Load KaTeX ahead of the first formula, so that it is drawn at once and moves nothing; not where people save data. */
+export function loadFormulasWhenIdle() {
+  if (/** @type {any} */ (navigator).connection?.saveData) return;
+  const begin = () => { loaded(); };
+  if ("requestIdleCallback" in globalThis) requestIdleCallback(begin, { timeout: IDLE_MS });
+  else setTimeout(begin, IDLE_MS);
 }
 
 /** Draw a formula if KaTeX is here. @param {Element} place that has it as its text */
@@ -29,8 +54,7 @@ export function drawKnownFormula(place) {
 export function drawFormula(place) {
   if (katex || place.classList.contains("is-drawn")) return;
   const text = place.textContent ?? "";
-  loading ||= load();
-  loading.then(() => place.textContent === text && draw(place, text));
+  loaded().then((isHere) => isHere && place.textContent === text && draw(place, text));
 }
 
 /** @param {Element} place @param {string} text */

@@ -5,6 +5,7 @@
 
 import { MarkdownIt } from "../../vendor/markdown/markdown.js";
 import { addMath } from "./math.js";
+import { addMentions } from "./mentions.js";
 import { addTasks } from "./tasks.js";
 
 const CONTENT_URL = /^\/api\/content\/[0-9a-f-]{36}$/i;
@@ -60,6 +61,7 @@ function linkOpen(tokens, at, options, env, renderer) {
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 addMath(parser);
 addTasks(parser);
+addMentions(parser);
 Object.assign(parser.renderer.rules, {
   fence: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => codeBlock(tokens[at].content, tokens[at].info),
   code_block: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => codeBlock(tokens[at].content, ""),

@@ -18,6 +18,8 @@ const IMAGE_TEXT = /!\[[^\]\n]*\]$/;
 const LINK_TEXT = /\[([^[\]\n]*)\]$/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const FENCE_END = /\n {0,3}(?:`{1,}|~{1,})$/;
+/** A line that begins a formula of several lines and has some of it: a line without text ends the search for its end. */
+const FORMULA_LINE = /^ {0,3}(?:\$\$|\\\[)[ \t]*\S/;
 
 /** @param {string} text */
 const isTable = (text) => blocksOf(text).some(({ html }) => html.includes('<div class="table-scroll">'));
@@ -49,14 +51,25 @@ export function completed(text) {
  */
 export function grown(text, grows, env = {}) {
   // A line without its end may become anything: it finishes no block.
-  const blocks = blocksOf(text.slice(0, text.lastIndexOf("\n") + 1), env);
-  const finished = blocks.slice(0, -1);
-  const length = finished.length ? lineStart(text, blocks[blocks.length - 1].line) : 0;
+  const lines = text.slice(0, text.lastIndexOf("\n") + 1);
+  const blocks = blocksOf(lines, env);
+  const formula = formulaLine(lines);
+  // What stands after the beginning of a formula may be of it still, and so may the block that it stands in.
+  const count = Math.min(blocks.length - 1, formula === -1 ? Infinity : blocks.findLastIndex(({ line }) => line <= formula));
+  const finished = blocks.slice(0, Math.max(count, 0));
+  const length = finished.length ? lineStart(text, blocks[finished.length].line) : 0;
   const rest = text.slice(length);
   const last = blocksOf(rest, env);
   if (!grows || !last.length) return { finished, length, last };
   const end = rest.slice(lineStart(rest, last[last.length - 1].line));
   return { finished, length, last: [...last.slice(0, -1), ...blocksOf(completed(end), env)] };
+}
+
+/** The line at which a formula begins whose end may still come, or -1. @param {string} text whole lines */
+function formulaLine(text) {
+  const lines = text.split("\n").slice(0, -1);
+  const last = lines.findLastIndex((line) => !line.trim());
+  return lines.findIndex((line, at) => at > last && FORMULA_LINE.test(line));
 }
 
 /** @param {string} text @param {number} line */

@@ -25,7 +25,7 @@ class NotificationBanner extends View {
   render() {
     if (!mayAsk()) return nothing;
     return html`<div class="notice-card" role="group" aria-label=${gettext("Notifications")} data-testid="notification-banner">
-      <p>${gettext("Shall this browser tell you when you are mentioned or written to?")}</p>
+      <p>${gettext("Get notified about mentions and direct messages?")}</p>
       <div><button type="button" class="button button-primary" @click=${() => this._ask()}>${gettext("Turn on")}</button>
         <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Not now")}</button></div>
     </div>`;
@@ -33,13 +33,13 @@ class NotificationBanner extends View {
 
   async _ask() {
     const answer = await askPermission();
-    announce(answer === "granted" ? gettext("Notifications are on.") : gettext("Notifications stay off. You can change that in the settings."));
+    announce(answer === "granted" ? gettext("Notifications are on.") : gettext("Notifications stay off. You can change this in Settings."));
   }
 
   _close() {
     forgetQuestion();
     this.requestUpdate();
-    announce(gettext("Notifications stay off. You can change that in the settings."));
+    announce(gettext("Notifications stay off. You can change this in Settings."));
   }
 }
 customElements.define("notification-banner", NotificationBanner);

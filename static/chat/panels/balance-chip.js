@@ -30,12 +30,12 @@ class BalanceChip extends View {
     if (!balance) return nothing;
     const amount = shown(balance.available, balance.currency);
     return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${interpolate(isLow ? gettext("Balance %(amount)s, low. Top up") : gettext("Balance %(amount)s"), { amount })}
-      title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and what you spent")}>${glyph(isLow ? "alert" : "wallet")}<span>${brief(balance.available, balance.currency)}</span></a>`;
+      title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and spending")}>${glyph(isLow ? "alert" : "wallet")}<span>${brief(balance.available, balance.currency)}</span></a>`;
   }
 
   updated() {
     const { balance, isLow } = wallet;
-    if (balance && isLow && !isWarned) announce(interpolate(gettext("Your balance is low: %(amount)s are left."), { amount: shown(balance.available, balance.currency) }));
+    if (balance && isLow && !isWarned) announce(interpolate(gettext("Your balance is low: %(amount)s left."), { amount: shown(balance.available, balance.currency) }));
     isWarned = Boolean(balance && isLow);
   }
 }

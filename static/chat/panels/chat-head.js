@@ -1,6 +1,7 @@
 /** The head of the open chat: its name, who is in it, and the ways to search, pins, money and members. */
 
 import { calls, me, store } from "../context.js";
+import { inCallText } from "../calls/in-call.js";
 import { canCall } from "../calls/microphone.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -9,8 +10,6 @@ import "./balance-chip.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 const FACES = 4;
-
-/** @param {number} count @param {string} one @param {string} many */
 
 /** Fires (bubbling) `open-sidebar`, `open-search` and `toggle-members`. */
 class ChatHead extends View {
@@ -42,7 +41,7 @@ class ChatHead extends View {
     const chat = this.chatId ? store.get(this.chatId) : undefined;
     return html`<header class="chat-head ${this.chatId ? "" : "is-bare"}">
       <button type="button" class="icon-button menu-button" aria-label=${gettext("Show chats")} title=${gettext("Show chats")} @click=${() => this._fire("open-sidebar")}>${glyph("back")}</button>
-      <div class="chat-title">${chat ? html`<h1 dir="auto">${store.nameOf(chat)}</h1><p>${this._facts(chat)}</p>` : nothing}</div>
+      <div class="chat-title">${chat ? html`<h1 dir="auto">${store.nameOf(chat)}</h1><p>${this._inCall(chat)}${this._facts(chat)}</p>` : nothing}</div>
       ${chat ? html`<button type="button" class="icon-button search-button" aria-label=${gettext("Search")} title=${gettext("Search (Ctrl+Shift+F)")} aria-keyshortcuts="Control+Shift+F" data-testid="search"
         @click=${() => this._fire("open-search")}>${glyph("search")}</button><pinned-list></pinned-list>` : nothing}
       ${chat ? this._call(chat) : nothing}
@@ -63,10 +62,16 @@ class ChatHead extends View {
     ].filter(Boolean).join(" · ");
   }
 
-  /** Begins a call, or joins the one that goes on; where one can speak and another person is there. @param {import("../chat-store.js").Chat} chat */
+  /** Who is in the call of the chat. @param {import("../chat-store.js").Chat} chat */
+  _inCall({ id }) {
+    const call = calls.of(id);
+    return call ? html`<span class="call-fact" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span> · ` : nothing;
+  }
+
+  /** Begins a call, or joins the one that goes on; where one can speak and another person, or an agent that takes calls, is there. @param {import("../chat-store.js").Chat} chat */
   _call(chat) {
     const isIn = calls.active?.chatId === chat.id;
-    if (isIn || !canCall() || !store.others(chat).some(({ kind }) => kind === "user")) return nothing;
+    if (isIn || !canCall() || !store.others(chat).some(({ kind, takes_calls: takes }) => kind === "user" || takes)) return nothing;
     const label = calls.of(chat.id) ? gettext("Join the call") : gettext("Call");
     return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
       @click=${() => calls.start(chat.id)}>${glyph("phone")}</button>`;

@@ -1,6 +1,7 @@
 /** The chats: members, the last words, when, how many unread, members online. */
 
-import { client, store } from "../context.js";
+import { inCallText } from "../calls/in-call.js";
+import { calls, client, store } from "../context.js";
 import { shortTime } from "../time.js";
 import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
@@ -46,6 +47,7 @@ export class ChatList extends View {
     super.connectedCallback();
     store.addEventListener("change", () => this.requestUpdate());
     people.addEventListener("change", () => this.requestUpdate());
+    calls.addEventListener("change", () => this.requestUpdate());
     store.addEventListener("load-error", (event) => {
       if (!store.loaded && client.state.phase !== "refused") this._error = /** @type {CustomEvent<Error>} */ (event).detail.message;
     });
@@ -70,7 +72,7 @@ export class ChatList extends View {
     return html`
       <div class="chat-list-head">
         <h2>${gettext("Chats")}</h2>
-        <button type="button" class="icon-button" aria-label=${gettext("Threads")} title=${gettext("Threads that you follow")} data-testid="threads" @click=${() => this._fire("open-threads")}>${glyph("thread")}</button>
+        <button type="button" class="icon-button" aria-label=${gettext("Threads")} title=${gettext("Threads you follow")} data-testid="threads" @click=${() => this._fire("open-threads")}>${glyph("thread")}</button>
         <button type="button" class="icon-button" aria-label=${gettext("New chat")} title=${gettext("New chat")} data-testid="new-chat" @click=${() => this._fire("new-chat")}>${glyph("add")}</button>
       </div>
       <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
@@ -84,7 +86,7 @@ export class ChatList extends View {
     const chats = store.list;
     if (chats.length === 0) return this._none();
     const shown = chats.filter((chat) => store.nameOf(chat).toLowerCase().includes(this._wanted));
-    if (shown.length === 0) return html`<li class="chat-none">${gettext("No chat has that name.")}</li>`;
+    if (shown.length === 0) return html`<li class="chat-none">${gettext("No matching chats.")}</li>`;
     return repeat(shown, ({ id }) => id, (chat) => this._item(chat));
   }
 
@@ -94,14 +96,15 @@ export class ChatList extends View {
     const others = store.others(chat);
     const online = others.some((p) => p.kind === "user" && p.online);
     const unread = unreadOf(chat);
+    const call = calls.of(chat.id);
     const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : gettext("No messages yet");
     return html`<li><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
       aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this._choose(event, chat.id)}>
       ${faceOfChat(chat, name, others, online)}
       <span class="chat-item-main">
         <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title=${gettext("Muted")}>${glyph("muted")}<span class="visually-hidden">${gettext("muted")}</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
-        <span class="chat-item-sub"><span class="chat-preview" dir="auto">${beginningOf(words, PREVIEW_CHARS)}</span>${
-          (chat.unread_replies ?? 0) > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies ?? 0 })} title=${gettext("New replies in threads that you follow")}>${glyph("thread")}${shown99(chat.unread_replies ?? 0)}</span>` : ""}${
+        <span class="chat-item-sub">${call ? html`<span class="chat-preview call-fact" dir="auto" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span>` : html`<span class="chat-preview" dir="auto">${beginningOf(words, PREVIEW_CHARS)}</span>`}${
+          (chat.unread_replies ?? 0) > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies ?? 0 })} title=${gettext("New replies in threads you follow")}>${glyph("thread")}${shown99(chat.unread_replies ?? 0)}</span>` : ""}${
           unread.mentions > 0 ? html`<span class="unread is-mention" role="img" data-testid="unread-mentions" aria-label=${interpolate(ngettext("%(n)s mention of you", "%(n)s mentions of you", unread.mentions), { n: unread.mentions })} title=${gettext("Messages that mention you")}>@${shown99(unread.mentions)}</span>` : ""}${
           unread.shown > 0 && !(chat.muted && unread.mentions) ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label=${interpolate(gettext("%(n)s unread"), { n: unread.shown })}>${shown99(unread.shown)}</span>` : ""}</span>
       </span>${online ? html`<span class="visually-hidden">${gettext("online")}</span>` : ""}</a></li>`;
@@ -112,7 +115,7 @@ export class ChatList extends View {
   }
 
   _failed() {
-    return html`<li class="chat-none"><p>${gettext("The chats could not be loaded.")} ${this._error}</p><button type="button" class="button" @click=${() => store.refresh()}>${gettext("Try again")}</button></li>`;
+    return html`<li class="chat-none"><p>${gettext("Couldn't load your chats.")} ${this._error}</p><button type="button" class="button" @click=${() => store.refresh()}>${gettext("Try again")}</button></li>`;
   }
 
   /** @param {MouseEvent} event @param {string} chatId */

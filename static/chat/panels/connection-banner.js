@@ -2,12 +2,19 @@
 
 import { client } from "../context.js";
 import { announce } from "../dom.js";
+import { clockTime, daysAgo, fullTime } from "../time.js";
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
 /** A connection that comes back this fast is not worth a line that moves the page. */
 const QUIET_MS = 700;
+
+/** Since when there is no connection. @param {import("../../uamp/client.js").ConnectionState} state */
+function sinceOf({ phase, lostAt = 0 }) {
+  if (!lostAt || !["connecting", "waiting", "offline"].includes(phase)) return "";
+  return ` ${interpolate(gettext("Disconnected since %(time)s."), { time: daysAgo(lostAt) === 0 ? clockTime(lostAt) : fullTime(lostAt) })}`;
+}
 
 /** @param {import("../../uamp/client.js").ConnectionState} state */
 function textOf({ phase, attempt, retryAt, isRestart }) {
@@ -16,10 +23,10 @@ function textOf({ phase, attempt, retryAt, isRestart }) {
   return {
     open: "",
     connecting: gettext("Connecting…") + tries,
-    waiting: isRestart ? interpolate(gettext("The server restarts. Next try in %(seconds)s s%(tries)s. What you send waits and goes by itself."), { seconds, tries })
-      : interpolate(gettext("Connection lost. Next try in %(seconds)s s%(tries)s. What you write is kept."), { seconds, tries }),
-    offline: gettext("You are offline. What you write is kept and sent when you are back."),
-    refused: gettext("You are signed out. What you wrote is kept."),
+    waiting: isRestart ? interpolate(gettext("The server is restarting. Reconnecting in %(seconds)s s%(tries)s. Your messages will be sent automatically."), { seconds, tries })
+      : interpolate(gettext("Connection lost. Reconnecting in %(seconds)s s%(tries)s. Your messages are kept."), { seconds, tries }),
+    offline: gettext("You're offline. Your messages will be sent when you're back online."),
+    refused: gettext("You're signed out. Your drafts are kept."),
     closed: gettext("Not connected."),
   }[phase];
 }
@@ -47,7 +54,7 @@ class ConnectionBanner extends View {
   render() {
     const state = this.state ?? client.state;
     const isRefused = state.phase === "refused";
-    return html`<span>${textOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
+    return html`<span>${textOf(state)}${sinceOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
       isRefused ? gettext("Sign in") : gettext("Try now")}</button>`;
   }
 
@@ -64,7 +71,7 @@ class ConnectionBanner extends View {
     clearTimeout(this._timer);
     clearInterval(this._ticks);
     if (phase === "open") {
-      if (transport === "sse") announce(gettext("Connected without a WebSocket, which your network does not let through. The list of chats is a few seconds late."));
+      if (transport === "sse") announce(gettext("Your network blocks WebSockets. Connected without one; the chat list may lag by a few seconds."));
       else if (!this.hidden) announce(gettext("Connected again."));
       this.hidden = true;
     } else if (phase === "refused") this._appear();

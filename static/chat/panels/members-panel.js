@@ -67,11 +67,11 @@ export class MembersPanel extends View {
       </div>
       <div class="panel-body">
         ${chat.description ? html`<p dir="auto">${chat.description}</p>` : ""}
-        ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("The agents are quiet.")} <button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Let them answer")}</button></p>` : ""}
+        ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("Agents paused.")} <button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Resume agents")}</button></p>` : ""}
         ${this._group(gettext("People"), of("user"))}${this._group(gettext("Agents"), of("agent"))}${this._payer(chat)}
         <button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}${gettext("Add people or agents")}</button>
         <button type="button" class="button" data-testid="share-button" @click=${() => this._fire("share-chat", chat)}>${glyph("link")}${gettext("Share and download")}</button>
-        ${!chat.agents_quiet && of("agent").length ? html`<button type="button" class="button" data-testid="quiet-agents" title=${gettext("No agent answers until a member ends this")} @click=${() => this._quiet(chat, true)}>${glyph("stop")}${gettext("Quiet all agents")}</button>` : ""}
+        ${!chat.agents_quiet && of("agent").length ? html`<button type="button" class="button" data-testid="quiet-agents" title=${gettext("No agent answers until a member resumes them")} @click=${() => this._quiet(chat, true)}>${glyph("stop")}${gettext("Pause all agents")}</button>` : ""}
         <button type="button" class="button" data-testid="chat-settings-button" @click=${() => this._fire("chat-settings", chat)}>${glyph("edit")}${gettext("Chat settings")}</button>
       </div>`;
   }
@@ -85,7 +85,7 @@ export class MembersPanel extends View {
   /** The payer, where an agent has a price; an owner may change it. @param {Chat} chat */
   _payer(chat) {
     if (!chat.participants.some((member) => member.pricing)) return "";
-    const change = html`<button type="button" class="button payer-button" @click=${() => this._fire("set-payer", chat)}>${glyph("wallet")}${gettext("Change, or fill the pool")}</button>`;
+    const change = html`<button type="button" class="button payer-button" @click=${() => this._fire("set-payer", chat)}>${glyph("wallet")}${gettext("Payment settings")}</button>`;
     return html`<section data-testid="payer"><h3>${gettext("Who pays")}</h3><p>${PAYERS[chat.payer ?? ""]}</p>${ownsChat(chat) ? change : ""}</section>`;
   }
 
@@ -103,7 +103,7 @@ export class MembersPanel extends View {
   /** What an agent does now. @param {Participant} agent */
   _work({ name, online }) {
     const work = this._works.value.find(({ agent }) => agent === name);
-    if (!work) return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}>${online ? gettext("Ready") : gettext("Offline: it is switched off and does not answer")}</small>`;
+    if (!work) return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}>${online ? gettext("Ready") : gettext("Offline: it does not answer now")}</small>`;
     const text = workText(work, (userId) => this._nameOf(userId));
     const bar = work.kind === "tool" && work.percent !== null
       ? html`<progress max="100" .value=${work.percent} aria-label=${text}></progress>` : nothing;
@@ -121,7 +121,7 @@ export class MembersPanel extends View {
     try {
       await api.send("PATCH", `/chats/${encodeURIComponent(chat.id)}`, { agents_quiet: isQuiet });
       await store.reload(chat.id);
-      announce(isQuiet ? gettext("The agents are quiet.") : gettext("The agents answer again."));
+      announce(isQuiet ? gettext("Agents paused.") : gettext("Agents resumed."));
     } catch (problem) {
       if (!isApiError(problem)) throw problem;
       announce(problem.message);

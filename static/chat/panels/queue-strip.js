@@ -22,7 +22,7 @@ class QueueStrip extends View {
   render() {
     const items = this._queue.value;
     if (items.length === 0) return "";
-    const title = interpolate(ngettext("%(count)s message is sent after the answer", "%(count)s messages are sent after the answer", items.length), { count: items.length });
+    const title = interpolate(ngettext("%(count)s message queued", "%(count)s messages queued", items.length), { count: items.length });
     return html`<section class="queue" data-testid="queue" aria-label=${gettext("Queue")}>
       <h3 class="queue-title">${glyph("clock")}${title}</h3>
       <ol>${repeat(items, ({ id }) => id, (item) => this._item(item))}</ol></section>`;
@@ -34,7 +34,7 @@ class QueueStrip extends View {
     const isFailed = item.status === "failed";
     const name = people.nameOf(item.username);
     const files = item.files ? interpolate(ngettext("%(count)s file", "%(count)s files", item.files), { count: item.files }) : "";
-    const state = isFailed ? interpolate(gettext("Not sent: %(reason)s"), { reason: item.reason || item.code }) : item.status === "starting" ? gettext("Is being sent") : files;
+    const state = isFailed ? interpolate(gettext("Couldn't send: %(reason)s"), { reason: item.reason || item.code }) : item.status === "starting" ? gettext("Sending…") : files;
     return html`<li class="queue-item ${isFailed ? "is-failed" : ""}" data-testid="queue-item" data-status=${item.status}>${face(item.username, "user")}
       <span class="queue-words"><p dir="auto" title=${item.text}><b>${name}</b> ${beginningOf(item.text, SHOWN_CHARS) || files}</p>${state ? html`<small>${state}</small>` : ""}</span>
       ${item.status === "starting" ? "" : this._acts(item, isOwn, isFailed)}</li>`;

@@ -67,9 +67,9 @@ export class ThreadPanel extends View {
   /** @param {{status: number, message: string}} problem */
   _failure({ status, message }) {
     if (status === 404) {
-      return html`<div class="empty" role="note">${glyph("alert")}<h3>${gettext("The thread is not here")}</h3><p>${gettext("Its first message does not exist, or you are not a member of the chat.")}</p></div>`;
+      return html`<div class="empty" role="note">${glyph("alert")}<h3>${gettext("Thread not found")}</h3><p>${gettext("Its first message doesn't exist, or you're not a member of the chat.")}</p></div>`;
     }
-    return html`<div class="empty" role="note">${glyph("alert")}<h3>${gettext("The thread could not be loaded")}</h3><p>${message}</p>
+    return html`<div class="empty" role="note">${glyph("alert")}<h3>${gettext("Couldn't load the thread")}</h3><p>${message}</p>
       <button type="button" class="button button-primary" @click=${() => this._again()}>${gettext("Try again")}</button></div>`;
   }
 
@@ -261,12 +261,12 @@ export class ThreadPanel extends View {
   _editAndAsk(event) {
     if (this._session.editAndAsk(event.detail)) return;
     event.preventDefault();
-    this._composer.say(gettext("There is no connection. Try again when it is back."));
+    this._composer.say(gettext("You're offline. Try again when you're back online."));
   }
 
   /** @param {{id: string}} entry */
   _answerAgain({ id }) {
-    if (!this._session.answerAgain(id)) this._composer.say(gettext("There is no connection. Try again when it is back."));
+    if (!this._session.answerAgain(id)) this._composer.say(gettext("You're offline. Try again when you're back online."));
   }
 
   /** @param {any} response */

@@ -10,18 +10,28 @@ const TEXTS = /\.(txt|md|markdown|log|json|jsonl|ndjson|ya?ml|toml|ini|xml|svg|h
 /**
  * How a file is shown, or "" for one that is only downloaded. A page or a drawing is shown as its source.
  * @param {string} name @param {string} mime
- * @returns {"table"|"text"|""}
+ * @returns {"pdf"|"table"|"text"|""}
  */
 export function previewOf(name, mime) {
+  if (mime === "application/pdf") return "pdf";
   if (/^text\/(csv|tab-separated-values)\b/.test(mime) || TABLES.test(name)) return "table";
   return /^(text\/|application\/(json|xml|x-ndjson|yaml|toml|xhtml\+xml)\b|image\/svg)/.test(mime) || TEXTS.test(name) ? "text" : "";
 }
 
-/** The sign between the columns: the one that the first line has most of. @param {string} text */
+/** The first line with which spreadsheets name the separator. */
+const SEPARATOR_LINE = /^\uFEFF?"?sep=(.)"?[ \t]*(?:\r\n?|\n|$)/i;
+const SAMPLE_CHARS = 65_536;
+const SAMPLE_LINES = 20;
+
+/** The sign between the columns: the one that most of the first lines have as often as the first, and this has most of. @param {string} text */
 function separatorOf(text) {
-  const line = text.slice(0, 2_000).split(/\r?\n/, 1)[0];
-  const signs = [",", ";", "\t"].map((sign) => ({ sign, count: line.split(sign).length }));
-  return signs.reduce((best, one) => (one.count > best.count ? one : best)).sign;
+  const lines = text.slice(0, SAMPLE_CHARS).replace(/"[^"]*"/g, "").split(/\r\n?|\n/).filter((line) => line.trim()).slice(0, SAMPLE_LINES);
+  const signs = [",", ";", "\t", "|"].map((sign) => {
+    const counts = lines.map((line) => line.split(sign).length - 1);
+    const count = counts[0] || 0;
+    return { sign, count, lines: count ? counts.filter((one) => one === count).length : 0 };
+  });
+  return signs.reduce((best, one) => (one.lines > best.lines || (one.lines === best.lines && one.count > best.count) ? one : best)).sign;
 }
 
 /**
@@ -30,7 +40,8 @@ function separatorOf(text) {
  * @returns {{rows: string[][], isCut: boolean}}
  */
 export function tableOf(text) {
-  const separator = separatorOf(text);
+  const named = SEPARATOR_LINE.exec(text);
+  const separator = named ? named[1] : separatorOf(text);
   /** @type {string[][]} */
   const rows = [];
   /** @type {string[]} */
@@ -48,7 +59,7 @@ export function tableOf(text) {
     if (row.length > 1 || row[0]) rows.push(row);
     row = [];
   };
-  let at = text.startsWith("\uFEFF") ? 1 : 0;
+  let at = named ? named[0].length : text.startsWith("\uFEFF") ? 1 : 0;
   for (; at < text.length && rows.length < ROWS; at += 1) {
     const sign = text[at];
     if (isQuoted) {

@@ -11,6 +11,19 @@ const AGAIN_MS = [2_000, 4_000, 8_000, 16_000, 30_000, 60_000];
 
 /** What was read, by the address of the sound. @type {Map<string, string>} */
 const known = new Map();
+const learned = new EventTarget();
+
+/**
+ * Take what an agent wrote down of the sounds of a message; of several sounds it is not known which one it is.
+ * @param {{content_items?: any[]|null}|undefined} message @param {string} text
+ */
+export function learnTranscript(message, text) {
+  const sounds = (message?.content_items ?? []).filter(({ type }) => type === "audio");
+  const src = sounds.length === 1 ? sounds[0].audio?.url : "";
+  if (!src) return;
+  known.set(src, text);
+  learned.dispatchEvent(new Event("change"));
+}
 
 class SoundTranscript extends View {
   static properties = { src: { attribute: false }, _text: { state: true } };
@@ -22,16 +35,19 @@ class SoundTranscript extends View {
     this._timer = 0;
     /** @type {IntersectionObserver|null} */
     this._seen = null;
+    this._onLearned = () => known.has(this.src) && this._look();
   }
 
   connectedCallback() {
     super.connectedCallback();
+    learned.addEventListener("change", this._onLearned);
     // The list of messages may move it, whereby it was disconnected.
     if (this.hasUpdated) this._look();
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
+    learned.removeEventListener("change", this._onLearned);
     this._seen?.disconnect();
     clearTimeout(this._timer);
   }

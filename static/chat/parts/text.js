@@ -14,6 +14,10 @@ const STEP_CHARS = 16_000;
 const STEP_MS = 300;
 const frame = () => new Promise(requestAnimationFrame);
 
+/** Texts that the reader unfolded, the newest last: one that was sent meanwhile is drawn anew. */
+const unfolded = new Set();
+const UNFOLDED = 8;
+
 /** A stored text. A long one shows its beginning until the reader wants the rest. */
 class StoredText extends View {
   static properties = {
@@ -40,6 +44,7 @@ class StoredText extends View {
     if (!changed.has("text") && !changed.has("most")) return;
     this._isFolded = this.text.length > this.most;
     this._isBusy = false;
+    if (this._isFolded && unfolded.has(this.text)) void this._drawAll();
     this._nodes = Array.from(drawn(this._isFolded ? beginningOf(this.text, this.most) : this.text).childNodes);
   }
 
@@ -52,6 +57,18 @@ class StoredText extends View {
   }
 
   async _showAll() {
+    unfolded.add(this.text);
+    if (unfolded.size > UNFOLDED) unfolded.delete(unfolded.values().next().value);
+    if (!(await this._drawAll())) return;
+    await this.updateComplete;
+    // The button is gone: the reader goes on where the text does.
+    const place = /** @type {HTMLElement} */ (this.querySelector(".markdown"));
+    place.tabIndex = -1;
+    place.focus({ preventScroll: true });
+  }
+
+  /** Draws the whole text, and returns whether it is still the one to be shown. */
+  async _drawAll() {
     this._isBusy = true;
     const { text } = this;
     const box = document.createElement("div");
@@ -66,14 +83,10 @@ class StoredText extends View {
         break;
       }
     }
-    if (this.text !== text) return;
+    if (this.text !== text) return false;
     this._nodes = Array.from(box.childNodes);
     this._isFolded = false;
-    await this.updateComplete;
-    // The button is gone: the reader goes on where the text does.
-    const place = /** @type {HTMLElement} */ (this.querySelector(".markdown"));
-    place.tabIndex = -1;
-    place.focus({ preventScroll: true });
+    return true;
   }
 }
 customElements.define("stored-text", StoredText);

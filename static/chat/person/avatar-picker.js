@@ -12,8 +12,8 @@ const NAMES = [gettext("Red"), gettext("Orange"), gettext("Ochre"), gettext("Gre
  * @param {string} name of the field @param {string} chosen @param {(colour: string) => void} onChoice
  */
 export const colourChoice = (name, chosen, onChoice) => html`<fieldset class="colours"><legend>${gettext("Colour")}</legend>
-  ${["", ...COLOURS].map((colour, at) => html`<label class="colour" title=${at ? NAMES[at - 1] : gettext("Made of the name")}>
+  ${["", ...COLOURS].map((colour, at) => html`<label class="colour" title=${at ? NAMES[at - 1] : gettext("Automatic")}>
     <input type="radio" name=${name} value=${colour} .checked=${colour === chosen} @change=${() => onChoice(colour)}>
     <span class="colour-dot ${colour ? "" : "is-automatic"}" .style=${colour ? `background: ${colour}` : ""}></span>
-    <span class="visually-hidden">${at ? NAMES[at - 1] : gettext("Made of the name")}</span></label>`)}
+    <span class="visually-hidden">${at ? NAMES[at - 1] : gettext("Automatic")}</span></label>`)}
 </fieldset>`;

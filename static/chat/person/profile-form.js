@@ -30,7 +30,7 @@ class ProfileForm extends View {
           <button type="button" class="button" ?disabled=${this._busy} @click=${() => /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]")).click()}>${profile.avatar_url ? gettext("Change picture") : gettext("Upload a picture")}</button>
           <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="picture-input" @change=${(/** @type {Event} */ event) => this._upload(event)}>
           ${profile.avatar_url ? html`<button type="button" class="button button-quiet" ?disabled=${this._busy} @click=${() => this._removePicture()}>${gettext("Remove picture")}</button>` : nothing}
-          <p class="quiet">${gettext("The middle of the picture is used. Everyone who is signed in may see it.")}</p>
+          <p class="quiet">${gettext("Cropped to a square. Visible to everyone on this server.")}</p>
         </div></div>
       <label for="profile-name">${gettext("Display name")}</label>
       <input class="field" id="profile-name" name="display_name" maxlength="160" autocomplete="nickname" dir="auto" placeholder=${me.username} .value=${profile.display_name ?? ""}
@@ -57,7 +57,7 @@ class ProfileForm extends View {
     event.preventDefault();
     const { display_name, status_text, avatar_emoji, avatar_colour } = this._profile;
     const body = { display_name, status_text, avatar_emoji, avatar_colour };
-    return this._do(() => api.send("PATCH", "/me", body), gettext("Your profile is saved."), true);
+    return this._do(() => api.send("PATCH", "/me", body), gettext("Profile saved."), true);
   }
 
   /** @param {Event} event */
@@ -70,11 +70,11 @@ class ProfileForm extends View {
       const form = new FormData();
       form.append("file", await squareOf(file), "picture");
       return api.sendForm("PUT", "/me/picture", form);
-    }, gettext("Your picture is saved."));
+    }, gettext("Picture saved."));
   }
 
   _removePicture() {
-    return this._do(() => api.send("DELETE", "/me/picture"), gettext("Your picture is removed."));
+    return this._do(() => api.send("DELETE", "/me/picture"), gettext("Picture removed."));
   }
 
   /**

@@ -15,10 +15,10 @@ const DENSITIES = { comfortable: gettext("Comfortable"), compact: gettext("Compa
 const SEND_KEYS = { enter: gettext("Enter sends, Shift+Enter begins a line"), ctrl_enter: gettext("Ctrl+Enter sends, Enter begins a line") };
 const LEVELS = { all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 const PERMISSIONS = {
-  unsupported: gettext("This browser cannot show notifications here. They need an address with https."),
-  default: gettext("This browser has not been allowed to notify yet."),
-  denied: gettext("This browser blocks notifications of this page. Allow them in the browser's settings for this site."),
-  granted: gettext("This browser notifies you while a tab of the chats is open."),
+  unsupported: gettext("This browser can't show notifications here. They need an https address."),
+  default: gettext("Notifications aren't enabled in this browser."),
+  denied: gettext("Notifications are blocked. Allow them in your browser's settings for this site."),
+  granted: gettext("You get notifications while a chat tab is open."),
 };
 const QUIET = { quiet_from: "22:00", quiet_until: "07:00" };
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -26,7 +26,7 @@ const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 /** @typedef {import("./settings.js").Values} Values */
 /** @typedef {keyof typeof SECTIONS} Section */
 /** The settings that are on or off, and those that are words. */
-/** @typedef {"read_receipts"|"typing_notices"|"notification_text"|"notification_sound"} Switch */
+/** @typedef {"read_receipts"|"follow_answers"|"typing_notices"|"notification_text"|"notification_sound"} Switch */
 /** @typedef {Exclude<keyof Values, Switch>} Worded */
 
 /** @param {string} name @returns {name is Section} */
@@ -98,7 +98,8 @@ class SettingsDialog extends View {
   }
 
   _appearance() {
-    return html`${this._choice("theme", gettext("Theme"), THEMES)}${this._choice("density", gettext("Density"), DENSITIES)}${this._languages()}`;
+    return html`${this._choice("theme", gettext("Theme"), THEMES)}${this._choice("density", gettext("Density"), DENSITIES)}
+      ${this._switch("follow_answers", gettext("Follow an answer as it grows"), gettext("When off, the page stops with your question at the top."))}${this._languages()}`;
   }
 
   /** The page is loaded anew in the language that is chosen; what is being written is kept. */
@@ -115,8 +116,8 @@ class SettingsDialog extends View {
 
   _privacy() {
     return html`
-      ${this._switch("read_receipts", gettext("Others see how far I have read"), gettext("When this is off, you read in private. You still see how far others have read."))}
-      ${this._switch("typing_notices", gettext("Others see that I am typing"), "")}`;
+      ${this._switch("read_receipts", gettext("Show others what I've read"), gettext("When off, others can't see what you've read. You still see what they have read."))}
+      ${this._switch("typing_notices", gettext("Show when I'm typing"), "")}`;
   }
 
   _notifications() {
@@ -126,14 +127,14 @@ class SettingsDialog extends View {
     return html`
       <div class="setting-note" data-testid="notification-state"><p>${PERMISSIONS[state]}</p>${
         state === "default" ? html`<button type="button" class="button button-primary" @click=${() => askPermission()}>${gettext("Allow notifications")}</button>` : nothing}</div>
-      ${this._choice("notifications", gettext("Notify me of"), LEVELS, gettext("A chat may have a level of its own, in its settings."))}
-      ${this._switch("notification_text", gettext("Show who wrote and what"), gettext("When this is off, a notification says only that there is a message."))}
+      ${this._choice("notifications", gettext("Notify me about"), LEVELS, gettext("You can override this in each chat's settings."))}
+      ${this._switch("notification_text", gettext("Show who wrote and what"), gettext("When off, a notification only says that there is a message."))}
       ${this._switch("notification_sound", gettext("Sound"), "")}
       <label class="setting"><span class="picker-text"><b>${gettext("Quiet hours")}</b><small>${gettext("No notifications between these times")}</small></span>
         <input type="checkbox" role="switch" name="quiet" .checked=${isQuiet} @change=${(/** @type {Event} */ event) => this._quiet(/** @type {HTMLInputElement} */ (event.target).checked)}></label>
       ${isQuiet ? html`<div class="quiet-hours">
         ${this._time("quiet_from", gettext("From"))}${this._time("quiet_until", gettext("Until"))}
-        <p class="quiet">${interpolate(gettext("By the clock of %(zone)s."), { zone: values.time_zone.replace("_", " ") })}
+        <p class="quiet">${interpolate(gettext("Times are in %(zone)s."), { zone: values.time_zone.replace("_", " ") })}
           ${values.time_zone === zone() ? nothing : html`<button type="button" class="link" @click=${() => this._change({ time_zone: zone() })}>${interpolate(gettext("Use %(zone)s"), { zone: zone().replace("_", " ") })}</button>`}</p>
       </div>` : nothing}`;
   }

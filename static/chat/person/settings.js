@@ -16,6 +16,7 @@ import { setAppearance } from "./appearance.js";
  * @property {string} quiet_until
  * @property {string} time_zone
  * @property {string} send_key "enter" or "ctrl_enter"
+ * @property {boolean} follow_answers
  * @property {string} language of the pages, from their next load on; empty for the browser's
  */
 

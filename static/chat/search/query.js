@@ -1,5 +1,7 @@
 /** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
 
+import { plainOf } from "../markdown/plain.js";
+
 /** What each filter takes, as an example. @type {Record<string, string>} */
 export const FILTERS = {
   from: "from: a person",
@@ -42,8 +44,8 @@ export function queryOf(filters, text) {
   return [...named, text.trim()].filter(Boolean).join(" ");
 }
 
-/** The words that a message has to have, in lower case. @param {string} text */
-export const wordsOf = (text) => Array.from(text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) => (quoted ?? bare).toLowerCase());
+/** The words that a message has to have, in lower case: those of a filter are none. @param {string} text */
+export const wordsOf = (text) => Array.from(takeFilters(text, true).text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) => (quoted ?? bare).toLowerCase());
 
 const BEFORE = 50;
 const SHOWN = 220;
@@ -54,7 +56,7 @@ const SHOWN = 220;
  * @returns {Piece[]}
  */
 export function excerpt(text, words) {
-  const line = text.replace(/\s+/g, " ");
+  const line = lineOf(text, words);
   const lower = line.toLowerCase();
   // Some letters have another length in lower case: their text is shown without marks.
   const places = lower.length === line.length ? words.map((word) => lower.indexOf(word)).filter((at) => at >= 0) : [];
@@ -74,6 +76,13 @@ export function excerpt(text, words) {
   if (at < shown.length) pieces.push({ text: shown.slice(at), isFound: false });
   if (start + SHOWN < line.length) pieces.push({ text: "…", isFound: false });
   return pieces;
+}
+
+/** A text without marks, or with them where a word is only in them, as in the address of a link. @param {string} text @param {string[]} words */
+function lineOf(text, words) {
+  const plain = plainOf(text);
+  const lower = plain.toLowerCase();
+  return words.every((word) => lower.includes(word)) ? plain : text.replace(/\s+/g, " ");
 }
 
 /** @param {string} lower @param {string[]} words @param {number} from */

@@ -136,11 +136,11 @@ class SearchDialog extends View {
     const { phase, error, found, words } = this._state;
     const names = this._names();
     if (phase === "failed") return html`${names}<p class="search-note" role="alert">${error}</p>`;
-    if (phase === "empty") return html`<p class="search-note">${gettext("Write words that a message has. A filter narrows the search.")}</p>`;
+    if (phase === "empty") return html`<p class="search-note">${gettext("Search your messages. Use filters to narrow results.")}</p>`;
     if (!found) return html`${names}${spinner(gettext("Searching"))}`;
     const { data, has_more: hasMore, searched_chats: searched, chats } = found;
     return html`${names}
-      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words ?? []))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No message was found.")}</p>`}
+      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words ?? []))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No messages found. Try fewer words, or remove a filter.")}</p>`}
       ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search by before: and a day.")}</p>` : nothing}
       ${searched < chats ? html`<p class="search-note">${interpolate(gettext("The %(searched)s latest of your %(chats)s chats were searched. in: reaches the others."), { searched, chats })}</p>` : nothing}`;
   }

@@ -1,11 +1,15 @@
 /** The threads that the person follows, in all chats: those with new replies first. */
 
 import { api, store } from "../context.js";
+import { beginningOf } from "../markdown/plain.js";
 import { people } from "../person/looks.js";
 import { fullTime, shortTime } from "../time.js";
 import { View, face, glyph, spinner } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, ngettext } from "../words.js";
+
+/** How much of a message is shown. */
+const SHOWN_SIGNS = 300;
 
 /**
  * @typedef {object} FollowedThread
@@ -75,7 +79,7 @@ class ThreadsDialog extends View {
       <div class="dialog-form" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
         <header><h2 id="threads-title">${gettext("Threads")}</h2>
           <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
-        <div class="search-results" role="region" aria-label=${gettext("Threads that you follow")} aria-busy=${String(!this._threads && !this._error)}>${this._body()}</div>
+        <div class="search-results" role="region" aria-label=${gettext("Threads you follow")} aria-busy=${String(!this._threads && !this._error)}>${this._body()}</div>
         <p class="visually-hidden" role="status">${this._threads ? interpolate(ngettext("%(n)s thread", "%(n)s threads", this._threads.length), { n: this._threads.length }) : ""}</p>
       </div>
     </dialog>`;
@@ -85,8 +89,8 @@ class ThreadsDialog extends View {
     const failed = this._error ? html`<p class="search-note" role="alert">${this._error} <button type="button" class="button" @click=${() => this._load(this._threads ? this._cursor || "" : "")}>${gettext("Try again")}</button></p>` : nothing;
     if (!this._threads) return this._error ? failed : spinner(gettext("Loading the threads"));
     if (!this._threads.length) {
-      return html`<div class="empty" role="note" data-testid="threads-none">${glyph("thread")}<h3>${gettext("You follow no threads yet")}</h3>
-        <p>${gettext("Choose a message and press T, or “Reply in thread” in its menu. The threads of your messages, those in which you reply and those that mention you are listed here.")}</p></div>`;
+      return html`<div class="empty" role="note" data-testid="threads-none">${glyph("thread")}<h3>${gettext("You don't follow any threads yet")}</h3>
+        <p>${gettext("To start a thread, press T on a message or choose “Reply in thread” from its menu. Threads you start, reply to or are mentioned in appear here.")}</p></div>`;
     }
     return html`<ul>${repeat(this._threads, ({ id }) => id, (thread) => this._item(thread))}</ul>${failed}
       ${this._cursor && !this._error ? html`<button type="button" class="button" @click=${() => this._load(this._cursor || "")}>${gettext("Show more")}</button>` : nothing}`;
@@ -100,7 +104,7 @@ class ThreadsDialog extends View {
       ${face(name, kind)}
       <span class="search-words"><span class="search-head"><b dir="auto">${author}</b> <span class="search-chat" dir="auto">${chat ? store.nameOf(chat) : title || gettext("Another chat")}</span>
         <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
-        <span class="search-text" dir="auto">${content || gettext("A file or a deleted message")}</span>
+        <span class="search-text" dir="auto">${beginningOf(content, SHOWN_SIGNS) || gettext("A file or a deleted message")}</span>
         <span class="search-files">${interpolate(ngettext("%(n)s reply", "%(n)s replies", replies), { n: replies })}${
           unread ? html`<span class="unread is-replies" data-testid="thread-news">${interpolate(gettext("%(n)s new"), { n: unread })}</span>` : nothing}</span></span>
     </button></li>`;

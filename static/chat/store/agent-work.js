@@ -66,11 +66,11 @@ export function worksOf({ responses, approvals, payments }) {
 export function workText({ kind, tool, percent, step, userId, waitsFor }, nameOf) {
   if (kind === "approval") {
     const name = nameOf(userId);
-    return name ? interpolate(gettext("Waits for %(name)s to allow %(tool)s"), { name, tool }) : interpolate(gettext("Waits until %(tool)s is allowed"), { tool });
+    return name ? interpolate(gettext("Waiting for %(name)s to approve %(tool)s"), { name, tool }) : interpolate(gettext("Waiting for approval of %(tool)s"), { tool });
   }
-  if (kind === "payment") return waitsFor || gettext("Waits for your payment");
-  if (kind === "thinking") return gettext("Thinks");
-  if (kind === "writing") return gettext("Writes");
-  if (percent === null) return interpolate(gettext("Runs %(tool)s"), { tool });
-  return step ? interpolate(gettext("Runs %(tool)s, step %(step)s (%(percent)s%%)"), { tool, step, percent }) : interpolate(gettext("Runs %(tool)s (%(percent)s%%)"), { tool, percent });
+  if (kind === "payment") return waitsFor || gettext("Waiting for your payment");
+  if (kind === "thinking") return gettext("Thinking…");
+  if (kind === "writing") return gettext("Writing…");
+  if (percent === null) return interpolate(gettext("Running %(tool)s"), { tool });
+  return step ? interpolate(gettext("Running %(tool)s, step %(step)s (%(percent)s%%)"), { tool, step, percent }) : interpolate(gettext("Running %(tool)s (%(percent)s%%)"), { tool, percent });
 }

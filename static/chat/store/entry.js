@@ -20,6 +20,8 @@
  * @property {number|null} deletedAt Unix ms; a deleted message has neither text nor content items
  * @property {Reaction[]} reactions the first given first
  * @property {boolean} pinned
+ * @property {string|null} [signature] of an answer, by its agent
+ * @property {string|null} [copied_from] in a fork, the message that it is a copy of
  * @property {string|null} versionOf the first version of an answer that was made again
  * @property {string} [replaced_by] the version that took the place of this one
  * @property {string|null} thread the message to whose thread it belongs

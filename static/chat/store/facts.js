@@ -41,13 +41,13 @@ function callText({ started_by: by, participants = [], duration_ms: duration, re
 function linkText({ type, link, by }) {
   const isInvite = link.kind === "invite";
   if (type === "link.revoked") {
-    if (!by) return isInvite ? gettext("An invite link ended with the right of its maker") : gettext("A share link ended with the right of its maker");
-    return interpolate(isInvite ? gettext("%(name)s revoked an invite link") : gettext("%(name)s revoked a share link"), { name: by.name });
+    if (!by) return isInvite ? gettext("An invite link ended because its creator lost the right to invite") : gettext("A public link ended because its creator lost the right to share");
+    return interpolate(isInvite ? gettext("%(name)s revoked an invite link") : gettext("%(name)s revoked a public link"), { name: by.name });
   }
   const name = by?.name ?? gettext("A former member");
-  if (isInvite) return interpolate(gettext("%(name)s made a link by which people can join"), { name });
-  const shown = link.grows ? gettext("%(name)s made a link that shows this chat, later messages too, to everyone who has it")
-    : gettext("%(name)s made a link that shows this chat so far to everyone who has it");
+  if (isInvite) return interpolate(gettext("%(name)s created an invite link"), { name });
+  const shown = link.grows ? gettext("%(name)s created a public link to this chat, including later messages")
+    : gettext("%(name)s created a public link to this chat so far");
   return interpolate(shown, { name });
 }
 
@@ -60,7 +60,7 @@ function forkText({ source, by, forked_at: at }) {
 /** Who of the source is not in a fork; "" where all its agents are. @param {Frame} event @returns {string} */
 export function leftOutText({ type, agents_left_out: names = [] }) {
   if (type !== "chat.forked" || !names.length) return "";
-  return interpolate(gettext("Not here, as who forked the chat may not use them: %(names)s"), { names: names.join(", ") });
+  return interpolate(gettext("Left out, because the person who forked the chat may not use them: %(names)s"), { names: names.join(", ") });
 }
 
 /**

@@ -107,7 +107,7 @@ export class History {
   /** @param {string} id */
   async _refresh(id) {
     const { chatId } = this._store.state;
-    const message = await this._api.get(`/messages/${encodeURIComponent(id)}`);
+    const message = await this._api.get(`/messages/${encodeURIComponent(id)}?expand=signature`);
     if (this._store.state.chatId === chatId) this._store.dispatch({ type: "refreshed", entry: entryOf(message) });
   }
 
@@ -123,12 +123,12 @@ export class History {
    */
   async _page(query) {
     const { chatId, thread } = this._store.state;
-    const page = await this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&thread=${thread || "none"}&${query}`);
+    const page = await this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&expand=signature&thread=${thread || "none"}&${query}`);
     const found = page.data.map((/** @type {any} */ message) => entryOf(message));
     const isFalling = query.startsWith("order=desc");
     const entries = isFalling ? found.reverse() : found;
     // A thread begins with the message that its replies name.
-    if (thread && isFalling && !page.has_more) entries.unshift(entryOf(await this._api.get(`/messages/${encodeURIComponent(thread)}`)));
+    if (thread && isFalling && !page.has_more) entries.unshift(entryOf(await this._api.get(`/messages/${encodeURIComponent(thread)}?expand=signature`)));
     return { entries, hasMore: page.has_more };
   }
 

@@ -1,7 +1,7 @@
 /** The names that a text mentions. */
 
-/** As in chat_app/members/triggers.py, which decides whom a message that is sent mentions. */
-const MENTION = /(?<![\p{L}\p{N}_@/.])@([\p{L}\p{N}_][\p{L}\p{N}_.-]*)/gu;
+/** As in chat_app/mentioned.py, which decides whom a message that is sent mentions. */
+export const MENTION = /(?<![\p{L}\p{N}_@/.])@([\p{L}\p{N}_][\p{L}\p{N}_.-]*)/gu;
 
 /** @param {string} text @returns {string[]} in lower case, each once, in their order */
 export function mentioned(text) {

@@ -1,0 +1,67 @@
+/** The badge of a receipt: whether it is what the server signed, for this answer. This browser verifies it (docs/signatures.md). */
+
+import { pageAt } from "../context.js";
+import { signedMessage } from "../log/signature-badge.js";
+import { publishedKeys } from "../signature-keys.js";
+import { View, glyph } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { checkReceipt, kidOf } from "../../uamp/signatures.js";
+import { gettext } from "../words.js";
+
+/**
+ * @typedef {import("./receipts.js").Receipt} Receipt
+ * @typedef {import("../store/entry.js").Entry} Entry
+ * @typedef {import("../../uamp/signatures.js").ReceiptVerdict} ReceiptVerdict
+ */
+
+/** @type {Record<string, {text: string, icon: "seal"|"alert", isBad?: boolean}>} */
+const STATES = {
+  valid: { text: gettext("Receipt signed"), icon: "seal" },
+  rotated: { text: gettext("Receipt signed, key rotated"), icon: "seal" },
+  changed: { text: gettext("Receipt changed"), icon: "alert", isBad: true },
+  unsigned: { text: gettext("Receipt unsigned"), icon: "seal" },
+  unknown_key: { text: gettext("Receipt of an unknown key"), icon: "alert", isBad: true },
+  unsupported: { text: gettext("Not verified"), icon: "seal" },
+};
+
+class ReceiptBadge extends View {
+  static properties = { receipt: { attribute: false }, entry: { attribute: false }, _verdict: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Receipt|undefined} */
+    this.receipt = undefined;
+    /** @type {Entry|undefined} the answer, of a receipt that is not of work that was passed on */
+    this.entry = undefined;
+    /** @type {ReceiptVerdict|null} */
+    this._verdict = null;
+  }
+
+  /** @param {import("../../vendor/lit/lit.js").PropertyValues<ReceiptBadge>} changed */
+  updated(changed) {
+    if (changed.has("receipt") || changed.has("entry")) this._verify();
+  }
+
+  async _verify() {
+    const { receipt, entry } = this;
+    if (!receipt) return;
+    try {
+      const keys = receipt.document ? await publishedKeys.of(kidOf(receipt.document)) : [];
+      const message = entry?.signature === undefined ? undefined : signedMessage(entry);
+      const verdict = await checkReceipt(receipt, keys, { chatId: pageAt(this).state.chatId, message });
+      if (this.receipt === receipt && this.entry === entry) this._verdict = verdict;
+    } catch (error) {
+      // The keys were not reached: nothing is said about the receipt.
+      if (!(error instanceof TypeError)) throw error;
+      if (this.receipt === receipt) this._verdict = null;
+    }
+  }
+
+  render() {
+    if (!this._verdict) return nothing;
+    const { state } = this._verdict;
+    const { text, icon, isBad } = STATES[state];
+    return html`<p class="mark signature ${isBad ? "is-bad" : ""}" data-testid="receipt-signature" data-state=${state}>${glyph(icon)}<span>${text}</span></p>`;
+  }
+}
+customElements.define("receipt-badge", ReceiptBadge);

@@ -1,0 +1,39 @@
+/** Mentions in markdown: `@name` stands by itself in texts of the other direction. `chat_app/markdown_rules.py` has the same rule. Knows no DOM. */
+
+import { MENTION } from "../store/mentions.js";
+
+/** The pieces of a text as tokens. @param {import("./types.js").CoreState} state @param {import("./types.js").Token} token */
+function pieces(state, token) {
+  const { content } = token;
+  /** @type {import("./types.js").Token[]} */
+  const made = [];
+  let from = 0;
+  /** @param {string} type @param {string} text */
+  const add = (type, text) => {
+    if (text) made.push(Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }));
+  };
+  for (const { index, 0: mention } of content.matchAll(MENTION)) {
+    // A full stop behind the name ends the sentence.
+    const name = mention.replace(/[.-]+$/, "");
+    add("text", content.slice(from, index));
+    add("mention", name);
+    from = index + name.length;
+  }
+  add("text", content.slice(from));
+  return made;
+}
+
+/** A rule for the tokens of a whole text. @param {import("./types.js").CoreState} state */
+function mentions(state) {
+  for (const token of state.tokens) {
+    if (token.type !== "inline" || !token.content.includes("@")) continue;
+    token.children = (token.children ?? []).flatMap((child) => (child.type === "text" && child.content.includes("@") ? pieces(state, child) : [child]));
+  }
+}
+
+/** @param {any} parser of markdown-it */
+export function addMentions(parser) {
+  const { escapeHtml } = parser.utils;
+  parser.core.ruler.push("mentions", mentions);
+  parser.renderer.rules.mention = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => `<bdi class="mention">${escapeHtml(tokens[at].content)}</bdi>`;
+}

@@ -1,0 +1,27 @@
+/** How far the person has read the open chat: sent to the members when the newest message is on the screen. */
+
+import { me, page } from "./context.js";
+import { newestOfOthers } from "./store/open-chat.js";
+
+/**
+ * What is on the screen at the bottom of a visible page is read.
+ * @param {import("../uamp/chat-session.js").ChatSession|null} session
+ * @param {import("./log/message-list.js").MessageList|null} list
+ */
+export function markRead(session, list) {
+  if (!session || document.hidden || !list?.atBottom) return;
+  const newest = newestOfOthers(page.state);
+  const known = page.state.readers.get(me.id)?.seq ?? 0;
+  if (!newest || newest.seq <= known) return;
+  if (session.markRead(newest.id)) page.dispatch({ type: "read", reader: { user_id: me.id, username: me.username, seq: newest.seq } });
+}
+
+/**
+ * A member has read as far as a message.
+ * @param {import("./chat-store.js").Chat|null} chat @param {import("../uamp/types.js").Frame} event
+ */
+export function showReader(chat, { user_id: userId, message_id: messageId }) {
+  const entry = page.state.entries.find(({ id }) => id === messageId);
+  const reader = chat?.participants.find(({ kind, id }) => kind === "user" && String(id) === String(userId));
+  if (entry && reader) page.dispatch({ type: "read", reader: { user_id: userId, username: reader.name, seq: entry.seq } });
+}

@@ -1,0 +1,56 @@
+/** The keys with which answers and receipts are signed, as the server publishes them; each is read once in a while. */
+
+const FRESH_MS = 300_000;
+/** The server answers for so many ids at once. */
+const KIDS_MOST = 50;
+
+/** @typedef {import("../uamp/signatures.js").PublishedKey} PublishedKey */
+
+export class SignatureKeys {
+  /** @param {(path: string) => Promise<any>} get */
+  constructor(get) {
+    this._get = get;
+    /** @type {Map<string, {keys: Promise<PublishedKey[]>, until: number}>} */
+    this._known = new Map();
+    /** Those that are asked for together, when the present task ends. @type {Set<string>} */
+    this._wanted = new Set();
+    /** @type {Promise<PublishedKey[]>|null} */
+    this._asked = null;
+  }
+
+  /** The keys of an id: one, or none where it is not published. @param {string} kid @returns {Promise<PublishedKey[]>} */
+  async of(kid) {
+    const known = this._known.get(kid);
+    if (known && known.until > Date.now()) return known.keys;
+    this._wanted.add(kid);
+    this._asked ??= Promise.resolve().then(() => this._read());
+    const keys = this._asked.then((all) => all.filter((key) => key.kid === kid));
+    this._known.set(kid, { keys, until: Date.now() + FRESH_MS });
+    // What was not reached is asked for again.
+    keys.catch(() => this._known.delete(kid));
+    return keys;
+  }
+
+  async _read() {
+    const kids = [...this._wanted];
+    this._wanted.clear();
+    this._asked = null;
+    /** @type {PublishedKey[]} */
+    const found = [];
+    for (let at = 0; at < kids.length; at += KIDS_MOST) {
+      const query = kids.slice(at, at + KIDS_MOST).map((kid) => `kid=${encodeURIComponent(kid)}`).join("&");
+      found.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);
+    }
+    return found;
+  }
+}
+
+/** @param {string} path */
+async function read(path) {
+  const answer = await fetch(path, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new TypeError(`${path}: ${answer.status}`);
+  return answer.json();
+}
+
+/** The keys of this server. */
+export const publishedKeys = new SignatureKeys(read);

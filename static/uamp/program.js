@@ -1,0 +1,277 @@
+/**
+ * The client for programs outside of a page, with an API key: node, and runtimes that have `fetch`.
+ *
+ *   import { ask, connect } from "uamp-client";
+ *   const client = await connect({ url: "http://127.0.0.1:8000", key: "uak_…" });
+ *   const chat = client.open("chat_…");
+ *   for await (const piece of ask(chat, "@echo hello")) console.log(piece.text);
+ *   client.close();
+ */
+
+import { UampClient, UampError } from "./client.js";
+import { EventStreamSocket } from "./event-stream.js";
+import { Outbox } from "./outbox.js";
+
+/** Nothing of an answer came within this time. */
+const ANSWER_MS = 600_000;
+/** No agent began to answer within this time. */
+const BEGIN_MS = 15_000;
+const ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 250;
+const REFUSED = 4401;
+const LOST = 1006;
+
+/** Unacknowledged turns for as long as the program runs. @implements {Storage} */
+export class MemoryStorage {
+  constructor() {
+    /** @type {Map<string, string>} */
+    this._values = new Map();
+  }
+
+  get length() {
+    return this._values.size;
+  }
+
+  clear() {
+    this._values.clear();
+  }
+
+  /** @param {number} index */
+  key(index) {
+    return Array.from(this._values.keys())[index] ?? null;
+  }
+
+  /** @param {string} key */
+  getItem(key) {
+    return this._values.get(key) ?? null;
+  }
+
+  /** @param {string} key @param {string} value */
+  setItem(key, value) {
+    this._values.set(key, value);
+  }
+
+  /** @param {string} key */
+  removeItem(key) {
+    this._values.delete(key);
+  }
+}
+
+/** REST with a key: `GET` is repeated where the server was not reached or takes no requests now. */
+export class Rest {
+  /** @param {string} origin @param {string} key "" for a visitor */
+  constructor(origin, key) {
+    this.origin = origin;
+    /** @type {Record<string, string>} */
+    this.headers = key ? { Authorization: `Bearer ${key}` } : {};
+  }
+
+  /**
+   * @param {string} path @param {{method?: string, body?: object, idempotencyKey?: string}} [request]
+   * @returns {Promise<any>} the document; rejects with UampError for a refusal
+   */
+  async request(path, { method = "GET", body, idempotencyKey } = {}) {
+    const headers = { ...this.headers, ...(body ? { "Content-Type": "application/json" } : {}), ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}) };
+    const isRepeatable = method === "GET" || Boolean(idempotencyKey);
+    for (let attempt = 1; ; attempt += 1) {
+      const isLast = attempt === ATTEMPTS || !isRepeatable;
+      let pause = FIRST_PAUSE_MS * 2 ** (attempt - 1);
+      try {
+        const answer = await fetch(this.origin + path, { method, headers, body: body && JSON.stringify(body) });
+        if (answer.ok) return answer.status === 204 ? null : await answer.json();
+        const problem = await answer.json().catch(() => ({}));
+        const wait = Number(answer.headers.get("Retry-After") || 0);
+        if (isLast || ![429, 502, 503, 504].includes(answer.status) || wait > 8) {
+          throw Object.assign(new UampError({ code: problem.code || `http_${answer.status}`, message: problem.detail || problem.title, details: problem }), { status: answer.status });
+        }
+        pause = Math.max(pause, 1000 * wait);
+      } catch (error) {
+        if (isLast || error instanceof UampError) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  /** The messages of a chat, oldest first. @param {string} chatId @returns {AsyncGenerator<any>} */
+  async *history(chatId) {
+    let cursor = "";
+    do {
+      const query = new URLSearchParams({ order: "asc", limit: "200", ...(cursor ? { cursor } : {}) });
+      const page = await this.request(`/api/v1/chats/${chatId}/messages?${query}`);
+      yield* page.data;
+      cursor = page.has_more ? page.next_cursor : "";
+    } while (cursor);
+  }
+
+  /** @returns {Promise<string>} a ticket, good for one socket or stream */
+  async ticket() {
+    return (await this.request("/api/v1/tickets", { method: "POST" })).ticket;
+  }
+}
+
+/** A WebSocket that is opened with a ticket: a program cannot give it headers everywhere. */
+export class TicketSocket {
+  /** @param {string} url of the socket @param {() => Promise<string>} ticket @param {any} webSocket the class */
+  constructor(url, ticket, webSocket) {
+    /** @type {((event: any) => void)|null} */
+    this.onopen = null;
+    /** @type {((message: any) => void)|null} */
+    this.onmessage = null;
+    /** @type {((close: any) => void)|null} */
+    this.onclose = null;
+    /** @type {WebSocket|null} */
+    this._socket = null;
+    this._isOver = false;
+    this._open(url, ticket, webSocket);
+  }
+
+  get readyState() {
+    return this._isOver ? 3 : (this._socket?.readyState ?? 0);
+  }
+
+  /** @param {string} text */
+  send(text) {
+    this._socket?.send(text);
+  }
+
+  /** @param {number} [code] */
+  close(code = 1000) {
+    this._isOver = true;
+    this._socket?.close(code);
+  }
+
+  /** @param {string} url @param {() => Promise<string>} ticket @param {any} webSocket */
+  async _open(url, ticket, webSocket) {
+    try {
+      const query = new URLSearchParams({ ticket: await ticket() });
+      if (this._isOver) return;
+      this._socket = /** @type {WebSocket} */ (new webSocket(`${url}?${query}`));
+    } catch (error) {
+      this.onclose?.({ code: error instanceof UampError && /** @type {any} */ (error).status === 401 ? REFUSED : LOST });
+      return;
+    }
+    this._socket.onopen = (event) => this.onopen?.(event);
+    this._socket.onmessage = (event) => this.onmessage?.(event);
+    this._socket.onclose = (event) => this.onclose?.(event);
+    // What failed is said by `onclose`.
+    this._socket.onerror = () => undefined;
+  }
+}
+
+/**
+ * Make the client of a person. Rejects with UampError where the key is refused.
+ * @param {object} options
+ * @param {string} options.url of the server, such as https://chat.example.org
+ * @param {string} options.key an API key
+ * @param {"auto"|"websocket"|"sse"} [options.transport] without a class of WebSockets it is sse
+ * @param {any} [options.webSocket] the class of WebSockets; node has one since version 22
+ * @returns {Promise<UampClient & {rest: Rest}>}
+ */
+export async function connect({ url, key, transport = "auto", webSocket = globalThis.WebSocket }) {
+  const origin = url.replace(/\/+$/, "");
+  const rest = new Rest(origin, key);
+  const me = await rest.request("/api/v1/me");
+  const ticket = () => rest.ticket();
+  const socketUrl = `${origin.replace(/^http/, "ws")}/uamp`;
+  const client = new UampClient({
+    url: socketUrl,
+    userId: String(me.id),
+    outbox: new Outbox(new MemoryStorage(), String(me.id)),
+    socket: () => new TicketSocket(socketUrl, ticket, webSocket),
+    stream: () => new EventStreamSocket(ticket, { origin, headers: rest.headers }),
+    transport: webSocket ? transport : "sse",
+  });
+  return Object.assign(client, { rest });
+}
+
+/**
+ * @typedef {object} Piece what is new of an answer
+ * @property {string} text that follows on what came before
+ * @property {boolean} restarted whether the answer was begun again, and `text` takes the place of all of it
+ * @property {import("./live-response.js").LiveResponse} response as it is now
+ */
+
+/**
+ * Send a message and yield what is new of its answers, until all have ended.
+ * @param {import("./chat-session.js").ChatSession} chat
+ * @param {string} text
+ * @param {{answerMs?: number, beginMs?: number}} [bounds] how long nothing may come of an answer, and until the first one begins
+ * @returns {AsyncGenerator<Piece>} rejects with UampError where an answer fails or is cancelled, the message is refused, or nothing comes
+ */
+export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_MS } = {}) {
+  /** @type {Map<string, string>} the text that was yielded, by response id */
+  const shown = new Map();
+  /** @type {Piece[]} */
+  const pieces = [];
+  /** @type {UampError|null} */
+  let failure = null;
+  let messageId = "";
+  let running = 0;
+  let wake = () => {};
+  const turn = chat.send({ text });
+  const request = turn.frames.at(-1)?.event_id;
+
+  /** @param {any} event */
+  const onMessage = ({ detail }) => {
+    if (detail.message.client_event_id === request) messageId = detail.message.id;
+  };
+  /** @param {any} event */
+  const onResponse = ({ detail: response }) => {
+    if (!messageId || response.messageId !== messageId) return;
+    const before = shown.get(response.id);
+    if (before === undefined) running += 1;
+    const now = textOf(response);
+    const known = before ?? "";
+    if (response.status !== "running") {
+      running -= 1;
+      if (response.status !== "completed") {
+        failure ??= new UampError({ code: response.error?.code || response.status, message: response.reason || response.error?.message });
+      }
+    }
+    shown.set(response.id, now);
+    if (now.startsWith(known)) {
+      if (now.length > known.length) pieces.push({ text: now.slice(known.length), restarted: false, response });
+    } else if (known.startsWith(now)) shown.set(response.id, known);
+    else pieces.push({ text: now, restarted: true, response });
+    wake();
+  };
+  const onTurns = () => {
+    if (turn.state === "failed") failure ??= new UampError({ code: "refused", message: turn.error });
+    if (turn.state === "unknown") failure ??= new UampError({ code: "outcome_unknown", message: "The message was sent, and the session that knows it is gone." });
+    wake();
+  };
+  /** @type {[string, (event: any) => void][]} */
+  const listeners = [["message", onMessage], ["response", onResponse], ["response-end", onResponse], ["turns", onTurns]];
+  for (const [type, listener] of listeners) chat.addEventListener(type, listener);
+  try {
+    while (true) {
+      const piece = pieces.shift();
+      if (piece) yield piece;
+      else if (failure) throw failure;
+      else if (shown.size && running === 0) return;
+      else await waitFor(shown.size ? answerMs : beginMs, (done) => (wake = done));
+    }
+  } finally {
+    for (const [type, listener] of listeners) chat.removeEventListener(type, listener);
+  }
+}
+
+/**
+ * The text of an answer: of one that was missed whole, its end has it.
+ * @param {import("./live-response.js").LiveResponse} response
+ * @returns {string}
+ */
+function textOf(response) {
+  return response.output.map((item) => (item.type === "text" ? item.text : "")).join("") || response.text;
+}
+
+/** @param {number} ms @param {(done: () => void) => void} register */
+function waitFor(ms, register) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new UampError({ code: "timed_out", message: `Nothing came within ${ms / 1000} seconds; mention an agent of the chat.` })), ms);
+    register(() => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+  });
+}

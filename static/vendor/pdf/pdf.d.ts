@@ -1,0 +1,1 @@
+export { getDocument, GlobalWorkerOptions } from "pdfjs-dist";
