@@ -206,7 +206,7 @@ class Story:
             assert frame["seq"] > self.after, (frame, self.after)
             self.after = frame["seq"]
             self.log[self.after] = {k: v for k, v in frame.items() if k != "session_id"}
-            if type_ in TERMINAL and type_ != "response.error":
+            if type_ in TERMINAL:
                 # Deltas add up to the output; what was missed whole has none.
                 known = self.texts.get(frame["response_id"], "")
                 assert known in {"", output_text(frame)}, (frame, known)

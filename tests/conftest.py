@@ -30,12 +30,19 @@ from servestatic.middleware import ServeStaticMiddleware
 from sessions_app.access import rates
 from sessions_app.billing import payers
 from sessions_app.database import close_connections
-from tests import databases, services
+from signing_app import owner_keys
+from tests import databases, fork_server, services, tiers
 from tests.distribution import in_shares
+from tests.prompt_server import PromptServer
 from tests.settings import WORKER
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from sessions_app.process.periodic import PeriodicJob
+
+pytest_plugins = ["tests.watchdog", "tests.cpu_times"]
+
+fork_server.use()
 
 START_TIMEOUT_SECONDS = 120
 # What it is before anything else is imported.
@@ -108,6 +115,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run only the tests that use the database and may find another one different",
     )
+    parser.addoption(
+        "--short",
+        action="store_true",
+        help="leave out the long tests, and on PostgreSQL most others (tests/tiers.py)",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -115,6 +127,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def belongs(item: pytest.Item) -> bool:
         if item.get_closest_marker("postgres") and connection.vendor != "postgresql":
+            return False
+        if config.getoption("--short") and not tiers.is_short(
+            item, config.rootpath, connection.vendor
+        ):
             return False
         if not config.getoption("--database-only"):
             return True
@@ -154,43 +170,58 @@ def pytest_collection_finish() -> None:
     sys.setrecursionlimit(RECURSION_LIMIT)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write down the skips and failures, and fail for skips when every service was promised.
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down a failure or a skip when it happens: a run that is killed lists them too.
 
-    The process that started the workers of pytest-xdist has the reports of all of them, and comes
-    here when they have ended; in a worker there is nothing to do.
+    The process that started the workers of pytest-xdist gets the reports of all of them.
     """
     if WORKER:
         return
+    if report.failed:
+        _append("FAILED_FILE", _failure_line(report))
+    elif report.skipped and isinstance(report.longrepr, tuple):
+        skips.append(report.nodeid)
+        _append("SKIPPED_FILE", f"{report.nodeid}: {report.longrepr[2]}\n")
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Write down a module that cannot be imported."""
+    if report.failed and not WORKER:
+        _append("FAILED_FILE", _failure_line(report))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Drop the databases of the run, and fail for skips when every service was promised."""
+    if WORKER:
+        return
     databases.drop_databases()
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = reporter.stats.get("skipped", []) if reporter else []
-    lines = [f"{report.nodeid}: {report.longrepr[2]}\n" for report in skipped]
-    if path := os.environ.get("SKIPPED_FILE"):
-        with Path(path).open("a") as file:
-            file.writelines(lines)
-    if path := os.environ.get("FAILED_FILE"):
-        with Path(path).open("a") as file:
-            file.writelines(map(_failure_line, _failures(reporter)))
-    if lines and os.environ.get("REQUIRE_SERVICES") == "1":
+    if skips and os.environ.get("REQUIRE_SERVICES") == "1":
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+# The tests that were skipped, in the process that gets all reports.
+skips: list[str] = []
 # Of the reason of a failed test, so much is listed at the end of a run.
 WHY_CHARS = 300
 
 
-def _failures(reporter: Any) -> list[pytest.TestReport]:
-    stats = reporter.stats if reporter else {}
-    return [*stats.get("failed", []), *stats.get("error", [])]
+def _append(variable: str, line: str) -> None:
+    if path := os.environ.get(variable):
+        with Path(path).open("a") as file:
+            file.write(line)
 
 
-def _failure_line(report: pytest.TestReport) -> str:
+def _failure_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     """Return a failed test and why, in one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
     why = " ".join((crash.message if crash else str(report.longrepr)).split())
-    return f"{report.nodeid} ({report.when}): {why[:WHY_CHARS]}\n"
+    return f"{report.nodeid} ({getattr(report, 'when', 'collect')}): {why[:WHY_CHARS]}\n"
+
+
+def pytest_unconfigure() -> None:
+    """End what the product's processes are forks of."""
+    fork_server.server.close()
 
 
 # --- Database ---
@@ -201,6 +232,13 @@ def _fresh_ledger() -> Iterator[None]:
     """Take the ledger's ids away with its rows."""
     yield
     payers.forget_accounts()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_keys() -> Iterator[None]:
+    """Take the keys that sign away with their rows."""
+    yield
+    owner_keys.forget()
 
 
 @pytest.fixture(autouse=True)
@@ -285,7 +323,7 @@ def server(database_threads: None, _empty_at_first: None) -> Iterator[ServerAddr
         log_config=None,
         timeout_graceful_shutdown=5,
     )
-    running = uvicorn.Server(config)
+    running = PromptServer(config)
 
     async def serve() -> None:
         try:
@@ -301,12 +339,12 @@ def server(database_threads: None, _empty_at_first: None) -> Iterator[ServerAddr
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not running.started:
         if not thread.is_alive() or time.monotonic() > deadline:
-            running.should_exit = True
+            running.stop()
             pytest.fail("the server did not start")
         time.sleep(0.01)
     yield address
-    running.should_exit = True
-    thread.join()
+    running.stop()
+    join_threads([thread])
 
 
 @pytest.fixture(scope="session")

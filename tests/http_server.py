@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tests.threads import join_threads
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,4 +47,4 @@ def serving(server: AnyServer) -> Iterator[AnyServer]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join()
+        join_threads([thread])

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
+from agents_app.providers import scripts
 from chat_app.members.chats import create_chat
 from sessions_app.access.auth import create_api_key
 from sessions_app.process import periodic
@@ -59,12 +60,15 @@ def shared_chat(
 
 
 def counted_rows() -> dict[str, int]:
-    """Return how many rows each table of the protocol has; who is online does not count."""
+    """Return how many rows each table of the protocol has.
+
+    Who is online does not count, nor which hours were counted.
+    """
     models = [
         model
         for app in ("chat_app", "sessions_app")
         for model in apps.get_app_config(app).get_models()
-        if model.__name__ not in {"Presence", "ApiKey"}
+        if model.__name__ not in {"Presence", "ApiKey", "CountedHour"}
     ]
     return {model.__name__: model._default_manager.count() for model in models}
 
@@ -126,6 +130,12 @@ def mallory(demo: ServerAddress) -> Person:
     return person("mallory")
 
 
+@pytest.fixture
+def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the script `slow` say its 200 words in two seconds, for tests that read all of them."""
+    monkeypatch.setattr(scripts, "SLOW_PAUSE", 0.01)
+
+
 def quick_agent(name: str, script: str, **options: Any) -> Agent:
     """Make a public agent that plays a script at its own pace."""
     return Agent.objects.create(name=name, is_public=True, options={"script": script, **options})
@@ -136,6 +146,7 @@ __all__ = [
     "Person",
     "alice",
     "bob",
+    "brisk",
     "counted_rows",
     "demo",
     "dial",

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from agents_app.models import Agent, ModelProvider
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +68,13 @@ class Fault:
     words: str = "Half an"
 
 
+@dataclass(frozen=True)
+class Raw:
+    """An answer that is these frames, as they stand; nothing follows them."""
+
+    frames: tuple[str, ...]
+
+
 def make_agent(url: str, name: str = "speaker", **fields: Any) -> Agent:
     """Make a public agent for which the vendor at an address answers."""
     options = {"base_url": url, **fields.pop("options", {})}
@@ -79,8 +87,8 @@ def make_agent(url: str, name: str = "speaker", **fields: Any) -> Agent:
 class RealtimeVendor:
     """What it answers, what it was sent, and the sockets that are open."""
 
-    def __init__(self, *answers: str | Call | Fault) -> None:
-        self.answers = list(answers) or ["You are welcome"]
+    def __init__(self, *answers: str | Call | Fault | Raw) -> None:
+        self.answers: list[str | Call | Fault | Raw] = list(answers) or ["You are welcome"]
         self.url = ""
         self.received: list[Shown] = []
         self.keys: list[str | None] = []
@@ -243,6 +251,10 @@ class _Talk:
                 self._call(place, answer)
             case Fault():
                 self._fail(place, answer)
+            case Raw():
+                for frame in answer.frames:
+                    self._socket.send(frame)
+                return
             case str():
                 spoken = self._say(place, answer.replace("{said}", self._said))
                 self._done("completed", words=len(answer.split()), spoken=spoken)
@@ -320,7 +332,7 @@ class _Talk:
 
 
 @contextmanager
-def realtime_vendor(*answers: str | Call | Fault) -> Iterator[RealtimeVendor]:
+def realtime_vendor(*answers: str | Call | Fault | Raw) -> Iterator[RealtimeVendor]:
     """Run a vendor that gives these answers, one a response."""
     vendor = RealtimeVendor(*answers)
 
@@ -354,4 +366,4 @@ def realtime_vendor(*answers: str | Call | Fault) -> Iterator[RealtimeVendor]:
         finally:
             vendor.go_on.set()
             server.shutdown()
-            thread.join()
+            join_threads([thread])

@@ -1,69 +1,189 @@
-"""Runs the tests on every database there is; what failed or could not be run is listed last.
+"""Runs the tests on every available database, and lists last what failed and what was not run.
 
-`make test` calls it. With arguments it hands them to pytest, after its own: `-n0` runs without
-workers. With REQUIRE_SERVICES=1 a service that is missing is a failure.
+`make test` leaves out the long tests; `make test-all` adds `--all` and runs everything on both
+databases (tests/tiers.py). Other arguments go to pytest, after its own: `-n0` runs without workers.
+With REQUIRE_SERVICES=1 a missing service is a failure.
 """
 
+from __future__ import annotations
+
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from tests import services
+from tests import cpu_times, processes, services
+from tests.watchdog import activities
 
-# The tests wait for processes, sockets and browsers more than they compute: two workers for each
-# core. One that has no more tests takes those that another has not begun.
-WORKERS = min(2 * (os.cpu_count() or 1), 8)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CORES: Final = os.cpu_count() or 1
+# The tests wait for processes and sockets more than they compute: two workers for each core. One
+# that has no more tests takes those that another has not begun.
+WORKERS: Final = min(2 * CORES, 8)
+# A journey keeps a core busy by itself, with a server, its workers and a browser of its own.
+BROWSERS: Final = min(CORES, 8)
+# The most connections of a worker: its pool, and those that its tests open beside it.
+WORKER_CONNECTIONS: Final = 16 + 4
 # What touches no database is not even collected for the second one.
-DATABASE_ONLY = ("--database-only", *(f"--ignore=tests/{name}" for name in ("uamp", "upp", "uap")))
-OPTIONS = ("-q", f"-n{WORKERS}", "--dist=worksteal", "--durations=20")
+DATABASE_ONLY: Final = (
+    "--database-only",
+    *(f"--ignore=tests/{name}" for name in ("uamp", "upp", "uap")),
+)
+OPTIONS: Final = (
+    *("-q", "--dist=worksteal", "--durations=20"),
+    # After so many failures the rest of the run says little.
+    *("--maxfail=40", "--max-worker-restart=4"),
+)
+# For each of the three runs: about twice what the longest takes on two idle cores.
+RUN_SECONDS: Final = float(os.environ.get("RUN_SECONDS", "3000"))
+ALL_RUN_SECONDS: Final = float(os.environ.get("RUN_SECONDS", "7200"))
+# How long pytest may list the failures of a run that is stopped.
+SUMMARY_SECONDS: Final = 30
+# How long after its own watchdog a process is killed.
+GRACE_SECONDS: Final = float(os.environ.get("WATCHDOG_GRACE_SECONDS", "10"))
+MODULES_LISTED: Final = 60
 
 
-def run_pytest(name: str, arguments: list[str], environment: dict[str, str]) -> bool:
-    """Run pytest in a process of its own; return whether it passed."""
-    sys.stdout.write(f"\n=== Tests on {name} ===\n")
-    sys.stdout.flush()
-    done = subprocess.run(  # noqa: S603 our own interpreter
-        [sys.executable, "-m", "pytest", *OPTIONS, *arguments],
-        env={**os.environ, **environment},
-        check=False,
-    )
-    # An argument may select only tests that this run leaves out.
-    return done.returncode in {0, 5} if arguments else done.returncode == 0
+@dataclass(kw_only=True)
+class Suite:
+    """The runs of pytest that make up one run of the tests."""
+
+    folder: Path
+    arguments: Sequence[str]
+    seconds: float
+    is_short: bool
+    environment: dict[str, str] = field(default_factory=dict)
+    has_passed: bool = True
+
+    def __post_init__(self) -> None:
+        """Make the files that the runs append to."""
+        self.skipped = self.folder / "skipped"
+        self.failed = self.folder / "failed"
+        self.cpu = self.folder / "cpu"
+        shared = self.folder / "shared"
+        for made in (self.cpu, shared):
+            made.mkdir()
+        for file in (self.skipped, self.failed):
+            file.touch()
+        self.environment |= {
+            "SKIPPED_FILE": str(self.skipped),
+            "FAILED_FILE": str(self.failed),
+            "CPU_FOLDER": str(self.cpu),
+            "SHARED_FOLDER": str(shared),
+            "TEST_DATABASE_URL": "",
+            # Property tests draw fewer examples.
+            "SHORT_RUN": "1" if self.is_short else "",
+            # Workers and the processes that tests start read what the first of them has compiled.
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
+
+    def run(self, name: str, options: Sequence[str], *, workers: int = WORKERS) -> None:
+        """Run pytest in a process of its own, and end all that it leaves behind."""
+        print(f"\n=== Tests on {name} ===", flush=True)  # noqa: T201 it reports
+        began, cpu_before = time.monotonic(), _cpu_seconds()
+        tier = ["--short"] if self.is_short else []
+        with tempfile.TemporaryDirectory(prefix="uamp-watch-") as watched:
+            process = subprocess.Popen(  # noqa: S603 our own interpreter
+                [
+                    *(sys.executable, "-m", "pytest", *OPTIONS, f"-n{workers}"),
+                    *(*tier, *options, *self.arguments),
+                ],
+                env={**os.environ, **self.environment, "WATCHDOG_FOLDER": watched},
+            )
+            try:
+                status = _status_of(process, Path(watched), self.seconds)
+            finally:
+                processes.kill_all(processes.descendants(os.getpid()))
+                processes.reap()
+        wall, cpu = time.monotonic() - began, _cpu_seconds() - cpu_before
+        print(f"{name}: {wall / 60:.1f} minutes, {cpu / 60:.1f} of CPU", flush=True)  # noqa: T201 as above
+        # An argument may select only tests that this run leaves out.
+        self.has_passed &= status in {0, 5} if self.arguments else status == 0
+
+    def report(self) -> None:
+        """Print what took the time, what was not run, and what failed."""
+        folders = cpu_times.total(self.cpu, "folders").most_common()
+        modules = cpu_times.total(self.cpu, "modules").most_common(MODULES_LISTED)
+        for title, lines in (("folder", folders), ("module, the first ones", modules)):
+            print(f"\n=== CPU seconds by {title} ===")  # noqa: T201 it reports
+            for name, seconds in lines:
+                print(f"{seconds:8.1f}  {name}")  # noqa: T201 as above
+        for title, file in (("Not run here", self.skipped), ("Failed", self.failed)):
+            if text := file.read_text():
+                print(f"\n=== {title} ===\n{text}")  # noqa: T201 as above
+        print("\nThe tests pass." if self.has_passed else "\nTHE TESTS DO NOT PASS.", flush=True)  # noqa: T201 as above
+
+
+def database_workers(connections: int) -> int:
+    """Return for how many workers the connections of a PostgreSQL suffice, and cores."""
+    return max(1, min(WORKERS, connections // WORKER_CONNECTIONS))
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _status_of(process: subprocess.Popen[bytes], watched: Path, seconds: float) -> int:
+    """Return the exit status of a run; stop it when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=0.2)
+        processes.reap(spare=process.pid)
+        for activity in activities(watched):
+            is_late = time.time() > activity.until + GRACE_SECONDS
+            if is_late and processes.is_running(activity.pid):
+                print(f"\n{activity.worker} hangs and is killed: {activity.text}", flush=True)  # noqa: T201 it reports
+                processes.kill_all([activity.pid, *processes.descendants(activity.pid)])
+    print(f"\nStopped after {seconds:.0f} seconds. Still running:")  # noqa: T201 it reports
+    for activity in activities(watched):
+        if processes.is_running(activity.pid):
+            print(f"  {activity.worker}: {activity.text}", flush=True)  # noqa: T201 as above
+    # As Ctrl-C does, so that pytest prints its summary.
+    process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=SUMMARY_SECONDS)
+    return 1
 
 
 def main(arguments: list[str]) -> int:
     """Run everything; return the exit status."""
-    required = os.environ.get("REQUIRE_SERVICES") == "1"
+    processes.adopt_orphans()
+    # The `finally` of a run ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    runs_all = "--all" in arguments
+    arguments = [argument for argument in arguments if argument != "--all"]
+    names_paths = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     with tempfile.TemporaryDirectory(prefix="uamp-run-") as folder:
-        skipped = Path(folder) / "skipped"
-        failed = Path(folder) / "failed"
-        for file in (skipped, failed):
-            file.touch()
-        environment = {
-            "SKIPPED_FILE": str(skipped),
-            "FAILED_FILE": str(failed),
-            "TEST_DATABASE_URL": "",
-            # Workers and the processes that tests start read what the first of them has compiled.
-            "PYTHONDONTWRITEBYTECODE": "",
-        }
-        passed = run_pytest("SQLite", arguments, environment)
+        suite = Suite(
+            folder=Path(folder),
+            arguments=arguments,
+            seconds=ALL_RUN_SECONDS if runs_all else RUN_SECONDS,
+            is_short=not (runs_all or names_paths),
+        )
+        suite.run("SQLite", ("-m", "not browser"))
+        suite.run("SQLite, in browsers", ("-m", "browser"), workers=BROWSERS)
         if url := services.postgres():
-            environment["TEST_DATABASE_URL"] = url
-            passed &= run_pytest("PostgreSQL", [*DATABASE_ONLY, *arguments], environment)
+            suite.environment["TEST_DATABASE_URL"] = url
+            workers = database_workers(services.connection_limit(url))
+            suite.run("PostgreSQL", DATABASE_ONLY, workers=workers)
         else:
-            skipped.write_text(
-                skipped.read_text()
-                + "everything on PostgreSQL: none found; set TEST_DATABASE_URL\n"
-            )
-            passed &= not required
-        if lines := skipped.read_text():
-            sys.stdout.write(f"\n=== Not run here ===\n{lines}")
-        if lines := failed.read_text():
-            sys.stdout.write(f"\n=== Failed ===\n{lines}")
-    sys.stdout.write("\nThe tests pass.\n" if passed else "\nTHE TESTS DO NOT PASS.\n")
-    return 0 if passed else 1
+            with suite.skipped.open("a") as file:
+                file.write("everything on PostgreSQL: none found; set TEST_DATABASE_URL\n")
+            suite.has_passed &= os.environ.get("REQUIRE_SERVICES") != "1"
+        suite.report()
+    return 0 if suite.has_passed else 1
 
 
 if __name__ == "__main__":

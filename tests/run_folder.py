@@ -1,28 +1,34 @@
 """What is made once in a run of tests and shared or copied by its workers."""
 
-import fcntl
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.file_locks import lock_file
 from tests.settings import RUN_FOLDER
+
+# `tests/run.py` keeps one for all its runs.
+SHARED_FOLDER = Path(os.environ.get("SHARED_FOLDER") or RUN_FOLDER)
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Let one process of the run at a time into the block."""
     with (RUN_FOLDER / f"{name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock_file(file)
         yield
 
 
-def copy_of(name: str, make: Callable[[Path], None], target: Path) -> None:
-    """Copy a folder into `target`; the first process of the run that needs it makes it."""
-    made = RUN_FOLDER / name
+def copy_of(
+    name: str, make: Callable[[Path], None], target: Path, *, folder: Path = RUN_FOLDER
+) -> None:
+    """Copy a folder into `target`; the first process that needs it makes it in `folder`."""
+    made = folder / name
     with locked(name):
         if not made.exists():
-            making = RUN_FOLDER / f"{name}.making"
+            making = folder / f"{name}.making"
             shutil.rmtree(making, ignore_errors=True)
             making.mkdir()
             make(making)

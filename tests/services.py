@@ -19,6 +19,8 @@ import httpx
 import psycopg
 import redis
 
+from tests.programs import end_program
+
 # uvicorn as it runs in production.
 PROTOCOLS = "uamp_project.servers.uvicorn_protocols"
 UVICORN = (
@@ -27,6 +29,8 @@ UVICORN = (
 )  # fmt: skip
 PORT_TIMEOUT_SECONDS = 2
 START_TIMEOUT_SECONDS = 120
+# The headless shell draws the same pages with a third of the CPU time.
+HEADLESS_SHELL = "chromium-headless-shell"
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -40,6 +44,17 @@ def postgres() -> str | None:
     except psycopg.OperationalError:
         return None
     return url
+
+
+def connection_limit(url: str) -> int:
+    """Return how many connections the PostgreSQL of a URL takes from other than superusers."""
+    with psycopg.connect(url, connect_timeout=PORT_TIMEOUT_SECONDS) as server:
+        rows = server.execute(
+            "SELECT setting::int FROM pg_settings"
+            " WHERE name IN ('max_connections', 'superuser_reserved_connections')"
+        ).fetchall()
+    limits = sorted(row[0] for row in rows)
+    return int(limits[1] - limits[0])
 
 
 def running_redis() -> str | None:
@@ -72,15 +87,15 @@ def own_redis() -> Iterator[str | None]:
                 time.sleep(0.02)
             yield f"unix://{path}"
         finally:
-            process.terminate()
-            process.wait()
+            end_program(process)
 
 
-def chromium() -> str | None:
-    """Return the path of a Chromium, or None."""
+def chromium(*, for_calls: bool = False) -> str | None:
+    """Return the path of a Chromium, or None; calls are made in a whole browser if there is one."""
     if path := os.environ.get("CHROMIUM"):
         return path
-    return next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
+    names = (*BROWSER_NAMES, HEADLESS_SHELL) if for_calls else (HEADLESS_SHELL, *BROWSER_NAMES)
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 def node() -> str | None:
@@ -89,12 +104,17 @@ def node() -> str | None:
     return str(beside) if beside.exists() else shutil.which("node")
 
 
-def wait_until_ready(origin: str) -> None:
-    """Wait until the server at an origin takes turns; raises TimeoutError."""
+def wait_until_ready(origin: str, process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait until the server at an origin takes turns.
+
+    Raises TimeoutError when it does not in time, and ChildProcessError when its process has ended.
+    """
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     # One client for all: each new one reads the certificates of the machine.
     with httpx.Client(base_url=origin, trust_env=False) as client:
         while time.monotonic() < deadline:
+            if process is not None and process.poll() is not None:
+                raise ChildProcessError(f"{origin} ended with {process.returncode}")
             try:
                 if client.get("/readyz").status_code == httpx.codes.OK:
                     return

@@ -58,8 +58,12 @@ CHANNEL_LAYERS = {
 }
 # The models of the tests are servers on this machine.
 UAMP_MODEL_ALLOW_HOSTS = ["127.0.0.1:*"]
+UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+# A key is made for each agent that answers: RSA takes 60 ms of CPU, and its tests choose it.
+UAMP_SIGNATURE_ALGORITHM = "EdDSA"
 # They cost nothing: most tests ask them as a visitor.
 UAMP_ANONYMOUS_MODELS = True
 CELERY_BROKER_URL = "memory://"
+CELERY_BROKER_TRANSPORT = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.01}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

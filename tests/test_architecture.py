@@ -6,21 +6,27 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import uamp
+from tests.programs import PROGRAM_SECONDS
 from uamp.documents.examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "agents_app",
+    "audit_app",
     "chat_app",
+    "federation_app",
     "gateway_app",
     "payments_app",
     "sessions_app",
+    "signing_app",
+    "telemetry",
     "uamp",
     "uamp_project",
     "uap",
@@ -33,7 +39,7 @@ SHAPELESS_NAMES = {"utils", "helpers", "common", "core", "misc", "base_classes"}
 def test_every_import_contract_is_kept() -> None:
     program = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(  # noqa: S603 of our own environment
-        [program], cwd=ROOT, capture_output=True, text=True, check=False
+        [program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
     )
 
     assert done.returncode == 0, done.stdout
@@ -44,6 +50,19 @@ def test_every_room_is_under_the_contracts() -> None:
     rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - others
 
     assert rooms == set(ROOMS)
+
+
+def test_the_protocol_without_its_client_is_under_the_sans_io_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (sans_io,) = [
+        set(contract["source_modules"])
+        for contract in contracts["contracts"]
+        if contract["name"] == "The protocol is sans-IO"
+    ]
+    parts = {path.stem for path in (ROOT / "uamp").iterdir() if (path / "__init__.py").exists()}
+    parts |= {path.stem for path in (ROOT / "uamp").glob("[!_]*.py")}
+
+    assert {f"uamp.{part}" for part in parts - {"client", "command_line"}} <= sans_io
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
@@ -99,6 +118,8 @@ def test_a_lock_of_a_row_leaves_rows_that_name_it_alone() -> None:
         "interop/litellm",
         "interop/a2a",
         "interop/a2a-03",
+        "interop/a2a-server",
+        "interop/remote-servers",
     ],
 )
 def test_locks_pin_hashes_and_name_no_registry(name: str) -> None:
@@ -119,13 +140,24 @@ def nodes_of(path: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
+@cache
+def named_nodes_of(path: Path) -> list[ast.AST]:
+    """Return the nodes of a module that import, or take a member of a name."""
+    return [
+        node
+        for node in nodes_of(path)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        or (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
+    ]
+
+
 def names_used_of(package: str, paths: list[Path]) -> set[str]:
     """Return what modules take of a package: imported from it, or as a member of its name."""
     parent, _, leaf = package.rpartition(".")
     found: set[str] = set()
     for path in paths:
         aliases: set[str] = set()
-        nodes = nodes_of(path)
+        nodes = named_nodes_of(path)
         for node in nodes:
             if isinstance(node, ast.ImportFrom) and node.module == package:
                 found |= {name.name for name in node.names}
@@ -221,7 +253,12 @@ ELSEWHERE = re.compile(
 
 def test_no_text_cites_what_is_not_in_the_repository() -> None:
     listed = subprocess.run(
-        ["/usr/bin/env", "git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["/usr/bin/env", "git", "ls-files"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PROGRAM_SECONDS,
     ).stdout.splitlines()
     paths = [ROOT / name for name in listed if Path(name).suffix in WRITTEN]
     found = [

@@ -90,7 +90,12 @@ def test_a_decision_that_is_named_is_linked_or_there() -> None:
 # The changelog keeps the names of its time.
 PAGES_OF_TODAY = [page for page in PAGES if page.name != "CHANGELOG.md"]
 LISTED = subprocess.run(
-    ["/usr/bin/env", "git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ["/usr/bin/env", "git", "ls-files"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+    timeout=60,
 ).stdout.splitlines()
 TOP = {name.partition("/")[0] for name in LISTED}
 ENDING = r"\.(?:py|md|js|css|html|svg|png|toml|txt|in)"
@@ -219,10 +224,13 @@ DEFAULTS = dict(
 )
 
 
+LONG = "pytest.mark.long"
+
+
 def test_guarantees_are_numbered() -> None:
     numbers = [int(title.partition(".")[0]) for title, _ in GUARANTEES]
 
-    assert numbers == list(range(1, 23))
+    assert numbers == list(range(1, 26))
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda guarantee: guarantee[0])
@@ -231,6 +239,27 @@ def test_a_guarantee_has_a_mechanism_and_a_test_or_a_gap(guarantee: tuple[str, s
 
     assert "\n- Mechanism: " in text
     assert TEST.search(text) or "\n- Gap: no test" in text
+
+
+def is_long(path: str, name: str) -> bool:
+    """Return whether a test, or its whole module, is left to `make test-all`."""
+    for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="pytestmark")], value=marks):
+                if LONG in ast.unparse(marks):
+                    return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
+                return LONG in map(ast.unparse, node.decorator_list)
+    return False
+
+
+def test_the_guarantees_say_which_tests_are_long() -> None:
+    text = "".join(text for _, text in GUARANTEES)
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`( \(long\))?", text)
+
+    wrong = [(path, name) for path, name, mark in named if is_long(path, name) != bool(mark)]
+
+    assert wrong == []
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda guarantee: guarantee[0])

@@ -8,7 +8,7 @@ from django.db import connection
 
 pytestmark = pytest.mark.django_db
 
-APPS = ("agents_app", "chat_app", "payments_app", "sessions_app")
+APPS = ("agents_app", "chat_app", "payments_app", "sessions_app", "signing_app", "federation_app")
 
 
 def tables() -> list[str]:

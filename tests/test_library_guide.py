@@ -62,7 +62,7 @@ def wire() -> Iterator[str]:
         async with serve(answer) as server:
             ready.append(server.url)
             is_ready.set()
-            await is_over.wait()
+            await asyncio.wait_for(is_over.wait(), 600)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
     thread.start()

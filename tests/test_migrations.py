@@ -9,9 +9,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 ROOT = Path(__file__).parent.parent
-APPS = ("agents_app", "chat_app", "payments_app", "sessions_app")
+APPS = ("agents_app", "chat_app", "payments_app", "sessions_app", "signing_app", "federation_app")
 
 
 @pytest.mark.django_db
@@ -43,9 +44,29 @@ def test_migrations_import_only_their_own_models(app: str) -> None:
             assert ours <= {f"{app}.models"}, path
 
 
+@pytest.mark.django_db
+def test_a_database_from_before_the_first_release_needs_no_migration() -> None:
+    loader = MigrationLoader(connection)
+    rows = MigrationRecorder(connection).migration_qs
+    replacing = {key: node for key, node in loader.disk_migrations.items() if node.replaces}
+    assert {app for app, _ in replacing} == {
+        "agents_app",
+        "chat_app",
+        "payments_app",
+        "sessions_app",
+    }
+    for (app, name), node in replacing.items():
+        rows.filter(app=app, name=name).delete()
+        rows.bulk_create(rows.model(app=app, name=former) for app, former in node.replaces)
+
+    executor = MigrationExecutor(connection)
+    assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+
+
 @pytest.mark.django_db(transaction=True)
 # Broken off in the middle it leaves the database of its worker without tables for all later tests.
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_the_migrations_can_be_taken_back_and_applied_again() -> None:
     executor = MigrationExecutor(connection)
     leaves = executor.loader.graph.leaf_nodes()

@@ -1,11 +1,16 @@
 """A run of the tests in workers: a skip is written down, and fails where services are required."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from django.db import connection
+
+from tests import cpu_times, services
+from tests.run import WORKER_CONNECTIONS, WORKERS, database_workers
 
 ROOT = Path(__file__).parent.parent
 SKIPPED = """
@@ -51,6 +56,7 @@ def run_in_worker(
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
 
 
@@ -72,3 +78,185 @@ def test_a_skip_in_a_worker_fails_a_run_that_requires_services(tmp_path: Path) -
     assert skipped.read_text().endswith("test_skipped: Skipped: no such service\n")
     assert skipped.read_text().count("\n") == 1
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, output
+
+
+# --- What hangs ---
+
+SWALLOWS_ITS_TIMEOUT = """
+import time
+import pytest
+
+@pytest.mark.timeout(1)
+def test_hangs():
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+"""
+HANGS_IN_TEARDOWN = """
+import time
+import pytest
+
+@pytest.fixture
+def slow_to_end():
+    yield
+    time.sleep(600)
+
+def test_fails_first(slow_to_end):
+    assert 1 == 2
+"""
+HANGS_AT_THE_END = """
+import atexit, threading, time
+
+def test_leaves_a_thread():
+    threading.Thread(target=time.sleep, args=(600,)).start()
+"""
+LEAVES_A_CHILD = """
+import subprocess, sys
+
+CODE = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+children = []
+
+def test_leaves_a_child():
+    command = [sys.executable, "-c", CODE, "planted"]
+    children.append(subprocess.Popen(command, start_new_session=True))
+"""
+STOPS_ITSELF = """
+import os, signal
+import pytest
+
+@pytest.mark.timeout(1)
+def test_is_stopped():
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+ENDS_LATE = """
+import time
+
+def test_fails():
+    assert 1 == 2
+
+def test_sleeps():
+    time.sleep(600)
+"""
+SUITE = """
+import sys
+from pathlib import Path
+from tests import processes
+from tests.run import Suite
+
+processes.adopt_orphans()
+folder, root, planted, seconds = sys.argv[1:]
+arguments = (planted, "-c", f"{root}/pyproject.toml", "--rootdir", root)
+suite = Suite(folder=Path(folder), arguments=arguments, seconds=float(seconds), is_short=False)
+suite.run("planted", (), workers=1)
+suite.report()
+sys.exit(not suite.has_passed)
+"""
+LIMITS = {
+    "WATCHDOG_MARGIN_SECONDS": "2",
+    "WATCHDOG_TEARDOWN_SECONDS": "3",
+    "WATCHDOG_FINISH_SECONDS": "20",
+    "WATCHDOG_GRACE_SECONDS": "2",
+}
+
+
+def run_suite(
+    tmp_path: Path, source: str, *, seconds: float = 150
+) -> subprocess.CompletedProcess[str]:
+    """Run a module as one of the runs of `tests/run.py`, with short limits."""
+    planted, folder = tmp_path / "planted", tmp_path / "suite"
+    planted.mkdir()
+    folder.mkdir()
+    (planted / "conftest.py").write_text("from tests.conftest import *\n")
+    (planted / "test_planted.py").write_text(source)
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return subprocess.run(  # noqa: S603 our own interpreter
+        [sys.executable, "-c", SUITE, str(folder), str(ROOT), str(planted), str(seconds)],
+        cwd=ROOT,
+        env={**kept, **LIMITS},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        pytest.param(
+            HANGS_IN_TEARDOWN,
+            ["test_fails_first", "assert 1 == 2", "Timeout (0:00:03)!", "crashed while running"],
+            id="teardown",
+        ),
+        pytest.param(
+            STOPS_ITSELF,
+            ["hangs and is killed: ", "test_is_stopped", "crashed while running"],
+            id="stopped",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            SWALLOWS_ITS_TIMEOUT,
+            ["Timeout (0:00:03)!", "in test_hangs", "crashed while running"],
+            id="call",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_a_test_that_hangs_ends_in_time_and_is_named(
+    tmp_path: Path, source: str, lines: list[str]
+) -> None:
+    done = run_suite(tmp_path, source)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1, output
+    assert [line for line in lines if line not in output] == [], output
+
+
+@pytest.mark.long
+def test_a_run_that_takes_too_long_is_stopped_with_its_failures(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, ENDS_LATE, seconds=45)
+    output = done.stdout + done.stderr
+    assert done.returncode == 1, output
+    assert "Stopped after 45 seconds" in output
+    assert "test_planted.py::test_sleeps" in output
+    assert "test_planted.py::test_fails (call): assert 1 == 2" in output
+
+
+@pytest.mark.long
+def test_a_thread_that_does_not_end_keeps_no_run(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, HANGS_AT_THE_END)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.long
+def test_a_process_that_a_test_leaves_behind_is_killed(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, LEAVES_A_CHILD)
+    assert done.returncode == 0, done.stdout + done.stderr
+    commands = (file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline"))
+    assert not [command for command in commands if command.endswith(b"\0planted\0")]
+
+
+def test_the_cpu_of_the_folders_is_added_up(tmp_path: Path) -> None:
+    for number, figure in enumerate((1.5, 2.0)):
+        figures = {"folders": {"uamp": figure}, "modules": {"uamp/test_a.py": figure}}
+        (tmp_path / f"{number}.json").write_text(json.dumps(figures))
+    assert cpu_times.total(tmp_path, "folders") == {"uamp": 3.5}
+    assert cpu_times.total(tmp_path, "modules") == {"uamp/test_a.py": 3.5}
+
+
+@pytest.mark.parametrize(
+    ("connections", "workers"), [(3, 1), (40, min(2, WORKERS)), (10_000, WORKERS)]
+)
+def test_the_connections_of_postgresql_suffice_for_all_workers(
+    connections: int, workers: int
+) -> None:
+    assert database_workers(connections) == workers
+
+
+@pytest.mark.postgres
+def test_a_worker_opens_no_more_connections_than_it_is_counted_for(db: None) -> None:
+    options = connection.settings_dict["OPTIONS"]
+    assert options["pool"]["max_size"] + 4 <= WORKER_CONNECTIONS
+    assert services.connection_limit(os.environ["TEST_DATABASE_URL"]) >= WORKER_CONNECTIONS

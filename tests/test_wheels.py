@@ -9,6 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.programs import PROGRAM_SECONDS
 from tests.wheels import ALONE, ROOT, TOGETHER, build_wheels, environment, metadata_of
 
 if TYPE_CHECKING:
@@ -24,8 +25,17 @@ here, absent = sys.argv[1].split(","), sys.argv[2].split(",")
 assert [name for name in absent if find_spec(name)] == []
 for name in here:
     package = importlib.import_module(name)
-    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
-        importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=str):
+        parts = set(module.name.split("."))
+        optional = {"client", "command_line"} & parts
+        # What connects agents with UAMP needs uamp, and its client.
+        optional |= {"serving", "uamp_adapter"} & parts
+        # What verifies signatures needs libraries that come with the client.
+        verifies = {"signatures", "log_chain", "log_check", "log_checkpoint"} & parts
+        if verifies and not {"uamp.client", "uap.serving"} & set(here):
+            continue
+        if not optional or "uamp.client" in here or "uap.serving" in here:
+            importlib.import_module(module.name)
     assert "required" not in package.__file__ and "environment" in package.__file__
 print(*sorted(set(here)))
 """
@@ -65,26 +75,80 @@ def test_a_wheel_holds_its_packages_their_types_and_the_licence(
     [
         ([TOGETHER], LIBRARIES),
         (["packaging/uamp"], ["uamp"]),
+        (["packaging/uamp"], ["uamp", "uamp.client"]),
         (["packaging/upp"], ["upp"]),
         (["packaging/upp", "packaging/uap"], ["upp", "uap"]),
+        ([TOGETHER], ["uap", "uap.serving"]),
     ],
-    ids=["together", "uamp", "upp", "uap"],
+    ids=["together", "uamp", "client", "upp", "uap", "serving"],
 )
 def test_an_installed_library_needs_only_what_it_says(
     wheels: dict[str, Path], tmp_path: Path, projects: list[str], here: list[str]
 ) -> None:
-    python = environment(tmp_path, [wheels[project] for project in projects])
-    absent = [*({*LIBRARIES} - {*here}), "django", "agents_app", "jsonschema"]
+    extra = "client" if "uamp.client" in here else "serve" if "uap.serving" in here else ""
+    python = environment(tmp_path, [wheels[project] for project in projects], extra=extra)
+    installed = {*LIBRARIES} if projects == [TOGETHER] else {*here}
+    absent = [*({*LIBRARIES} - installed), "django", "agents_app", "jsonschema"]
+    absent += [] if extra else ["httpx2", "websockets", "click"]
     done = subprocess.run(  # noqa: S603 our own text
         [str(python), "-I", "-W", "error", "-c", IMPORTED, ",".join(here), ",".join(absent)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
+        timeout=PROGRAM_SECONDS,
     )
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == sorted(here)
+
+
+def test_the_client_names_its_extra_where_it_is_not_installed(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    python = environment(tmp_path, [wheels["packaging/uamp"]])
+    done = subprocess.run(  # noqa: S603 our own text
+        [str(python), "-I", "-c", "import uamp.client"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
+    )
+    command = subprocess.run(  # noqa: S603 of that environment
+        [str(python.with_name("uamp")), "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
+    )
+
+    for ended in (done, command):
+        assert ended.returncode == 1
+        assert "pip install 'uamp-server-uamp[client]'" in ended.stderr
+
+
+def test_the_daemon_runs_from_a_wheel_and_names_its_extra_without_it(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    alone = environment(tmp_path / "alone", [wheels["packaging/upp"], wheels["packaging/uap"]])
+    served = environment(tmp_path / "served", [wheels[TOGETHER]], extra="serve")
+
+    without, with_it = (
+        subprocess.run(  # noqa: S603 of that environment
+            [str(python), "-I", "-m", "uap", "serve", "--help"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PROGRAM_SECONDS,
+        )
+        for python in (alone, served)
+    )
+
+    assert without.returncode == 1
+    assert "pip install 'uamp-server-uap[serve]'" in without.stderr
+    assert (with_it.returncode, with_it.stderr) == (0, "")
+    assert "--connect" in with_it.stdout
 
 
 def test_the_versions_of_the_wheels_are_one() -> None:
@@ -96,3 +160,8 @@ def test_the_versions_of_the_wheels_are_one() -> None:
     assert upp in projects[2]["project"]["dependencies"]
     required = {name for one in projects for name in one["project"]["dependencies"]} - {upp}
     assert required == set(together["dependencies"])
+    extras = [one["project"]["optional-dependencies"].get("client") for one in projects]
+    assert extras == [together["optional-dependencies"]["client"], None, None]
+    assert set(together["optional-dependencies"]["serve"]) < set(extras[0])
+    serve = projects[2]["project"]["optional-dependencies"]["serve"]
+    assert serve == [f"uamp-server-uamp[client]=={together['version']}"]

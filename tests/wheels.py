@@ -12,6 +12,8 @@ from zipfile import ZipFile
 
 from packaging.requirements import Requirement
 
+from tests.programs import PROGRAM_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -36,8 +38,10 @@ def metadata_of(wheel: Path) -> list[str]:
         return archive.read(name).decode().partition("\n\n")[0].splitlines()
 
 
-def environment(directory: Path, wheels: Sequence[Path]) -> Path:
+def environment(directory: Path, wheels: Sequence[Path], *, extra: str = "") -> Path:
     """Make an environment of these wheels and what they require; return its interpreter.
+
+    With `extra` they are installed with the extra of that name.
 
     What they require comes out of the environment of the tests, package by package, so that there
     is no network and nothing that the wheels do not name.
@@ -47,7 +51,7 @@ def environment(directory: Path, wheels: Sequence[Path]) -> Path:
     python = home / "bin" / "python"
     _pip("install", "--no-deps", *map(str, wheels), python=python)
     required.mkdir()
-    for name in _requirements(wheels):
+    for name in _requirements(wheels, extra):
         _expose(name, required)
     (site,) = home.glob("lib/python*/site-packages")
     (site / "required.pth").write_text(f"{required}\n")
@@ -62,22 +66,26 @@ def _pip(command: str, *arguments: str, python: Path | None = None) -> None:
         check=True,
         capture_output=True,
         text=True,
+        timeout=PROGRAM_SECONDS,
     )
 
 
-def _requirements(wheels: Iterable[Path]) -> set[str]:
-    """Return the distributions that wheels need, and those that these need; no extras, no wheel."""
+def _requirements(wheels: Iterable[Path], extra: str) -> set[str]:
+    """Return the distributions that wheels need with one extra or none, and those of these."""
     lines = [line for wheel in wheels for line in metadata_of(wheel)]
     own = {line.removeprefix("Name: ") for line in lines if line.startswith("Name: ")}
     wanted = [line for line in lines if line.startswith("Requires-Dist: ")]
-    waiting = [line.removeprefix("Requires-Dist: ") for line in wanted]
+    waiting = [(line.removeprefix("Requires-Dist: "), extra) for line in wanted]
     found: set[str] = set()
     while waiting:
-        wanted_one = Requirement(waiting.pop())
-        here = wanted_one.marker is None or wanted_one.marker.evaluate({"extra": ""})
+        line, chosen = waiting.pop()
+        wanted_one = Requirement(line)
+        here = wanted_one.marker is None or wanted_one.marker.evaluate({"extra": chosen})
         if here and wanted_one.name not in found | own:
             found.add(wanted_one.name)
-            waiting += distribution(wanted_one.name).requires or ()
+            extras = sorted(wanted_one.extras) or [""]
+            requires = distribution(wanted_one.name).requires or ()
+            waiting += [(more, one) for more in requires for one in extras]
     return found
 
 

@@ -20,7 +20,7 @@ def test_an_agent_with_csv_report_takes_files() -> None:
     able = agent_capabilities(AgentSpec(id="a", name="report", tools=("csv_report",)))
     assert able.modalities == ("text", "file")
     assert able.file is not None
-    assert able.file.supported_mime_types == ("text/csv",)
+    assert able.file.supported_mime_types == ("text/csv", "text/tab-separated-values")
     assert able.tools is not None
     assert able.tools.built_in_tools == able.provides == ("csv_report",)
 

@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.threads import join_threads
+
 if TYPE_CHECKING:
     from email.message import Message
     from pathlib import Path
@@ -119,10 +121,13 @@ def web_server(certificate: Path | None = None) -> Iterator[WebServer]:
         finally:
             running.stop.set()
             server.shutdown()
-            thread.join()
+            join_threads([thread])
 
 
-def write_certificate(path: Path, *names: str) -> ssl.SSLContext:
+_DAY = timedelta(days=1)
+
+
+def write_certificate(path: Path, *names: str, ends_in: timedelta = _DAY) -> ssl.SSLContext:
     """Write a certificate of these names with its key; return what trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
@@ -134,7 +139,7 @@ def write_certificate(path: Path, *names: str) -> ssl.SSLContext:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(now + ends_in)
         .add_extension(
             x509.SubjectAlternativeName(
                 [

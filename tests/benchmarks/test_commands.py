@@ -25,8 +25,10 @@ CHEAP: Final = {
     "joins": ["--people", "3", "--seconds", "0.5"],
     "memory": ["--turns", "20", "--sockets", "2"],
     "slow_reader": ["--megabytes", "1"],
+    "history": ["--messages", "10", "20"],
     "growth": ["--messages", "10", "20", "--rows", "100", "200"],
     "idle": ["--sessions", "2"],
+    "admin_lists": ["--rows", "2000"],
 }
 
 
@@ -46,8 +48,15 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     assert all(f"  {name} " in listed for name in COMMANDS)
 
 
+# It starts all that the others start.
+SHORT: Final = "paid"
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("command", CHEAP)
+@pytest.mark.parametrize(
+    "command",
+    [SHORT, *(pytest.param(name, marks=pytest.mark.long) for name in CHEAP if name != SHORT)],
+)
 def test_a_small_run_ends_with_figures(command: str, tmp_path: Path) -> None:
     kept = tmp_path / "results.json"
 

@@ -45,6 +45,17 @@ test("where only the server knows the count the chat is read again, once", async
   assert.deepEqual(reads, ["/chats/chat_1"]);
 });
 
+test("an answer that was made again counts once: the chat is read again", async () => {
+  const { store, reads, reply, settled } = await opened();
+  const answer = { thread: undefined, is_followed: undefined, sender_kind: "agent", mentions: ["1"] };
+  reply(11, answer);
+  reply(12, { ...answer, version_of: "m11" });
+  const { unread, unread_mentions: mentions } = store.get("chat_1");
+  assert.deepEqual([unread, mentions], [1, 1]);
+  await settled();
+  assert.deepEqual(reads, ["/chats/chat_1"]);
+});
+
 /** A store whose reads are answered by hand, in any order. */
 async function answeredByHand() {
   const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
@@ -54,7 +65,8 @@ async function answeredByHand() {
   const live = (seq) =>
     client.dispatchEvent(new CustomEvent("activity", { detail: { chat_id: "chat_1", kind: "message.created", at_seq: seq, message: { id: `m${seq}`, role: "user", content: "x", name: "bob", sender_id: "2", sender_kind: "user", created_at: 0 } } }));
   const person = (detail) => client.dispatchEvent(new CustomEvent("person", { detail }));
-  return { store, reads, live, person, turn: () => new Promise((resolve) => setTimeout(resolve, 0)), later: () => new Promise((resolve) => setTimeout(resolve, 350)) };
+  const presence = (userId, type) => client.dispatchEvent(new CustomEvent("presence", { detail: { type, user_id: userId } }));
+  return { store, reads, live, person, presence, turn: () => new Promise((resolve) => setTimeout(resolve, 0)), later: () => new Promise((resolve) => setTimeout(resolve, 350)) };
 }
 
 test("what comes while the list is read is not lost with an answer that was made before it", async () => {
@@ -72,6 +84,23 @@ test("what comes while the list is read is not lost with an answer that was made
   reads[2].answer([{ ...ROW, last_seq: 11, unread: 1 }]);
   await turn();
   assert.equal(store.get("chat_1").unread, 1);
+});
+
+test("who comes or goes while the list is read is shown as the live event said", async () => {
+  const { store, reads, presence } = await answeredByHand();
+  const rows = (bob, carol) => [{ ...ROW, participants: [{ kind: "user", id: "2", name: "bob", online: bob }, { kind: "user", id: "3", name: "carol", online: carol }] }];
+  const online = () => store.get("chat_1").participants.map((one) => one.online);
+  const first = store.refresh();
+  presence("2", "presence.online");
+  presence("3", "presence.offline");
+  reads[0].answer(rows(false, true));
+  await first;
+  assert.deepEqual(online(), [true, false]);
+  // A read that begins later knows better than an event before it.
+  const second = store.refresh();
+  reads[1].answer(rows(false, true));
+  await second;
+  assert.deepEqual(online(), [false, true]);
 });
 
 test("a read that began later is not replaced by an earlier one that ends after it", async () => {

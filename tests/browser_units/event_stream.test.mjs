@@ -16,8 +16,10 @@ function server(answer) {
     if (path.startsWith("/events/stream?")) {
       const stream = new TransformStream();
       const writer = stream.writable.getWriter();
+      // As a browser does; else the timer of a silent stream would keep node for a minute.
+      signal?.addEventListener("abort", () => writer.abort(new DOMException("left", "AbortError")).catch(() => {}));
       const id = new URLSearchParams(path.split("?")[1]).get("session_id");
-      streams.set(id, { say: (frame) => writer.write(new TextEncoder().encode(`id: e:1\ndata: ${JSON.stringify(frame)}\n\n`)), end: () => writer.close(), signal });
+      streams.set(id, { say: (frame) => writer.write(new TextEncoder().encode(`id: e:1\ndata: ${JSON.stringify(frame)}\n\n`)), end: () => writer.close().catch(() => {}), signal });
       return new Response(stream.readable, { status: 200 });
     }
     const { status = 202, ...said } = answer(JSON.parse(body));

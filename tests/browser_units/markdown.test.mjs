@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { beginningOf, blocksOf } from "../../static/chat/markdown/parser.js";
 import { previewOf, tableOf } from "../../static/chat/parts/preview.js";
+import { textOf as fileText } from "../../static/chat/parts/file-text.js";
 import { grown } from "../../static/chat/markdown/tail.js";
 
 const ANSWER = `# Trees and sums
@@ -97,8 +98,34 @@ test("a file with columns has its cells, whatever stands between them", () => {
   assert.equal(tableOf(`${"a,".repeat(80)}\n1`).rows[0].length, 50);
 });
 
+test("a line that names the separator is no row", () => {
+  const rows = [["a", "b"], ["1", "2"]];
+  for (const text of ["sep=;\na;b\n1;2", "\uFEFFsep=;\r\na;b\r\n1;2", '"sep=;"\na;b\n1;2', "SEP=\t\na\tb\n1\t2", "a|b\n1|2"]) assert.deepEqual(tableOf(text).rows, rows, text);
+  assert.deepEqual(tableOf("name;price, EUR, net, old\nx;1\ny;2").rows[0], ["name", "price, EUR, net, old"]);
+});
+
+test("the encoding of a file is found where nothing says it, and named", () => {
+  /** @type {[string, string, string][]} bytes in hexadecimal, the text, the encoding */
+  const files = [
+    ["93fa95743b8be08a7a0a938c8b9e3b310a", "日付;金額\n東京;1\n", "Shift-JIS"],
+    ["c8d5c6da2cbdf0b6ee0ab1b1bea92c310a", "日期,金额\n北京,1\n", "GBK"],
+    ["a4e9b4c12caaf7c3420aa578a55f2c310a", "日期,金額\n台北,1\n", "Big5"],
+    ["b3afc2a52cb1ddbed70abcadbfef2c310a", "날짜,금액\n서울,1\n", "EUC-KR"],
+    ["4772f6df653b4d657965720a", "Größe;Meyer\n", "Windows-1252"],
+    ["c4e0f2e03b620acceef1eae2e03b310a", "Дата;b\nМосква;1\n", "Windows-1251"],
+    ["efbbbfc3a90a", "é\n", ""],
+    ["c3a90ac3", "é\n", ""],
+    ["fffee9000a00", "é\n", ""],
+    ["feff00e9000a", "é\n", ""],
+  ];
+  for (const [hex, text, encoding] of files) {
+    const bytes = Uint8Array.from(hex.match(/../g) || [], (pair) => Number.parseInt(pair, 16));
+    assert.deepEqual(fileText(bytes.buffer), { text, encoding });
+  }
+});
+
 test("what can be read is previewed, pages as their source, and nothing else", () => {
   const kinds = [["a.csv", ""], ["a", "text/csv; charset=utf-8"], ["a.html", "text/html"], ["a.svg", "image/svg+xml"], ["a.json", "application/json"]];
   assert.deepEqual(kinds.map(([name, mime]) => previewOf(name, mime)), ["table", "table", "text", "text", "text"]);
-  assert.deepEqual([previewOf("a.pdf", "application/pdf"), previewOf("a.exe", "application/octet-stream"), previewOf("", "")], ["", "", ""]);
+  assert.deepEqual([previewOf("a.pdf", "application/pdf"), previewOf("a.pdf", ""), previewOf("a.exe", "application/octet-stream"), previewOf("", "")], ["pdf", "", "", ""]);
 });

@@ -16,6 +16,7 @@ test("the server is sent each filter once, in quotes where it has a space", () =
   assert.equal(queryOf(filters, "  some words "), 'from:eve in:"My chat" some words');
   assert.equal(queryOf([], "  "), "");
   assert.deepEqual(wordsOf('Some "Two words" end'), ["some", "two words", "end"]);
+  assert.deepEqual(wordsOf('museum in:"Weekend in Lyon"'), ["museum"]);
 });
 
 test("an excerpt is around the first word that was found, and marks all of them", () => {
@@ -27,4 +28,8 @@ test("an excerpt is around the first word that was found, and marks all of them"
   assert.equal(excerpt("İstanbul needle", ["needle"]).map((piece) => piece.text).join(""), "İstanbul needle");
   assert.deepEqual(excerpt("no words", []), [{ text: "no words", isFound: false }]);
   assert.deepEqual(excerpt("", ["x"]), []);
+  const marked = "## Plan\n\n- [x] **Museum**, [map](https://a.example/lyon)\n\n| What | Cost |\n| --- | ---: |\n| Train | 42 |";
+  assert.equal(excerpt(marked, ["museum"]).map((piece) => piece.text).join(""), "Plan Museum, map What | Cost Train | 42");
+  // A word that only a mark has is shown in it.
+  assert.deepEqual(excerpt(marked, ["a.example"]).filter(({ isFound }) => isFound).map((piece) => piece.text), ["a.example"]);
 });

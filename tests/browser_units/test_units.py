@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import services
+from tests.programs import PROGRAM_SECONDS
 
 FOLDER = Path(__file__).parent
 
@@ -22,6 +23,7 @@ def test_modules_of_the_pages(file: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=PROGRAM_SECONDS,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "pass 0" not in run.stdout

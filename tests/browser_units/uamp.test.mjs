@@ -72,6 +72,22 @@ test("the reason of an end names who stopped the answer, or the error", () => {
   assert.equal(reasonOf({ type: "response.error", error: { code: "timeout" } }, "1"), "timeout");
 });
 
+test("a lost connection says since when, until there is one again", () => {
+  const { client, socket } = openChat();
+  assert.equal(client.state.lostAt, 0);
+  const before = Date.now();
+  socket.onclose({ code: 1006 });
+  const { lostAt } = client.state;
+  assert.ok(lostAt >= before && lostAt <= Date.now());
+  client.connect();
+  assert.deepEqual([client.state.phase, client.state.lostAt], ["connecting", lostAt]);
+  FakeSocket.last.onclose({ code: 1006 });
+  assert.equal(client.state.lostAt, lostAt);
+  client.connect();
+  FakeSocket.last.onopen();
+  assert.equal(client.state.lostAt, 0);
+});
+
 test("text is put together by offsets, also when pieces come twice", () => {
   const response = new LiveResponse("r");
   const say = (text, offset) => response.applyDelta({ type: "response.delta", delta: { type: "text", text }, offset });

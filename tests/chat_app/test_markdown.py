@@ -10,6 +10,7 @@ from chat_app.markdown import render
 from tests.markdown_corpus import CONTENT, XSS_CORPUS
 
 ALLOWED = {
+    "bdi": {"class"},
     "a": {"href", "title", "target", "rel"},
     "div": {"class", "data-language"},
     "img": {"src", "alt", "title", "loading"},
@@ -126,6 +127,13 @@ def test_an_image_that_may_not_be_shown_leaves_its_description() -> None:
 
 def test_a_lone_surrogate_is_replaced() -> None:
     assert render("\ud800 x") == "<p>? x</p>"
+
+
+def test_a_mention_is_isolated_from_the_direction_of_its_text() -> None:
+    html = render("\u05e9\u05dc\u05d5\u05dd @alice. `@code` a@h.test [@bob](https://h.test)")
+    assert '<bdi class="mention">@alice</bdi>.' in html
+    assert '<bdi class="mention">@bob</bdi></a>' in html
+    assert html.count("<bdi") == 2
 
 
 def test_a_second_render_comes_from_the_cache() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from agents_app.workers import child_processes
 from chat_app import markdown
-from chat_app.rest import history
+from chat_app.rest.messages import history
 from tests import factories
 from tests.client import wait_until
 from tests.live_server import alice, demo, impatience, web
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from tests.live_server import Person
@@ -93,8 +94,7 @@ def test_one_asker_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch)
         assert html == f"<p><strong>{number}</strong></p>"
     # Without turns hers would have been given up, or come after all of theirs.
     assert all(thread.is_alive() for thread in threads[1:])
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
 
 
 def test_a_page_of_slow_texts_is_given_up_and_known_the_next_time(

@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that loses the answer to some COMMITs.
+"""A proxy before PostgreSQL that can lose the answers to some COMMITs.
 
 The client's COMMIT goes through; what the server says to it does not: the connection is closed.
 The client cannot know whether its transaction was kept.
@@ -10,6 +10,11 @@ import multiprocessing
 import random
 import socket
 import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class CommitProxy:
@@ -23,6 +28,7 @@ class CommitProxy:
         self.port: int = self._listener.getsockname()[1]
         processes = multiprocessing.get_context("fork")
         self._cut = processes.Value("i", 0)
+        self._loses = processes.Value("b", 0)
         self._process = processes.Process(target=self._accept, daemon=True)
         self._process.start()
 
@@ -31,10 +37,19 @@ class CommitProxy:
         """How many answers were lost."""
         return int(self._cut.value)
 
+    @contextmanager
+    def losing(self) -> Iterator[None]:
+        """Lose answers meanwhile."""
+        self._loses.value = 1
+        try:
+            yield
+        finally:
+            self._loses.value = 0
+
     def close(self) -> None:
         """End the process."""
         self._process.kill()
-        self._process.join()
+        self._process.join(60)
         self._listener.close()
 
     def _accept(self) -> None:
@@ -56,7 +71,8 @@ class CommitProxy:
     ) -> None:
         try:
             while data := source.recv(65536):
-                if up and b"COMMIT" in data and self._random.random() < self.chance:
+                is_commit = up and self._loses.value and b"COMMIT" in data
+                if is_commit and self._random.random() < self.chance:
                     lost.set()
                 elif not up and lost.is_set():
                     # The server has answered, so it has committed.

@@ -135,7 +135,7 @@ class Killer:
         self._first = first
         self._thread.start()
 
-    def join(self) -> None:
+    def finish(self) -> None:
         """Wait until everything that was killed runs again."""
         self._thread.join(JOIN_SECONDS)
         if self._thread.is_alive():
@@ -200,7 +200,7 @@ def run_point(group: ServerGroup, point: Point) -> Outcome:
     killer.start(askers[0])
     for asker in askers:
         asker.ask()
-    killer.join()
+    killer.finish()
     for client in (*askers, *listeners):
         client.join(JOIN_SECONDS)
     _settle(group, outcome)

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import psycopg
 
-from tests import services
+from tests import processes, services
 from tests.faults.kill_money import MONEY, PRICES
 from tests.faults.kill_script import JOURNAL, TOOLS_OF
+from tests.programs import PROGRAM_SECONDS, kill_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -92,14 +93,19 @@ class ServerGroup:
 
     def prepare(self) -> None:
         """Migrate, and make the agents and a person with a key."""
+        self.token = self.run(PREPARE).split()[-1]
+
+    def run(self, program: str) -> str:
+        """Run a program of Python on the database of the servers; return what it prints."""
         done = subprocess.run(  # noqa: S603 our own interpreter
-            [sys.executable, "-c", PREPARE],
+            [sys.executable, "-c", program],
             cwd=ROOT,
             env=self._all_environment(),
             stdout=subprocess.PIPE,
             check=True,
+            timeout=PROGRAM_SECONDS,
         )
-        self.token = done.stdout.decode().split()[-1]
+        return done.stdout.decode()
 
     def start(self) -> None:
         """Start everything and wait until it is ready."""
@@ -119,8 +125,7 @@ class ServerGroup:
             try:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                kill_program(process)
 
     def _all_environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -165,9 +170,7 @@ class ServerGroup:
 
     def kill_server(self, number: int) -> None:
         """End a server at once."""
-        process = self._processes[f"server{number}"]
-        process.kill()
-        process.wait()
+        kill_program(self._processes[f"server{number}"])
 
     def restart_server(self, number: int) -> None:
         """Start a killed server again and wait for it."""
@@ -183,8 +186,7 @@ class ServerGroup:
                 if name.startswith("worker") and process.poll() is None
             ]
         parent = self._processes["server0"].pid
-        children = Path(f"/proc/{parent}/task").glob("*/children")
-        return [int(pid) for path in children for pid in path.read_text().split()]
+        return [pid for pid in processes.children(parent) if _is_worker(pid)]
 
     def worker_of(self, pid: int) -> int | None:
         """Return the worker under which a process runs, however deep; None when it is gone."""
@@ -205,8 +207,7 @@ class ServerGroup:
             return
         for name, process in self._processes.items():
             if process.pid == pid:
-                process.kill()
-                process.wait()
+                kill_program(process)
                 self._start_worker(int(name.removeprefix("worker")))
                 return
         raise LookupError(f"no worker {pid}")
@@ -240,6 +241,14 @@ class ServerGroup:
             trust_env=False,
         ) as client:
             return client.get(path).raise_for_status().json()
+
+
+def _is_worker(pid: int) -> bool:
+    """Return whether a process is an embedded worker; what has just ended is none."""
+    try:
+        return b"uamp_project.embedded.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return False
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import django
 
 if TYPE_CHECKING:
-    from multiprocessing.queues import SimpleQueue
+    from multiprocessing.queues import Queue
+
+JOIN_SECONDS = 240
 
 
 def main(debit: int, credit: int, count: int, processes: int) -> None:
@@ -18,7 +20,7 @@ def main(debit: int, credit: int, count: int, processes: int) -> None:
     from payments_app import services  # noqa: F401, PLC0415 read once, before the fork
 
     fork = multiprocessing.get_context("fork")
-    done: SimpleQueue[int] = fork.SimpleQueue()
+    done: Queue[int] = fork.Queue()
     ready = fork.Barrier(processes)
 
     def run(number: int) -> None:
@@ -29,10 +31,12 @@ def main(debit: int, credit: int, count: int, processes: int) -> None:
     for child in children:
         child.start()
     for child in children:
-        child.join()
-    if any(child.exitcode for child in children):
+        child.join(JOIN_SECONDS)
+    if any(child.exitcode != 0 for child in children):
+        for child in children:
+            child.kill()
         sys.exit("a process failed")
-    sys.stdout.write(" ".join(str(done.get()) for _ in children) + "\n")
+    sys.stdout.write(" ".join(str(done.get(timeout=60)) for _ in children) + "\n")
 
 
 def debit_again_and_again(debit: int, credit: int, count: int, prefix: str) -> int:

@@ -9,6 +9,8 @@ import pytest
 
 from tests import services
 
+pytestmark = pytest.mark.long
+
 SECONDS = 12
 
 

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from agents_app.models import Agent
 
 # Fewer on PostgreSQL: the code that reads the fields is the same.
-IN_THE_SUITE: Final = 40 if os.environ.get("TEST_DATABASE_URL") else 80
+IN_THE_SUITE: Final = (
+    20 if os.environ.get("SHORT_RUN") else 40 if os.environ.get("TEST_DATABASE_URL") else 80
+)
 NUMBER: Final = int(os.environ.get("ODD_EXAMPLES", str(IN_THE_SUITE)))
 PLACES: Final = client_places()
 # A field that a price depends on is tried as often as all others together.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
     from pytest_django import Settings
 
-IN_THE_SUITE: Final = 60
+IN_THE_SUITE: Final = 20 if os.environ.get("SHORT_RUN") else 60
 NUMBER: Final = int(os.environ.get("GATEWAY_EXAMPLES", str(IN_THE_SUITE)))
 _INTERNAL: Final = (
     "Traceback",

@@ -14,7 +14,7 @@ from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from gateway_app.doors import client_secrets
+from gateway_app.doors.agents import client_secrets
 from payments_app.tokens import issuance
 from sessions_app.access import tickets
 from sessions_app.models import ApiKey, Session, Ticket
@@ -24,6 +24,8 @@ from tests.sessions_app.model_server import model_server, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_django import Settings
 
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
@@ -266,7 +268,7 @@ def test_a_request_that_is_not_good_is_refused_with_its_place(
 
 
 def test_secrets_are_for_people_and_bounded(
-    web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+    web: httpx.Client, alice: Person, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, echo = "/v1/realtime/client_secrets", {"session": {"model": "echo"}}
     assert web.post(url, json=echo).status_code == httpx.codes.UNAUTHORIZED
@@ -277,7 +279,7 @@ def test_secrets_are_for_people_and_bounded(
     long = {"session": {"model": "echo", "instructions": "x" * 2000}}
     too_large = web.post(url, json=long, headers=alice.headers)
     assert too_large.json()["error"]["code"] == "event_too_large"
-    monkeypatch.setattr(tickets, "SECRETS_PER_PERSON", 1)
+    settings.UAMP_CLIENT_SECRETS_PER_USER = 1
     issued(web, alice, session={"model": "echo"})
     too_many = web.post(url, json=echo, headers=alice.headers)
     assert too_many.status_code == httpx.codes.TOO_MANY_REQUESTS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +18,7 @@ from sessions_app.models import Response
 from tests.client import wait_until
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -106,7 +106,7 @@ def test_the_same_request_at_the_same_time_is_paid_once(
             trust_env=False,
         )
 
-    with ThreadPoolExecutor(6) as threads:
+    with thread_pool(6) as threads:
         answers = list(threads.map(send, range(6)))
 
     assert {answer.status_code for answer in answers} <= {200, 409}, [a.text for a in answers]
@@ -169,7 +169,7 @@ def test_a_slow_facilitator_keeps_no_other_request_waiting(
 
     monkeypatch.setattr(x402, "accept", slow)
     body = EDGES["chat/completions"]
-    with ThreadPoolExecutor(PAYERS) as pool:
+    with thread_pool(PAYERS) as pool:
         asked = [
             pool.submit(web.post, "/agents/dear/chat/completions", json=body) for _ in range(PAYERS)
         ]
@@ -181,5 +181,5 @@ def test_a_slow_facilitator_keeps_no_other_request_waiting(
             )
         finally:
             go_on.set()
-        assert {one.result().status_code for one in asked} == {httpx.codes.PAYMENT_REQUIRED}
+        assert {one.result(60).status_code for one in asked} == {httpx.codes.PAYMENT_REQUIRED}
     assert export.status_code == httpx.codes.OK

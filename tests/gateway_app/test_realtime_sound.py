@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.runtime.stream import TOKENS_AT_MOST
 from chat_app.models import Content
 from gateway_app.realtime.audio_fields import SpeechSettings, TurnDetection
 from gateway_app.realtime.input_sound import InputSound
@@ -18,6 +17,7 @@ from tests.client import wait_until
 from tests.gateway_app.test_realtime import END, RealtimeClient, realtime, types_of
 from tests.realtime_vendor import RealtimeVendor, realtime_vendor, silence, tone
 from tests.sessions_app.billing.paid_agents import clean, earned, rich
+from uap.uamp_adapter.stream import TOKENS_AT_MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

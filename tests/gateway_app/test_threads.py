@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from sessions_app.session_states import close_session
 from tests.gateway_app.a2a.calls import send
 from tests.gateway_app.ag_ui.runs import run, run_input, text_of, the
 from tests.live_server import shared_chat
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     import httpx
@@ -28,7 +28,7 @@ def test_runs_that_begin_a_thread_at_once_are_all_answered(
 ) -> None:
     inputs = [run_input(f"Number {n}", thread="new", run=f"r{n}") for n in range(AT_ONCE)]
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with thread_pool(AT_ONCE) as pool:
         answers = list(pool.map(lambda body: run(web, "echo", body, alice), inputs))
 
     assert [text_of(events) for events in answers] == [f"Number {n}" for n in range(AT_ONCE)]
@@ -41,7 +41,7 @@ def test_tasks_that_begin_a_context_at_once_are_all_answered(
 ) -> None:
     ask = partial(send, web, "echo", who=alice, contextId="new")
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with thread_pool(AT_ONCE) as pool:
         tasks = list(pool.map(ask, [f"Number {n}" for n in range(AT_ONCE)]))
 
     assert {task["status"]["state"] for task in tasks} == {"TASK_STATE_COMPLETED"}

@@ -1,7 +1,11 @@
-"""100,000 rows of every table that grows, written by SQL in seconds, in one open transaction."""
+"""100,000 rows of every table that grows, written by SQL in seconds, in one open transaction.
+
+GROWTH_ROWS in the environment is another number of rows, for benchmarks.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +15,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db import connection, models
 
+from audit_app.models import AuditRecord
 from chat_app.models import (
     AgentMention,
     Chat,
@@ -36,7 +41,10 @@ from chat_app.models import (
     ShareLink,
     ThreadFollower,
     Transcript,
+    Upload,
+    UploadPart,
     VoiceCall,
+    VoiceCallAgent,
     VoiceCallMember,
 )
 from payments_app import models as ledger
@@ -48,7 +56,7 @@ if TYPE_CHECKING:
 
     from agents_app.models import Agent
 
-ROWS: Final = 100_000
+ROWS: Final = int(os.environ.get("GROWTH_ROWS", "100000"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +74,10 @@ class FilledTables:
     newcomer: User
     root: User
     session: sessions.Session
+
+
+# So many webhooks and deliveries are due: with none nothing more is asked.
+DUE: Final = 3
 
 
 def ago(seconds: str) -> str:
@@ -239,6 +251,24 @@ def _fill_chats(filled: FilledTables) -> None:
         user_id="1000 + i",
         state="'left'",
     )
+    fill(
+        VoiceCallAgent,
+        call_id="i",
+        agent_id=f"'{filled.agent.pk}'",
+        host_id="1000 + i",
+        joined_at=ago("i"),
+        left_at=ago("i"),
+        reason="'ended'",
+    )
+    fill(
+        Upload,
+        id=hexadecimal("i"),
+        owner_id="1000 + i",
+        length="9",
+        mime_type="'text/plain'",
+        expires_at=ago("i"),
+    )
+    fill(UploadPart, upload_id=hexadecimal("i"), start="0", blob="'x'")
     fill(Transcript, content_id=hexadecimal("i"), state="'done'", text="'x'")
     fill(LinkCard, url_sha256="'card' || i", state="'read'")
     end = ago("-1000000")
@@ -310,13 +340,39 @@ def _fill_sessions(filled: FilledTables) -> None:
         decided_at=ago("i"),
         finished_at=ago("i"),
     )
-    fill(sessions.Webhook, id="i", response_id="'resp_' || i", name="'one'", sent="1")
+    fill(
+        sessions.Webhook,
+        id="i",
+        response_id="'resp_' || i",
+        name="'one'",
+        sent="1",
+        look_at=f"CASE WHEN i <= {DUE} THEN {ago('i')} END",
+    )
+    fill(
+        sessions.Webhook,
+        first=ROWS + 1,
+        id="i",
+        chat_id=f"'chat_' || (i - {ROWS})",
+        user_id=f"1000 + i - {ROWS}",
+        name="'one'",
+        queued_seq="0",
+        look_at=f"CASE WHEN i <= {ROWS + DUE} THEN {ago('i')} END",
+    )
     fill(
         sessions.WebhookDelivery,
         webhook_id="i",
         number="1",
         status="'sent'",
         finished_at=ago("i"),
+    )
+    fill(
+        sessions.WebhookDelivery,
+        count=DUE,
+        webhook_id="i",
+        number="2",
+        status="'queued'",
+        due_at=ago("i"),
+        notify_at=ago("i"),
     )
     fill(
         sessions.PaymentRequest,
@@ -336,6 +392,12 @@ def _fill_sessions(filled: FilledTables) -> None:
         event_id="'event_' || i",
         sha256="'0'",
         outcome="""'{"message_id": null, "response_ids": [], "first_seq": 1}'""",
+    )
+    fill(
+        sessions.ExternalIdentity,
+        user_id="1000 + i",
+        issuer="'https://example.org'",
+        subject="'subject_' || i",
     )
     fill(
         sessions.QueuedTurn,
@@ -385,6 +447,7 @@ def _fill_ledger(filled: FilledTables) -> None:
         protocol="'websocket'",
     )
     fill(ledger.Entry, transfer_id="'tr_' || i", account_id="1000 + i", amount="1")
+    fill(AuditRecord, action="'content.read'", kind="'chat_app.chat'", object_id="'chat_' || i")
     fill(ledger.Idempotency, scope="'s'", key="'key_' || i", sha256="'0'")
     fill(
         ledger.Receipt,

@@ -1,48 +1,53 @@
-"""Every list of the admin among 100,000 rows: the first page, and a rare filter."""
+"""Every list of the admin among 100,000 rows: the first page, and filters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
+from tests.growth.admin_lists import PAGE, address_of, grown_lists
 from tests.growth.costs import counted
 
 if TYPE_CHECKING:
     from tests.growth.rows import FilledTables
 
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
-
-# A list counts up to 10,000 rows for its pages, and reads the rows of one.
-PAGE = 45_000
-FEW = 1_000
-RARE = {
-    "sessions_app.response": ("status__exact=failed",),
-    "sessions_app.session": ("status__exact=active", "transport__exact=batch"),
-    "sessions_app.toolcall": ("status__exact=failed", "kind__exact=agent"),
-    "sessions_app.paymentrequest": ("status__exact=expired",),
-    "chat_app.chat": ("kind__exact=group",),
-    "chat_app.message": ("role=tool", "status=failed"),
-    "chat_app.chatevent": ("type=participant.left",),
-}
-LISTS = {model._meta.label_lower: model for model in admin.site._registry}
+pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.timeout(600)]
 
 
 def test_every_list_reads_few_rows(filled: FilledTables) -> None:
     client = Client()
     client.force_login(filled.root)
     found = {}
-    for label, model in LISTS.items():
-        if model._default_manager.count() < FEW:
-            continue
-        address = reverse(f"admin:{label.replace('.', '_')}_changelist")
-        for query in ("", *RARE.get(label, ())):
-            with counted() as cost:
-                answer = client.get(f"{address}?{query}")
-            assert answer.status_code == 200, (label, query)
-            if cost.amount >= PAGE:
-                found[f"{label}?{query}"] = str(cost)
+    for label, query in grown_lists():
+        with counted() as cost:
+            answer = client.get(address_of(label, query))
+        assert answer.status_code == 200, (label, query)
+        if cost.amount >= PAGE:
+            found[f"{label}?{query}"] = str(cost)
+    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+
+
+def test_time_lines_read_few_rows(filled: FilledTables) -> None:
+    client = Client()
+    client.force_login(filled.root)
+    chat = reverse("admin:sessions_app_chat_timeline", args=[quote(filled.chat.pk)])
+    middle = filled.chat.responses.order_by("created_at")[1_000]
+    of_response = reverse("admin:sessions_app_response_timeline", args=[quote(middle.pk)])
+    found = {}
+    for address in (
+        chat,
+        f"{chat}?at={filled.chat.last_seq // 2}&texts=1",
+        f"{chat}?who=user:{filled.newcomer.pk}",
+        f"{chat}items/",
+        of_response,
+    ):
+        with counted() as cost:
+            answer = client.get(address)
+        assert answer.status_code == 200, address
+        if cost.amount >= PAGE:
+            found[address] = str(cost)
     assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())

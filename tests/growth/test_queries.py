@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection, transaction
-from django.db.models import Value
+from django.db.models import F, Value
 from django.db.models.functions import Concat, Substr
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from chat_app.calls.agents import hosted_agent
+from chat_app.calls.change import NotInCall
 from chat_app.calls.changes import renew_participants, sweep_calls
 from chat_app.calls.reading import current_call
 from chat_app.log import history as chat_history
@@ -19,18 +23,21 @@ from chat_app.members import membership
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
 from sessions_app import kept_responses, selectors, session_states
+from sessions_app.access import standing
 from sessions_app.access.principal import Principal
 from sessions_app.billing import requests
 from sessions_app.kept_responses import ResponseFilter
-from sessions_app.models import Response, Session
+from sessions_app.models import Response, Session, Webhook, WebhookDelivery
 from sessions_app.process import retention
 from sessions_app.queue import rows as queue_rows
 from sessions_app.queue.reading import current_queue
 from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
-from sessions_app.webhooks import changes, deliveries
+from sessions_app.webhooks import changes, chat_changes, chat_webhooks, deliveries
+from tests.growth.admin_lists import PAGE
 from tests.growth.costs import counted
+from tests.growth.rows import DUE
 from tests.sessions_app.store import turn_rows
 
 if TYPE_CHECKING:
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
     from tests.growth.rows import FilledTables
 
 # Writing the rows takes seconds, and more on a machine that has other work.
-pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.timeout(600)]
 
 # A reading of 100,000 rows is at least so many; one by an index is a few hundred.
 FEW = 5_000
@@ -74,6 +81,16 @@ def _finished(filled: FilledTables) -> None:
     assert isinstance(sql.finish_turns([finish])[0], Finished)
 
 
+def _hosted_agent(w: FilledTables) -> None:
+    with suppress(NotInCall):
+        hosted_agent(chat_id=w.chat.pk, call_id="x", session_id=w.session.pk, name="a")
+
+
+def _standing(w: FilledTables) -> object:
+    asked = standing.Asked("agent_x", "a", w.author.pk, w.chat.pk, "key:7")
+    return standing.lost({"resp_7": asked})
+
+
 HOT: dict[str, Callable[[FilledTables], Any]] = {
     "running_responses": lambda w: selectors.running_responses(w.chat.pk),
     "ends_of_responses": lambda w: chat_history.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
@@ -93,6 +110,7 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "may_cancel": lambda w: selectors.may_cancel("resp_7", session_of(w)),
     "cancel_requests": lambda _: selectors.cancel_requests(["resp_7"]),
     "ended_sessions": lambda w: selectors.ended_sessions([w.session.pk]),
+    "standing": _standing,
     "history": lambda w: chat_history.history(w.chat.pk, limit=50),
     "events_after": lambda w: chat_history.events_after(w.chat.pk, 99_990),
     "chat_heads": lambda w: chat_history.chat_heads([w.chat.pk]),
@@ -102,14 +120,18 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "search_for_an_old_word": lambda w: search_messages(w.chat.pk, ["number", "1777"], limit=10),
     "search_for_every_message": lambda w: search_messages(w.chat.pk, ["WEATHER"], limit=10),
     "current_call": lambda w: current_call(w.chat.pk),
+    "hosted_agent": _hosted_agent,
     "current_queue": lambda w: current_queue(w.chat.pk),
     "due_queued_turns": lambda _: queue_rows.due_chats(timezone.now()),
     "claim_queued_turn": lambda w: queue_rows.claim(w.chat.pk, timezone.now()),
     "renew_participants": lambda w: renew_participants([w.session.pk], now=timezone.now()),
     "sweep_calls": lambda _: sweep_calls(timezone.now()),
     "changed_webhooks": lambda _: changes.find_changes(),
+    "due_chat_webhooks": lambda _: chat_changes.find_entries(),
+    "webhooks_of_a_person": lambda w: list(chat_webhooks.webhooks_of(w.author.pk)[:51]),
     "due_webhook_deliveries": lambda _: deliveries.take_due(),
-    "retention": lambda _: retention.sweep(),
+    # A tenth of a batch: what it reads is as many rows as it deletes, of each kind.
+    "retention": lambda _: retention.sweep(limit=100),
     "start_turns": lambda w: sql.start_turns([_start(w)]),
     "finish_turns": _finished,
 }
@@ -153,6 +175,55 @@ def test_a_word_that_is_too_short_for_the_index_is_looked_for_in_a_window(
     with counted() as cost:
         assert search_messages(filled.chat.pk, ["%"], limit=10) == []
     assert cost.amount < WINDOW * 8, str(cost)
+
+
+def test_a_webhook_with_a_long_history_costs_what_is_unsent(filled: FilledTables) -> None:
+    """Deliveries of one webhook are as many as of all together; a few of them are due."""
+    history = WebhookDelivery.objects.filter(finished_at__isnull=False)
+    WebhookDelivery.objects.filter(finished_at__isnull=True).delete()
+    webhook = Webhook.objects.get(pk=history.latest("pk").webhook_id)
+    history.update(webhook=webhook, number=F("pk") + 1000)
+    last = history.latest("number").number
+    Webhook.objects.filter(pk=webhook.pk).update(
+        response=None, chat=filled.chat, user=filled.author, format=chat_webhooks.FORMAT
+    )
+    webhook.refresh_from_db()
+    due = [
+        WebhookDelivery.objects.create(webhook=webhook, number=last + place, state="x", seq=place)
+        for place in range(1, DUE + 1)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    page = reverse("admin:sessions_app_webhook_change", args=[webhook.pk])
+    listed = reverse("admin:sessions_app_webhookdelivery_changelist")
+    person, operator = Client(), Client()
+    person.force_login(filled.author)
+    operator.force_login(filled.root)
+    of_one = f"/api/v1/webhooks/{webhook.pk}/deliveries"
+    calls: dict[str, Callable[[], Any]] = {
+        "take_due": deliveries.take_due,
+        "claim": lambda: deliveries.claim(due[0].pk),
+        "claim_out_of_order": lambda: deliveries.claim(due[1].pk),
+        "ping": lambda: chat_webhooks.ping(webhook),
+        "disable": lambda: deliveries.disable(webhook.pk, "it is tested"),
+        "list": lambda: person.get(of_one),
+        "queued": lambda: person.get(f"{of_one}?status=queued"),
+        "page": lambda: operator.get(page),
+    }
+    found = {}
+    for name, call in calls.items():
+        with transaction.atomic():
+            with counted() as cost:
+                answer = call()
+            transaction.set_rollback(True)
+        assert getattr(answer, "status_code", 200) == 200, name
+        if cost.amount >= FEW:
+            found[name] = str(cost)
+    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+    with counted() as cost:
+        assert operator.get(f"{listed}?webhook__id__exact={webhook.pk}").status_code == 200
+    # It counts up to 10,000 rows for its pages.
+    assert cost.amount < PAGE, str(cost)
 
 
 @pytest.mark.parametrize("who", ["reader", "newcomer", "author"])

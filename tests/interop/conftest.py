@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # `make test` runs the client that is installed in seconds, against one process.
 IS_WHOLE = os.environ.get("INTEROP") == "1"
-_OTHERS = ["a2a", "acp", "ag_ui", "frameworks", "realtime"]
+_OTHERS = ["a2a", "acp", "ag_ui", "frameworks", "realtime", "remote_agents", "webagents"]
 collect_ignore = [] if IS_WHOLE else [f"test_{name}.py" for name in _OTHERS]
 # A2A's kit is in no registry: it runs where both of its versions are named.
 if not {"A2A_KIT_10", "A2A_KIT_03"} <= set(os.environ):

@@ -1,12 +1,12 @@
 """Installs official clients, each lock once, in a folder that the lock's hash names.
 
-The folders are below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-interop`. pip installs, with
-the settings of this machine. `python -m tests.interop.installation` installs all of them.
+The folders are below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-interop`.
+`requirements/install` installs them, with pip's settings. `python -m tests.interop.installation`
+installs all of them.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,26 +16,49 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.file_locks import lock_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOCKS: Final = Path(__file__).parents[2] / "requirements" / "interop"
-CLIENTS: Final = ("openai", "frameworks", "litellm", "a2a", "a2a-03", "ag-ui", "acp", "realtime")
+REQUIREMENTS: Final = Path(__file__).parents[2] / "requirements"
+INSTALL: Final = REQUIREMENTS / "install"
+LOCKS: Final = REQUIREMENTS / "interop"
+INSTALL_SECONDS: Final = 1800
+CLIENTS: Final = (
+    "openai",
+    "frameworks",
+    "litellm",
+    "a2a",
+    "a2a-03",
+    "a2a-server",
+    "remote-servers",
+    "ag-ui",
+    "acp",
+    "realtime",
+    "webagents",
+)
 
 
 def python_of(name: str) -> Path:
     """Return the interpreter that has the clients of a lock; installs them where it has not.
 
-    Processes that ask at a time wait for each other. Raises subprocess.CalledProcessError when pip
-    fails.
+    Processes that ask at a time wait for each other. Raises subprocess.CalledProcessError when the
+    installation fails.
     """
     lock = LOCKS / f"{name}.txt"
     with _folder_of(name, lock) as folder:
         interpreter = folder / "bin" / "python"
         if not folder.exists():
-            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 our own interpreter
-            command = [str(interpreter), "-m", "pip", "install", "-q", "--require-hashes"]
-            subprocess.run([*command, "-r", str(lock)], check=True, stdout=sys.stderr)  # noqa: S603 our own interpreter
+            subprocess.run(  # noqa: S603 our own interpreter
+                [sys.executable, "-m", "venv", str(folder)], check=True, timeout=INSTALL_SECONDS
+            )
+            subprocess.run(  # noqa: S603 our own script
+                [str(INSTALL), str(lock), str(interpreter)],
+                check=True,
+                stdout=sys.stderr,
+                timeout=INSTALL_SECONDS,
+            )
     return interpreter
 
 
@@ -51,7 +74,9 @@ def node_folder() -> Path:
         if not folder.exists():
             shutil.copytree(LOCKS / "node", folder)
             command = [npm, "ci", "--no-audit", "--no-fund", "--silent"]
-            subprocess.run(command, check=True, cwd=folder, stdout=sys.stderr)  # noqa: S603 the program that the PATH names
+            subprocess.run(  # noqa: S603 the program that the PATH names
+                command, check=True, cwd=folder, stdout=sys.stderr, timeout=INSTALL_SECONDS
+            )
     return folder
 
 
@@ -63,7 +88,7 @@ def _folder_of(name: str, lock: Path) -> Iterator[Path]:
     folder = base / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     done = folder / "installed"
     with (base / f"{folder.name}.lock").open("w") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+        lock_file(guard, INSTALL_SECONDS)
         if not done.exists():
             shutil.rmtree(folder, ignore_errors=True)
         yield folder

@@ -9,10 +9,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tests.threads import join_threads
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _HEAD_BYTES = 1 << 20
+CONNECTION_SECONDS = SERVER_SECONDS = 7200
 _CONNECTION = re.compile(rb"\r\nconnection:[^\r]*", re.IGNORECASE)
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
@@ -54,7 +57,9 @@ class RoundRobin:
             asyncio.create_task(_copy(answer, writer)),
         }
         # Whichever side ends first ends the other one.
-        _, open_ways = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        _, open_ways = await asyncio.wait(
+            ways, timeout=CONNECTION_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
         for way in open_ways:
             way.cancel()
         for stream in (request, writer):
@@ -90,13 +95,13 @@ def round_robin(ports: Sequence[int]) -> Iterator[RoundRobin]:
 
     thread = threading.Thread(target=run, name="round-robin")
     thread.start()
-    started.wait()
+    assert started.wait(60)
     try:
         yield balancer
     finally:
         loop.call_soon_threadsafe(serving.cancel)
-        thread.join()
+        join_threads([thread])
 
 
 async def _until_cancelled(task: asyncio.Task[None]) -> None:
-    await asyncio.wait({task})
+    await asyncio.wait({task}, timeout=SERVER_SECONDS)

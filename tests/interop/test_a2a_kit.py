@@ -75,6 +75,7 @@ def run_kit(variable: str, *arguments: str) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=1800,
         env={**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
     )
     print(done.stdout[-20_000:])  # noqa: T201 the kit's own report

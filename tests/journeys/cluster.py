@@ -58,7 +58,7 @@ class Cluster:
         port = str(self.ports[number])
         command = [*services.UVICORN[1:], "--port", port]
         self._start(f"server{number}", [*command, "--log-level", "warning"])
-        services.wait_until_ready(f"http://127.0.0.1:{port}")
+        services.wait_until_ready(f"http://127.0.0.1:{port}", self.processes[f"server{number}"])
 
     def start_worker(self) -> None:
         """Start the worker."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["alice", "bob", "demo", "dial", "impatience", "mallory", "web"]
 
 # The first test of a module waits for its servers, which on a busy machine takes minutes.
-TIMEOUT_SECONDS = 300
+TIMEOUT_SECONDS = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,7 +32,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(
-    scope="module", params=["one process", pytest.param("two processes", marks=pytest.mark.redis)]
+    scope="module",
+    params=[
+        "one process",
+        pytest.param("two processes", marks=[pytest.mark.long, pytest.mark.redis]),
+    ],
 )
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -18,6 +18,7 @@ from playwright.async_api import async_playwright, expect
 
 from tests import databases, run_folder, services
 from tests.journeys.shell import ProductShell
+from tests.programs import PROGRAM_SECONDS, kill_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -49,8 +50,10 @@ class Product:
     people: dict[str, dict[str, str]] = field(default_factory=dict)
     chat_id: str = ""
     process: subprocess.Popen[bytes] | None = None
-    # `serve` (Daphne and a worker), or `uvicorn` as it runs in production.
+    # `serve` (Daphne), or `uvicorn` as it runs in production.
     server: str = "serve"
+    # Whether `serve` starts the workers of tools, webhooks, link cards and transcripts.
+    has_workers: bool = True
     # Of the processes beside the first one: pages are opened on all of them in turn.
     further_ports: list[int] = field(default_factory=list)
     _opened_pages: int = 0
@@ -60,7 +63,8 @@ class Product:
     def command(self) -> list[str]:
         """What starts the server."""
         if self.server == "serve":
-            return [sys.executable, "manage.py", "serve", "--port", str(self.port)]
+            workers = [] if self.has_workers else ["--no-worker"]
+            return [sys.executable, "manage.py", "serve", "--port", str(self.port), *workers]
         options = ["--port", str(self.port), "--log-level", "warning"]
         return [sys.executable, *services.UVICORN, *options]
 
@@ -84,6 +88,7 @@ class Product:
             env=self.all_environment(),
             capture_output=True,
             check=True,
+            timeout=PROGRAM_SECONDS,
         )
         return done.stdout.decode()
 
@@ -114,7 +119,10 @@ class Product:
         url = self.environment.get("DATABASE_URL")
         if url is None:
             run_folder.copy_of(
-                "product", lambda folder: make_demo(Product(folder, 0)), self.data_dir
+                "product",
+                lambda folder: make_demo(Product(folder, 0)),
+                self.data_dir,
+                folder=run_folder.SHARED_FOLDER,
             )
         else:
             databases.copy_prepared(
@@ -140,7 +148,7 @@ class Product:
             env=self.all_environment(),
             stdout=subprocess.DEVNULL,
         )
-        services.wait_until_ready(self.url)
+        services.wait_until_ready(self.url, self.process)
 
     def begin_to_stop(self) -> None:
         """Ask the server to end, and wait until it takes no more requests."""
@@ -148,7 +156,7 @@ class Product:
             raise AssertionError(self.url)
         self.process.terminate()
         with httpx.Client(trust_env=False) as client:
-            while True:
+            while self.process.poll() is None:
                 try:
                     if (
                         client.get(f"{self.url}/readyz").status_code
@@ -163,8 +171,11 @@ class Product:
         """End the server with a signal."""
         if self.process is not None:
             self.process.send_signal(number)
-            self.process.wait(timeout=120)
-            self.process = None
+            try:
+                self.process.wait(timeout=120)
+            finally:
+                kill_program(self.process)
+                self.process = None
 
     def api(self, username: str) -> httpx.Client:
         """Return an HTTP client with a person's API key."""
@@ -182,17 +193,24 @@ class Product:
 
 def make_demo(product: Product) -> None:
     """Migrate, make the demo, and write down who is in it."""
+    if "DATABASE_URL" not in product.environment:
+        databases.copy_migrated(product.data_dir)
     product.manage("migrate", "-v", "0")
     (product.data_dir / "demo.json").write_text(product.manage("demo", "--json"))
 
 
 @contextmanager
-def running_product(data_dir: Path, **environment: str) -> Iterator[Product]:
-    """Run a product of its own until the end of the block."""
-    product = Product(data_dir, services.free_port(), environment)
+def running_product(
+    data_dir: Path, *, has_workers: bool = False, **environment: str
+) -> Iterator[Product]:
+    """Run a product of its own until the end of the block.
+
+    Its workers, each of which is another process, run only for journeys that give them work.
+    """
+    product = Product(data_dir, services.free_port(), environment, has_workers=has_workers)
     product.prepare()
-    product.start()
     try:
+        product.start()
         yield product
     finally:
         product.close()
@@ -258,7 +276,7 @@ async def sign_in(
     await page.goto(f"{product.next_url()}/chats/{chat_id or product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
     # The chat is open when its history, or its absence, is on the page.
-    said = page.get_by_test_id("message").or_(page.get_by_text("Nothing said yet"))
+    said = page.get_by_test_id("message").or_(page.get_by_text("No messages yet. Say hello!"))
     await said.first.wait_for()
     return page
 
@@ -278,6 +296,6 @@ def no_complaints(*pages: Page) -> None:
 
 
 async def write(page: Page, text: str) -> None:
-    """Write a message and send it."""
-    await page.get_by_test_id("composer").fill(text)
+    """Write a message and send it; a text of thousands of lines takes a busy browser a minute."""
+    await page.get_by_test_id("composer").fill(text, timeout=120_000)
     await page.keyboard.press("Enter")

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
+from tests.programs import PROGRAM_SECONDS, close_program, limited_reads
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -58,7 +60,8 @@ class ProductShell:
         sink.write(json.dumps(code) + "\n")
         sink.flush()
         printed: str
-        printed, failure = json.loads(source.readline())
+        with limited_reads(self._process, PROGRAM_SECONDS):
+            printed, failure = json.loads(source.readline())
         if failure:
             raise RuntimeError(failure)
         return printed
@@ -66,5 +69,5 @@ class ProductShell:
     def close(self) -> None:
         """End the process, where it has started."""
         if self._process is not None:
-            self._process.communicate()
+            close_program(self._process)
             self._process = None

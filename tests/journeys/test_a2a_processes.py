@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # The first test has the start of the cluster in its time.
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.redis, pytest.mark.timeout(300)]
 
 SEARCH = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
 NOW = {"returnImmediately": True}

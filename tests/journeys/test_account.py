@@ -52,10 +52,33 @@ async def change_password(page: Page, old: str) -> None:
     await page.keyboard.press("Enter")
 
 
+async def make_reader(page: Page, product: Product, folder: Path) -> None:
+    """Make a key with few rights, which its page shows."""
+    shown = page.get_by_label("The new key")
+    await page.get_by_label("Name of the program").fill("reader")
+    await press_on(page, "summary", "Limit what it may do")
+    await page.get_by_label("Only what is chosen here:").check()
+    await page.get_by_label("Read your chats").check()
+    await page.get_by_label("OpenAI Chat Completions").check()
+    await page.get_by_label("Pays at most").fill("2,50")
+    await page.get_by_label("Period").select_option("a day")
+    await page.get_by_label("Expires").select_option("In 30 days")
+    assert await fits(page)
+    await page.screenshot(path=str(folder / "limits.png"), full_page=True)
+    await page.get_by_role("button", name="Make a key").click()
+    assert status_of(product, await shown.input_value()) == 403
+    (reader,) = await page.locator(".keys li", has_text="reader").all()
+    await expect(reader).to_contain_text("May: chats:read")
+    await expect(reader).to_contain_text("Budget $2.50 a day, $0.00 used")
+    assert await fits(page)
+    await page.screenshot(path=str(folder / "keys.png"), full_page=True)
+
+
 async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium: Browser) -> None:
     with running_product(tmp_path / "data") as product:
         async with browser(chromium) as engine:
             context = await engine.new_context(viewport=PHONE, color_scheme="dark")  # type: ignore[arg-type]
+            await context.grant_permissions(["clipboard-read", "clipboard-write"])
             page = await sign_in(context, product, "alice")
             await page.get_by_role("button", name="Chats").click()
             await page.get_by_role("link", name="alice Account").click()
@@ -72,7 +95,16 @@ async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium:
             await page.get_by_role("button", name="Copy").click()
             await expect(page.locator("#copied")).to_have_text("Copied.")
 
-            await press_on(page, "summary", "phone of alice")
+            # A new secret: the one before ends at once.
+            await press_on(page, "summary", "New secret phone of alice")
+            await press_on(page, "button", "Make a new secret for phone of alice")
+            await expect(shown).to_be_focused()
+            before, secret = secret, await shown.input_value()
+            assert (status_of(product, before), status_of(product, secret)) == (401, 200)
+
+            await make_reader(page, product, tmp_path)
+
+            await press_on(page, "summary", "Revoke phone of alice")
             await expect(
                 page.get_by_role("button", name="Revoke phone of alice now")
             ).to_be_visible()

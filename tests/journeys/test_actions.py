@@ -32,6 +32,15 @@ IN_VIEW = """(row) => {
   const [place, log] = [row.getBoundingClientRect(), row.closest(".log").getBoundingClientRect()];
   return place.bottom > log.top && place.top < log.bottom;
 }"""
+# The answer to the message before the last one runs, or has failed: its line stands where it ended.
+ANSWER = """async (status) => {
+  const { page } = await import("/static/chat/context.js");
+  const { LiveResponse } = await import("/static/uamp/live-response.js");
+  const before = page.state.entries.at(-2);
+  const response = new LiveResponse("resp_1", { message_id: before.id });
+  Object.assign(response, { status, seq: before.seq });
+  page.dispatch({ type: "response", response });
+}"""
 PRESS = """async (bubble) => {
   const { x, y } = bubble.getBoundingClientRect();
   const touch = { bubbles: true, pointerType: "touch", clientX: x + 5, clientY: y + 5 };
@@ -194,14 +203,14 @@ async def answer_again(alice: Page, bob: Page) -> None:
     await bob.locator("chat-message.from-agent").focus()
     await bob.keyboard.press("m")
     await expect(bob.get_by_role("menuitem", name="Pin")).to_be_visible()
-    await expect(bob.get_by_role("menuitem", name="Answer again")).to_have_count(0)
+    await expect(bob.get_by_role("menuitem", name="Regenerate")).to_have_count(0)
     await bob.keyboard.press("Escape")
     await write(alice, "thank you")
     await expect(message(alice, "thank you")).to_be_visible()
     await answer.focus()
     await alice.keyboard.press("m")
     await expect(alice.get_by_role("menuitem", name="Pin")).to_be_visible()
-    await expect(alice.get_by_role("menuitem", name="Answer again")).to_have_count(0)
+    await expect(alice.get_by_role("menuitem", name="Regenerate")).to_have_count(0)
     await alice.keyboard.press("Escape")
     await message(alice, "@echo three").focus()
     await alice.keyboard.press("e")
@@ -242,6 +251,24 @@ async def settled(page: Page) -> list[int]:
         known = shown
         await page.wait_for_timeout(500)
     return known
+
+
+async def test_a_message_keeps_the_focus_where_a_line_comes_before_it(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), product, "alice")
+        for text in ("One", "Two"):
+            await write(alice, text)
+            await expect(message(alice, text)).to_be_visible()
+        await alice.evaluate(ANSWER, "running")
+        await expect(alice.locator("live-response")).to_have_count(1)
+        button = message(alice, "Two").get_by_test_id("message-more")
+        await button.focus()
+        await alice.evaluate(ANSWER, "failed")
+        order = "live-response + chat-message"
+        await expect(alice.locator(order)).to_contain_text("Two")
+        await expect(button).to_be_focused()
 
 
 async def test_a_long_chat_is_small_on_the_page_at_every_place(
@@ -288,6 +315,6 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         await expect(alice.locator("chat-message[data-id=msg_long_7]")).to_be_focused()
         assert (await alice.evaluate(SHOWN))[0] == 1
         await alice.goto(f"{product.url}/chats/{chat_id}?message=msg_wrong")
-        await expect(alice.locator(".composer-note")).to_contain_text("not in this chat")
+        await expect(alice.locator(".composer-note")).to_contain_text("isn't in this chat")
         await expect(message(alice, "What is new?")).to_be_visible()
         no_complaints(alice)

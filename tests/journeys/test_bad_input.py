@@ -122,7 +122,7 @@ async def test_a_file_is_attached_again_after_the_connection_was_lost(
         alice = await sign_in(context, product, "alice")
         await context.set_offline(True)
         await alice.get_by_test_id("file-input").set_input_files(photo(tmp_path / "a.png", 20, 20))
-        await expect(alice.get_by_test_id("attachment")).to_contain_text("Not uploaded")
+        await expect(alice.get_by_test_id("attachment")).to_contain_text("Upload failed")
         await alice.get_by_test_id("composer").fill("with a picture")
         await context.set_offline(False)
         await alice.get_by_role("button", name="Remove a.png").click()
@@ -134,6 +134,25 @@ async def test_a_file_is_attached_again_after_the_connection_was_lost(
         last = alice.get_by_test_id("message").last
         await expect(last).to_contain_text("with a picture")
         await expect(last.locator(".media-image img")).to_be_visible()
+        no_complaints(alice)
+
+
+async def test_a_page_that_lost_the_connection_loads_formulas_again(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        # The style sheet of formulas, which the page loads when it has nothing else to do.
+        await context.route("**/katex.css", lambda route: route.abort())
+        asked: list[str] = []
+        context.on("requestfailed", lambda request: asked.append(request.url))
+        alice = await sign_in(context, product, "alice")
+        async with asyncio.timeout(60):
+            while not any(url.endswith("katex.css") for url in asked):
+                await alice.evaluate("() => new Promise((go) => requestAnimationFrame(go))")
+        await context.unroute("**/katex.css")
+        await write(alice, "A formula: $x^2$")
+        await expect(alice.locator(".math.is-drawn").last).to_be_visible()
         no_complaints(alice)
 
 

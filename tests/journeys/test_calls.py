@@ -11,6 +11,7 @@ from playwright.async_api import async_playwright, expect
 
 from tests import services
 from tests.journeys.cluster import running_cluster
+from tests.journeys.keys import tab_to
 from tests.journeys.product import (
     BROWSER_ARGUMENTS,
     Product,
@@ -75,6 +76,20 @@ MESHES = """async (kind) => {
   for (const track of stream.getTracks()) track.stop();
   return found;
 }"""
+# Calls again at once, so often; returns whether this page takes part in each call.
+CALLS_AGAIN = """async ([chatId, times]) => {
+  const { calls } = await import("/static/chat/context.js");
+  const found = [];
+  for (let time = 0; time < times; time += 1) {
+    await calls.start(chatId);
+    for (let tries = 0; tries < 400 && !calls.active?.joined; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    found.push(Boolean(calls.active?.joined));
+    if (time + 1 < times) calls.leave();
+  }
+  return found;
+}"""
 CAROL = """
 from django.contrib.auth.models import User
 from chat_app.members.participants import add_participant
@@ -90,7 +105,7 @@ add_participant(chat_id={chat!r}, added_by=alice, user=carol)
 @pytest_asyncio.fixture(scope="module", loop_scope="session", name="speaking")
 async def speaking_browser() -> AsyncIterator[Browser]:
     """Run a Chromium whose microphone beeps, and that asks no one for it."""
-    path = services.chromium()
+    path = services.chromium(for_calls=True)
     if path is None:
         pytest.skip("no Chromium: set CHROMIUM or install chromium")
     async with async_playwright() as playwright:
@@ -158,12 +173,69 @@ async def call_and_end(alice: Page, bob: Page, bob_again: Page, carol: Page) -> 
         await expect(line).to_be_visible()
 
 
+@pytest.mark.long
 async def test_people_call_each_other_on_one_process(speaking: Browser, product: Product) -> None:
     places = [(name, str(product.port)) for name in ("alice", "bob", "bob", "carol")]
     async with pages(speaking, product, *places) as (alice, bob, bob_again, carol):
         await call_and_end(alice, bob, bob_again, carol)
 
 
+@pytest.mark.long
+async def test_a_call_is_taken_left_and_declined_by_keys(
+    speaking: Browser, product: Product
+) -> None:
+    places = [(name, str(product.port)) for name in ("alice", "bob")]
+    async with pages(speaking, product, *places) as (alice, bob):
+        composer, call = bob.get_by_test_id("composer"), alice.get_by_test_id("call")
+        await expect(alice.locator(".chat-title")).to_contain_text("2 online")
+        await composer.focus()
+        await tab_to(alice, call, "Shift+Tab")
+        for answer in ("decline", "accept"):
+            await alice.keyboard.press("Enter")
+            # The keys that write go on to write while it rings.
+            await bob.keyboard.type("m")
+            await tab_to(bob, bob.get_by_test_id(answer), "Shift+Tab")
+            await bob.keyboard.press("Enter")
+            await expect(bob.get_by_test_id("ringing")).to_have_count(0)
+            if answer == "decline":
+                await expect(composer).to_be_focused()
+                # It rings for others still; who called has the focus in the call.
+                await expect(alice.get_by_test_id("mute")).to_be_focused()
+                await alice.keyboard.press("Tab")
+                await alice.keyboard.press("Enter")
+                await expect(alice.get_by_test_id("call-panel")).to_have_count(0)
+                await expect(call).to_be_focused()
+        await expect(composer).to_have_value("mm")
+        mute = bob.get_by_test_id("mute")
+        await expect(mute).to_be_focused()
+        await bob.keyboard.press("Space")
+        await expect(mute).to_have_attribute("aria-pressed", "true")
+        await bob.keyboard.press("m")
+        await expect(mute).to_have_attribute("aria-pressed", "false")
+        await bob.keyboard.press("Tab")
+        await bob.keyboard.press("Enter")
+        await expect(bob.get_by_test_id("call-panel")).to_have_count(0)
+        await expect(bob.get_by_test_id("call")).to_be_focused()
+
+
+@pytest.mark.long
+async def test_who_leaves_a_call_can_call_again_at_once(
+    speaking: Browser, product: Product
+) -> None:
+    places = [(name, str(product.port)) for name in ("alice", "bob")]
+    async with pages(speaking, product, *places) as (alice, bob):
+        times = 4
+        called = await alice.evaluate(CALLS_AGAIN, [product.chat_id, times])
+        assert called == [True] * times
+        await bob.get_by_test_id("accept").click()
+        for page in (alice, bob):
+            await page.wait_for_function(GETS_SOUND, arg=1)
+        await bob.get_by_test_id("leave").click()
+        await alice.get_by_test_id("leave").click()
+        await expect(bob.get_by_test_id("call-panel")).to_have_count(0)
+
+
+@pytest.mark.long
 @pytest.mark.redis
 async def test_people_call_each_other_over_two_processes(
     speaking: Browser, redis_url: str, tmp_path: Path

@@ -95,7 +95,7 @@ async def test_what_cannot_be_drawn_stays_code_and_says_why(
         message = await said(page, WRONG)
         await message.get_by_test_id("diagram-button").click()
         problem = message.get_by_test_id("diagram-problem")
-        await expect(problem).to_contain_text("The diagram cannot be drawn: Parse error")
+        await expect(problem).to_contain_text("Couldn't draw the diagram: Parse error")
         await expect(message.get_by_test_id("diagram")).to_have_count(0)
         await expect(message.locator("pre")).to_be_visible()
         no_complaints(page)

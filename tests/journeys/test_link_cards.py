@@ -39,7 +39,10 @@ def site() -> Iterator[Site]:
 def product(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Product]:
     allowed = site.origin.removeprefix("http://")
     with running_product(
-        tmp_path_factory.mktemp("product"), UAMP_LINK_CARDS="1", UAMP_FETCH_ALLOW_HOSTS=allowed
+        tmp_path_factory.mktemp("product"),
+        has_workers=True,
+        UAMP_LINK_CARDS="1",
+        UAMP_FETCH_ALLOW_HOSTS=allowed,
     ) as running:
         yield running
 

@@ -45,7 +45,7 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
         bob = await sign_in(await running.new_context(), product, "bob")
         composer, hint = alice.get_by_test_id("composer"), alice.get_by_test_id("mention-hint")
         await composer.fill("@nemo what is this?")
-        await expect(hint).to_contain_text("There is no agent or person called @nemo.")
+        await expect(hint).to_contain_text("No agent or person is called @nemo.")
         await composer.fill("@fail what is this?")
         await expect(hint).to_contain_text("fail is not in this chat.")
         await hint.get_by_role("button", name="Add fail").click()
@@ -106,7 +106,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
             await expect(page.get_by_test_id("change").last).to_contain_text(
                 "the agents of this chat are quiet"
             )
-        await theirs.get_by_role("button", name="Let them answer").click()
+        await theirs.get_by_role("button", name="Resume agents").click()
         await expect(panel.get_by_test_id("agents-quiet")).to_have_count(0)
         await panel.get_by_role("button", name="Settings of echo").click()
         await dialog.get_by_label("Answers").select_option("keyword")
@@ -128,14 +128,14 @@ async def test_what_is_sent_while_a_chat_is_loaded_goes_once_it_is(
         loaded = asyncio.Event()
 
         async def later(route: Route) -> None:
-            await loaded.wait()
+            await asyncio.wait_for(loaded.wait(), 60)
             await route.continue_()
 
         await alice.route(f"**/api/v1/chats/{product.chat_id}", later)
         await alice.reload()
         await write(alice, "Too early")
         await expect(alice.locator(".composer-note")).to_have_text(
-            "The chat is being loaded. The message goes by itself."
+            "Loading the chat. Your message will be sent automatically."
         )
         loaded.set()
         await expect(alice.get_by_test_id("message").last).to_contain_text("Too early")
@@ -161,10 +161,10 @@ async def test_members_see_an_agent_that_is_switched_off_and_on(
         form = operator.url
         await operator.get_by_label("Is enabled").uncheck()
         await operator.get_by_role("button", name="Save", exact=True).click()
-        await expect(state).to_have_text("Offline: it is switched off and does not answer")
+        await expect(state).to_have_text("Offline: it does not answer now")
         await alice.get_by_test_id("composer").fill("@slow are you there? ")
         await expect(alice.get_by_test_id("offline-hint")).to_have_text(
-            "slow is switched off and does not answer now."
+            "slow is offline and does not answer now."
         )
         await alice.reload()
         await expect(state).to_contain_text("Offline")
@@ -210,9 +210,9 @@ async def test_a_chat_is_shared_by_links_and_downloaded(
         await admin.get_by_role("button", name="Join").click()
         await expect(admin.get_by_test_id("message").last).to_contain_text("at the station")
         said = [
-            "alice made a link that shows this chat so far to everyone who has it",
-            "alice made a link by which people can join",
-            "alice revoked a share link",
+            "alice created a public link to this chat so far",
+            "alice created an invite link",
+            "alice revoked a public link",
             "admin joined",
         ]
         for page in (alice, bob):

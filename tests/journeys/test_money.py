@@ -39,7 +39,8 @@ ENVIRONMENT = {"UAMP_RESERVE_TOKENS": "100"}
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product"), **ENVIRONMENT) as running:
+    folder = tmp_path_factory.mktemp("product")
+    with running_product(folder, has_workers=False, **ENVIRONMENT) as running:
         yield running
 
 
@@ -62,13 +63,13 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
         await page.get_by_test_id("composer").fill("Hello")
         line = page.get_by_test_id("price-line")
         await expect(line).to_have_text(
-            f"{payer.agent}: $1.00 an answer, in full even if stopped — you pay."
+            f"{payer.agent}: $1.00 per answer, charged in full even if stopped — you pay."
         )
         await page.keyboard.press("Enter")
         for tab in (page, other):
             card = tab.get_by_test_id("payment")
             await expect(card).to_contain_text(f"{payer.agent} asks for $1.00")
-            await expect(card).to_contain_text("You have $10.00; $9.00 are left after it.")
+            await expect(card).to_contain_text("Balance $10.00 → $9.00 after this answer")
             await expect(tab.locator("#announcer")).to_contain_text("asks for $1.00")
         # A person who writes is not interrupted, and the card is there again after a reload.
         await expect(page.get_by_test_id("composer")).to_be_focused()
@@ -200,10 +201,10 @@ async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
         await expect(balance).to_have_accessible_name("Balance $0.50, low. Top up")
         await write(page, "Again")
         card = page.get_by_test_id("payment")
-        await expect(card).to_contain_text("You have $0.50: $0.50 too little.")
+        await expect(card).to_contain_text("Balance too low: you have $0.50, $0.50 short.")
         await page.get_by_test_id("pay").click()
         said = page.get_by_test_id("payment-error")
-        await expect(said).to_have_text("$1.00 are needed, and you have $0.50.")
+        await expect(said).to_have_text("This needs $1.00, and you have $0.50.")
         await expect(card.get_by_text("Top up")).to_have_count(1)
         await expect(page.get_by_test_id("pay")).to_be_enabled()
         await page.get_by_test_id("top-up-link").click()
@@ -231,7 +232,7 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
             await expect(card.or_(ended).first).to_be_visible(timeout=30_000)
             if await ended.count():
                 break
-            await expect(card).to_contain_text("It pauses here and goes on")
+            await expect(card).to_contain_text("It is paused here and continues")
             # To be allowed for good it would take what is reserved already, too.
             asked = Decimal((await page.get_by_test_id("pay").inner_text()).removeprefix("Pay $"))
             enough = asked + Decimal(payer.has["held"])
@@ -369,7 +370,7 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
         await page.get_by_test_id("token-amount").fill("100")
         await page.get_by_test_id("token-make").press("Enter")
         said_of_token = page.locator("money-tokens").get_by_role("alert")
-        await expect(said_of_token).to_have_text("$100.00 are needed, and you have $10.00.")
+        await expect(said_of_token).to_have_text("This needs $100.00, and you have $10.00.")
         await expect(page.get_by_test_id("token-make")).to_be_focused()
         await page.get_by_test_id("limit-day").fill("-1")
         await page.keyboard.press("Enter")
@@ -390,10 +391,10 @@ async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromiu
         if not await page.get_by_test_id("payer").is_visible():
             await page.get_by_test_id("members").click()
         await page.get_by_test_id("payer").get_by_role("button").click()
-        await expect(page.get_by_test_id("pool")).to_have_text("$0.00 in it.")
+        await expect(page.get_by_test_id("pool")).to_have_text("Pool: $0.00")
         await page.get_by_test_id("pool-amount").fill("2")
         await page.get_by_test_id("pool-fill").dblclick()
-        await expect(page.get_by_test_id("pool")).to_have_text("$2.00 in it.")
+        await expect(page.get_by_test_id("pool")).to_have_text("Pool: $2.00")
         await page.get_by_role("radio", name="pool").check()
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_test_id("payer")).to_contain_text("s pool")

@@ -57,6 +57,28 @@ async def test_what_a_closed_tab_left_is_sent_once_by_the_next(
         assert stored == ["Written before the tab was closed"]
 
 
+async def test_what_was_unfolded_before_it_was_sent_stays_so(
+    product: Product, chromium: Browser
+) -> None:
+    text = "\n\n".join(f"line {number} " + "x" * 80 for number in range(200))
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        page = await sign_in(context, product, "alice")
+        product.stop()
+        await expect(page.get_by_test_id("banner")).to_be_visible()
+        await write(page, text)
+        pending = page.get_by_test_id("pending").get_by_test_id("message-body")
+        await pending.get_by_test_id("show-all").click()
+        await expect(pending.locator("p")).to_have_count(200)
+        product.start()
+        await expect(page.get_by_test_id("pending")).to_have_count(0, timeout=60_000)
+        sent = page.locator("chat-message", has_text="line 1 ").get_by_test_id("message-body")
+        await expect(sent.locator("p")).to_have_count(200)
+        # Read from the history it is as long as others.
+        await page.reload()
+        await expect(sent.get_by_test_id("show-all")).to_be_visible()
+
+
 async def test_who_signs_out_is_asked_about_what_was_not_sent(
     product: Product, chromium: Browser
 ) -> None:

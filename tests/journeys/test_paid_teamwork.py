@@ -26,7 +26,7 @@ Agent.objects.filter(name="darkroom").update(pricing={"per_answer": "0.50"})
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product")) as running:
+    with running_product(tmp_path_factory.mktemp("product"), has_workers=True) as running:
         running.run(PRICE)
         with running.api("alice") as client:
             path = f"/api/v1/chats/{running.chat_id}/participants"

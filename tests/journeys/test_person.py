@@ -140,9 +140,9 @@ async def test_who_reads_in_private_shows_no_marker(product: Product, chromium: 
         await expect(alice.get_by_text("Read by bob")).to_have_count(1)
         await open_settings(bob, "Privacy")
         async with bob.expect_response("**/api/v1/me/settings"):
-            await bob.get_by_role("switch", name="Others see how far I have read").uncheck()
+            await bob.get_by_role("switch", name="Show others what I've read").uncheck()
         async with bob.expect_response("**/api/v1/me/settings"):
-            await bob.get_by_role("switch", name="Others see that I am typing").uncheck()
+            await bob.get_by_role("switch", name="Show when I'm typing").uncheck()
         await bob.keyboard.press("Escape")
         await write(alice, "Read in private?")
         await expect(bob.get_by_test_id("message").last).to_contain_text("Read in private?")

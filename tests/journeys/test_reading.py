@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.journeys.attachments import attach, photo
+from tests.journeys.attachments import WORK_MS, attach, photo
 from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 ARABIC = "مرحبا بالعالم"
 LONG = "\n\n".join(f"Paragraph {number}" for number in range(1, 41))
 # The page shrinks and grows in one frame, as when an answer is replaced by its stored message.
-SHRINK_AND_GROW = """async () => {
+SHRINK_AND_GROW = """async (goesOn) => {
   const list = document.querySelector("message-list");
   const place = list.querySelector(".log-messages");
   const frames = async () => {
@@ -51,12 +51,18 @@ SHRINK_AND_GROW = """async () => {
   const answer = grow(900);
   await frames();
   answer.remove();
-  list.toBottom();
-  grow(400);
-  list.toBottom();
-  grow(300);
-  await frames();
   const log = list.querySelector(".log");
+  if (goesOn) {
+    list.toBottom();
+    grow(400);
+    list.toBottom();
+    grow(300);
+  } else {
+    // Reading it, the browser scrolls up to the end that there is.
+    log.scrollHeight;
+    grow(1500);
+  }
+  await frames();
   return log.scrollHeight - log.scrollTop - log.clientHeight;
 }"""
 ORDER = """() => Array.from(document.querySelectorAll("chat-message, live-response"), (view) =>
@@ -65,7 +71,7 @@ ORDER = """() => Array.from(document.querySelectorAll("chat-message, live-respon
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product")) as running:
+    with running_product(tmp_path_factory.mktemp("product"), has_workers=True) as running:
         with running.api("alice") as client:
             path = f"/api/v1/chats/{running.chat_id}/participants"
             for agent in ("fail", "careful"):
@@ -90,7 +96,8 @@ async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
         await write(alice, f"@echo {LONG}")
         await expect(alice.get_by_test_id("message-body").last).to_contain_text("Paragraph 40")
         await expect(alice.get_by_text("Read by bob")).to_have_count(1)
-        assert await alice.evaluate(SHRINK_AND_GROW) < 60
+        for goes_on in (True, False):
+            assert await alice.evaluate(SHRINK_AND_GROW, goes_on) < 60
         await expect(alice.get_by_test_id("jump")).to_be_hidden()
         # What only screen readers see must not make the page itself taller than the window.
         for page in (alice, bob):
@@ -103,6 +110,41 @@ async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
         await bob.keyboard.press("Enter")
         await expect(jump).to_be_hidden()
         assert await focused(bob) == "Messages"
+        no_complaints(alice, bob)
+
+
+async def test_a_question_stays_in_sight_for_who_reads_its_answer_from_there(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        # A low window, of which ten seconds of an answer are more than one sees.
+        low = await running.new_context(viewport={"width": 1000, "height": 420})
+        alice = await sign_in(low, product, "alice")
+        await alice.get_by_test_id("settings").click()
+        await alice.locator("#settings-tab-appearance").click()
+        await alice.get_by_role("switch", name="Follow an answer as it grows").click()
+        await alice.keyboard.press("Escape")
+        # What others see of the same chat follows as before.
+        bob = await sign_in(await running.new_context(), product, "bob")
+        question = alice.get_by_test_id("message").filter(has_text="count, please").last
+        await write(alice, "@slow count, please")
+        jump = alice.get_by_test_id("jump")
+        await expect(jump).to_be_visible(timeout=WORK_MS)
+        await expect(bob.get_by_test_id("jump")).to_be_hidden()
+        at = "view => view.getBoundingClientRect().top"
+        top = await alice.locator("chat-view .log").evaluate(at)
+        place = await question.evaluate(at)
+        assert place == pytest.approx(top, abs=2)
+        # Who goes on from there is taken along.
+        await jump.click()
+        await expect(jump).to_be_hidden()
+        before = await question.evaluate(at)
+        await alice.wait_for_function(
+            f"([view, before]) => ({at})(view) < before - 60",
+            arg=[await question.element_handle(), before],
+        )
+        await expect(jump).to_be_hidden()
+        await alice.get_by_test_id("stop").click()
         no_complaints(alice, bob)
 
 
@@ -179,7 +221,8 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
         await alice.reload()
         await expect(again).to_have_count(1)
         # It is not for others to ask.
-        await expect(bob.locator(".message-ending")).to_have_count(1)
+        last = bob.get_by_test_id("message").last
+        await expect(last.locator(".message-ending")).to_have_count(1)
         await expect(bob.get_by_test_id("ask-again")).to_have_count(0)
         no_complaints(alice, bob)
 

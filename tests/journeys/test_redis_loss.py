@@ -15,12 +15,13 @@ from tests import services
 from tests.client import Story, UampClient, new_event, output_text, wait_until
 from tests.journeys.cluster import WORDS, Cluster, ask, join, running_cluster
 from tests.journeys.paying_person import PayingPerson
+from tests.programs import kill_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.redis
+pytestmark = [pytest.mark.long, pytest.mark.redis]
 
 
 class OwnRedis:
@@ -45,8 +46,7 @@ class OwnRedis:
 
     def kill(self) -> None:
         """Kill it with all its data."""
-        self.process.kill()
-        self.process.wait()
+        kill_program(self.process)
 
 
 @contextmanager

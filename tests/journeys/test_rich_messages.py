@@ -85,7 +85,7 @@ COMPARE = """async (pairs) => {
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product")) as running:
+    with running_product(tmp_path_factory.mktemp("product"), has_workers=True) as running:
         yield running
 
 
@@ -189,7 +189,7 @@ async def test_pictures_and_files_are_looked_at_in_the_page(
         assert await page.title() != "run"
 
         await page.get_by_test_id("file-input").set_input_files(not_a_picture)
-        await expect(page.get_by_test_id("attachment")).to_contain_text("Not uploaded")
+        await expect(page.get_by_test_id("attachment")).to_contain_text("Upload failed")
         no_complaints(page)
 
 
@@ -250,7 +250,9 @@ async def test_a_text_too_long_for_a_message_is_attached_whole(
         assert not await composer.evaluate(paste, pasted)
         attached = page.get_by_test_id("attachment")
         await expect(attached).to_contain_text("pasted-text.txt")
-        await expect(page.locator(".composer-note")).to_contain_text("It is attached as a file.")
+        await expect(page.locator(".composer-note")).to_contain_text(
+            "so it was attached as a file."
+        )
         await expect(attached.get_by_role("progressbar")).to_have_count(0)
         await write(page, "the whole log")
         await expect(page.get_by_test_id("message").last).to_contain_text("the whole log")

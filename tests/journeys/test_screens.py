@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.journeys.product import running_product
-from tests.screens import chats, pages, people
+from tests.screens import chats, messages, pages, people
 from tests.screens.findings import findings
 from tests.screens.screen import VARIANTS, Screen, Variant
 from tests.screens.stage import Stage
@@ -31,13 +31,13 @@ async def prepared_stage(
 ) -> AsyncIterator[Stage]:
     """Run a product with a chat that has one of everything."""
     folder = tmp_path_factory.mktemp("screens")
-    with running_product(folder) as product:
+    with running_product(folder, has_workers=True) as product:
         stage = Stage(product, chromium, folder)
         await stage.prepare()
         yield stage
 
 
-EVERYTHING = (*chats.SCREENS, *people.SCREENS, *pages.SCREENS)
+EVERYTHING = (*chats.SCREENS, *messages.SCREENS, *people.SCREENS, *pages.SCREENS)
 SCREENS = [screen for screen in EVERYTHING if screen.is_sampled]
 # `make screens` looks at each in all four; here every other one is on a light desktop, the rest on
 # a dark phone.
@@ -47,8 +47,21 @@ LOOKS = [
 ]
 
 
+# `make test` looks at every fifth of them.
+SHORT = 5
+
+
 @pytest.mark.parametrize(
-    ("screen", "variant"), LOOKS, ids=[f"{screen.name}-{look.name}" for screen, look in LOOKS]
+    ("screen", "variant"),
+    [
+        pytest.param(
+            screen,
+            look,
+            id=f"{screen.name}-{look.name}",
+            marks=[pytest.mark.long] if number % SHORT else [],
+        )
+        for number, (screen, look) in enumerate(LOOKS)
+    ],
 )
 async def test_axe_finds_nothing(stage: Stage, screen: Screen, variant: Variant) -> None:
     stage.variant = variant

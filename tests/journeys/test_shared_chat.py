@@ -27,6 +27,7 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,8 @@ print("CHAT", chat.pk)
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product"), **ENVIRONMENT) as running:
+    folder = tmp_path_factory.mktemp("product")
+    with running_product(folder, has_workers=False, **ENVIRONMENT) as running:
         yield running
 
 
@@ -244,7 +246,7 @@ async def test_people_chat_where_the_network_lets_no_websocket_through(
         banner = alice.get_by_test_id("banner")
         await expect(banner).to_have_attribute("data-transport", "sse")
         await expect(banner).to_have_attribute("data-phase", "open")
-        await expect(alice.locator("#announcer")).to_contain_text("Connected without a WebSocket")
+        await expect(alice.locator("#announcer")).to_contain_text("Connected without one")
         entry = bob.locator("members-panel li").filter(has_text="alice")
         await expect(entry).to_contain_text("Online")
         # Both see what the other writes, and alice the deltas of an answer.
@@ -298,7 +300,7 @@ async def test_two_people_see_of_each_message_whether_it_was_read(
         no_complaints(alice, bob)
 
 
-async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_what_it_held(
+async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_rest(
     deployment: Product, chromium: Browser
 ) -> None:
     payer = PayingPerson(deployment, money="10", script="slow", output_per_1k="1")
@@ -307,7 +309,8 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_what
         await write(page, "Count")
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("live-response")).to_contain_text("word10 ")
-        assert Decimal(payer.has["held"]) > 0
+        held = Decimal(payer.has["held"])
+        assert held > 0
         deployment.stop(signal.SIGKILL)
         deployment.start()
         ending = page.locator(".message-ending")
@@ -317,8 +320,9 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_what
         (partial,) = payer.answers
         assert WORDS.startswith(partial)
         assert partial
-        # An answer that its server did not end is not charged (docs/architecture.md).
-        assert (payer.has["available"], payer.has["held"]) == ("10", "0")
+        # What it had delivered is paid, and the rest is given back.
+        assert payer.has["held"] == "0"
+        assert 0 < 10 - Decimal(payer.has["available"]) <= held
         await page.reload()
         await expect(page.locator(".message-ending")).to_contain_text(
             "The server stopped while it answered"
@@ -369,7 +373,7 @@ def endless_provider() -> Iterator[Upstream]:
             yield upstream
         finally:
             httpd.shutdown()
-            thread.join()
+            join_threads([thread])
 
 
 async def test_a_stop_reaches_the_provider_and_what_was_said_is_paid(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.client import Frame
     from tests.journeys.cluster import Cluster
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.redis, pytest.mark.timeout(300)]
 
 
 def logged_ends(cluster: Cluster, response_id: str) -> list[str]:

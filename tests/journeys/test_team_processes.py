@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.redis
+pytestmark = [pytest.mark.long, pytest.mark.redis]
 
 SWITCH_SECONDS = 60.0
 AGENTS = (

@@ -49,7 +49,7 @@ WATCH_BAR = """() => {
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product")) as running:
+    with running_product(tmp_path_factory.mktemp("product"), has_workers=True) as running:
         with running.api("alice") as client:
             for agent in ("studio", "darkroom", "careful"):
                 path = f"/api/v1/chats/{running.chat_id}/participants"
@@ -119,7 +119,7 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             await expect(page.locator("#announcer")).to_contain_text("asks to use edit_picture")
             entry = page.locator("members-panel li").filter(has_text="careful")
             await expect(entry.get_by_test_id("agent-state")).to_have_text(
-                "Waits for bob to allow edit_picture"
+                "Waiting for bob to approve edit_picture"
             )
         # A person who writes is not interrupted.
         await expect(bob.get_by_test_id("composer")).to_be_focused()
@@ -157,9 +157,7 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
         # Who may not decide sees for whom the answer waits.
         await write(alice, "@careful turn it right")
         waiting = bob.get_by_test_id("waits-for")
-        await expect(waiting).to_have_text(
-            "Waits for alice, or an owner of the chat, to allow this."
-        )
+        await expect(waiting).to_have_text("Waiting for approval by alice or an owner of the chat.")
         await alice.get_by_test_id("refuse").click()
         await expect(waiting).to_have_count(0)
 

@@ -40,7 +40,9 @@ def product(
     tmp_path_factory: pytest.TempPathFactory, server: TranscriptionServer
 ) -> Iterator[Product]:
     with running_product(
-        tmp_path_factory.mktemp("product"), UAMP_TRANSCRIPTION_URL=f"{server.origin}/v1"
+        tmp_path_factory.mktemp("product"),
+        has_workers=True,
+        UAMP_TRANSCRIPTION_URL=f"{server.origin}/v1",
     ) as running:
         yield running
 

@@ -89,6 +89,40 @@ def test_who_watches_on_the_other_process_receives_messages_and_new_chats(
         assert frames[-1]["message"]["content"] == "here now"
 
 
+def test_a_fork_is_one_chat_for_both_processes(cluster: Cluster) -> None:
+    chat_id = cluster.product.chat_id
+    with (
+        cluster.socket(0, "alice") as first,
+        cluster.socket(1, "alice") as second,
+        cluster.socket(1, "alice") as watching,
+    ):
+        watching.send("chats.watch")
+        watching.until("chats.watched")
+        join(first, chat_id)
+        join(second, chat_id)
+        ask(first, "@echo mountains")
+        answer = second.until("message.created")[-1]
+        while answer["message"]["role"] != "assistant":
+            answer = second.until("message.created")[-1]
+        # The answer of the first process was lost: the other one is asked again.
+        forks = set()
+        for client in (first, second):
+            client.send("chat.fork", message_id=answer["message"]["id"], key="once")
+            forks.add(client.until("chat.forked")[-1]["chat_id"])
+        (fork_id,) = forks
+        added = watching.until("person.changed")[-1]
+        assert (added["subject"], added["chat_id"]) == ("chat_added", fork_id)
+
+        # What is asked in it on one process grows on the other.
+        session_id = join(second, fork_id)["session_id"]
+        there = join(first, fork_id)["session_id"]
+        second.send("input.text", text="@echo rivers", session_id=session_id)
+        second.send("response.create", session_id=session_id)
+        frames = first.until("response.done")
+        assert {frame["session_id"] for frame in frames if "delta" in frame} == {there}
+        assert text_of(frames) == "rivers"
+
+
 def test_a_tool_result_may_arrive_on_the_other_process(cluster: Cluster) -> None:
     tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
     with cluster.socket(0, "alice", "/agents/tool-user/uamp") as first:

@@ -2,6 +2,8 @@
 
     python -m tests.screens [--out FOLDER] [NAME ...]
 
+The name `admin-pages` stands for every page of the admin, which are found in the running product.
+
 Each screen is also checked with axe; what it finds is printed and shown in the sheet, and the exit
 status is 1 then.
 """
@@ -18,7 +20,7 @@ from playwright.async_api import Error
 
 from tests import services
 from tests.journeys.product import running_browser, running_product
-from tests.screens import chats, pages, people
+from tests.screens import admin, chats, messages, pages, people
 from tests.screens.findings import findings
 from tests.screens.screen import VARIANTS, Screen
 from tests.screens.sheet import write_sheet
@@ -41,17 +43,20 @@ async def photograph(stage: Stage, screen: Screen, folder: Path) -> list[str]:
     return found
 
 
-async def photograph_all(screens: list[Screen], folder: Path, chromium: str) -> int:
+async def photograph_all(
+    screens: list[Screen], folder: Path, chromium: str, *, has_admin: bool
+) -> int:
     """Write the pictures and the sheet; return how many findings there are."""
     found: dict[str, list[str]] = {}
     with (
         tempfile.TemporaryDirectory() as data,
-        running_product(Path(data)) as product,
+        running_product(Path(data), has_workers=True) as product,
     ):
         async with running_browser(chromium) as running:
             stage = Stage(product, running, Path(data))
             await stage.prepare()
-            for screen in screens:
+            more = await admin.admin_screens(stage) if has_admin else []
+            for screen in [*screens, *more]:
                 found[screen.name] = await photograph(stage, screen, folder)
                 for line in found[screen.name] or ["nothing found"]:
                     sys.stdout.write(f"{screen.name}: {line}\n")
@@ -66,8 +71,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these screens")
     parser.add_argument("--out", type=Path, default=Path("var/screens"), help="the folder")
     options = parser.parse_args()
-    everything = (*chats.SCREENS, *people.SCREENS, *pages.SCREENS)
-    unknown = set(options.names) - {screen.name for screen in everything}
+    everything = (*chats.SCREENS, *messages.SCREENS, *people.SCREENS, *pages.SCREENS)
+    unknown = set(options.names) - {screen.name for screen in everything} - {admin.NAME}
     if unknown:
         parser.error(f"no such screen: {', '.join(sorted(unknown))}")
     chromium = services.chromium()
@@ -75,7 +80,9 @@ def main() -> int:
         parser.error("no Chromium: set CHROMIUM or install chromium")
     wanted = [screen for screen in everything if not options.names or screen.name in options.names]
     options.out.mkdir(parents=True, exist_ok=True)
-    return int(asyncio.run(photograph_all(wanted, options.out, chromium)) > 0)
+    has_admin = not options.names or admin.NAME in options.names
+    found = photograph_all(wanted, options.out, chromium, has_admin=has_admin)
+    return int(asyncio.run(found) > 0)
 
 
 if __name__ == "__main__":

@@ -248,7 +248,7 @@ async def _new_chat(stage: Stage) -> Page:
 async def _search(stage: Stage) -> Page:
     page = await _plain(stage)
     await page.keyboard.press("Control+Shift+f")
-    await page.get_by_test_id("search-text").fill("museum")
+    await page.get_by_test_id("search-text").fill('museum in:"Weekend in Lyon"')
     await page.get_by_test_id("search-result").first.wait_for()
     return page
 

@@ -42,7 +42,21 @@ async def style_page(stage: Stage) -> Page:
     """Open the page that shows every component, as the operator."""
     page = await _visit("/style/", username="admin")(stage)
     await page.locator("style-page[data-ready]").wait_for()
+    # Its chat scrolls to a message, which the head of the page would cover in part.
+    await page.evaluate("scrollTo(0, 0)")
     return page
+
+
+def _first_row(path: str) -> Reach:
+    """Return what opens the first row of a list of the admin as the operator."""
+
+    async def reach(stage: Stage) -> Page:
+        page = await _visit(path, username="admin")(stage)
+        await page.locator("#result_list tbody th a").first.click()
+        await page.locator("#content form").first.wait_for()
+        return page
+
+    return reach
 
 
 SCREENS: Final = (
@@ -50,11 +64,16 @@ SCREENS: Final = (
     Screen("sign-in-refused", _wrong_password),
     Screen("not-found", _visit("/nothing-here")),
     Screen("account", _visit("/account")),
+    Screen("own-agents", _visit("/account/agents")),
     Screen("password", _visit("/account/password")),
     Screen("money", _visit("/money")),
     Screen("agents", _visit("/agents")),
     Screen("agent", _visit("/agents/report")),
     Screen("style", style_page),
     Screen("admin", _visit("/admin/", username="admin")),
+    Screen("admin-list", _visit("/admin/sessions_app/response/", username="admin")),
+    Screen("admin-form", _first_row("/admin/agents_app/agent/")),
     Screen("admin-payments", _visit("/admin/payments_app/", username="admin")),
+    Screen("admin-audit", _visit("/admin/audit_app/auditrecord/", username="admin")),
+    Screen("admin-search", _visit("/admin/find/?q=welcome", username="admin")),
 )

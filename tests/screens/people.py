@@ -139,7 +139,7 @@ async def _search_for_nothing(stage: Stage) -> Page:
     page = await stage.page()
     await page.keyboard.press("Control+Shift+f")
     await page.get_by_test_id("search-text").fill("Reykjavik")
-    await page.get_by_text("No message was found").wait_for()
+    await page.get_by_text("No messages found").wait_for()
     return page
 
 

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from agents_app.models import Agent, ModelProvider
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def model_server(*answers: list[Chunk]) -> Iterator[ModelServer]:
             yield model
         finally:
             httpd.shutdown()
-            thread.join()
+            join_threads([thread])
 
 
 __all__ = ["ModelServer", "called", "model_server", "said"]

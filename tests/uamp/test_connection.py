@@ -551,3 +551,26 @@ def test_what_was_not_remembered_can_be_forgotten(event_id: str | None) -> None:
     server = serving("s")
     server.forget(uamp.InputText(text="a", event_id=event_id, session_id="s"))
     assert server.sessions == ("s",)
+
+
+def test_a_server_takes_the_answers_of_an_agent_for_the_turns_that_it_gave() -> None:
+    server = Connection("server")
+    server.attach("s1")
+    assert server.sessions == ("s1",)
+    server.takes_answers = True
+    frame = json.dumps(
+        {
+            "type": "response.delta",
+            "event_id": "e1",
+            "timestamp": 1,
+            "session_id": "resp_1",
+            "response_id": "r1",
+            "delta": {"type": "text", "text": "x"},
+        }
+    )
+    server.begin_turn("resp_1")
+    [received] = server.receive(frame, now=0.0)
+    assert received.session_id == "resp_1"
+    server.end_turn("resp_1")
+    with pytest.raises(RemoteProtocolError):
+        server.receive(frame, now=0.0)

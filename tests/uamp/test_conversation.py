@@ -20,9 +20,10 @@ from uamp import (
     MediaUrl,
     Message,
     TextContent,
+    ToolCallData,
     VideoContent,
 )
-from uamp.conversation import Assembled
+from uamp.conversation import Assembled, says_something
 
 _ID = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -212,3 +213,25 @@ def test_the_history_of_the_response_wins() -> None:
 
 def test_an_empty_message_is_still_a_message() -> None:
     assert _assemble(messages=(Message(role="user"),)).message == _user("")
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (Message(role="user"), False),
+        (Message(role="user", content=""), False),
+        (Message(role="system", content=" \n\u3000"), False),
+        (Message(role="user", content_items=()), False),
+        (Message(role="user", content_items=(TextContent(text=" "), TextContent(text=""))), False),
+        (Message(role="user", content="."), True),
+        (Message(role="user", content="", content_items=(TextContent(text="a"),)), True),
+        (Message(role="user", content="", content_items=(ImageContent(image="QQ=="),)), True),
+        (Message(role="tool", content="", tool_call_id="c"), True),
+        (
+            Message(role="assistant", tool_calls=(ToolCallData(id="c", name="n", arguments=""),)),
+            True,
+        ),
+    ],
+)
+def test_blank_text_alone_says_nothing(message: Message, *, says: bool) -> None:
+    assert says_something(message) is says

@@ -14,6 +14,7 @@ from uamp import (
     AudioDone,
     Delta,
     ErrorCode,
+    ErrorDetail,
     FileContent,
     ImageContent,
     MediaUrl,
@@ -21,6 +22,7 @@ from uamp import (
     ResponseCancelled,
     ResponseDelta,
     ResponseDone,
+    ResponseError,
     ResponseOutput,
     TextContent,
     Thinking,
@@ -245,20 +247,22 @@ def test_a_piece_at_the_start_replaces_all_text_in_its_place() -> None:
     assert builder.offset == 5
 
 
-@pytest.mark.parametrize("cancelled", [True, False])
-def test_the_whole_output_takes_the_place_of_its_pieces(cancelled: bool) -> None:  # noqa: FBT001 - parametrised
+@pytest.mark.parametrize("how", ["done", "cancelled", "failed"])
+def test_the_whole_output_takes_the_place_of_its_pieces(how: str) -> None:
     whole = (
         ThinkingContent(thinking="x"),
         TextContent(text="ab"),
         _called("c1", "search", "{"),
         TextContent(text="c"),
     )
-    end: uamp.Event = (
-        ResponseCancelled(partial_output=whole)
-        if cancelled
-        else ResponseDone(response=ResponseOutput(id="r", status="completed", output=whole))
-    )
-    builder = _built(_say("wrong"), end)
+    ends: dict[str, uamp.Event] = {
+        "done": ResponseDone(response=ResponseOutput(id="r", status="completed", output=whole)),
+        "cancelled": ResponseCancelled(partial_output=whole),
+        "failed": ResponseError(
+            error=ErrorDetail(code="internal_error", message="No."), partial_output=whole
+        ),
+    }
+    builder = _built(_say("wrong"), ends[how])
     assert builder.output == list(whole)
     assert (builder.text, builder.offset) == ("abc", 3)
     builder.add(_say("d", 3))

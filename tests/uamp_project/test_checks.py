@@ -109,6 +109,18 @@ def test_a_reservation_outlasts_what_its_answer_waits_for(name: str, settings: S
     assert name in message.msg
 
 
+@pytest.mark.parametrize("name", checks.WAITS)
+def test_a_message_is_kept_longer_than_its_answer_may_take(name: str, settings: Settings) -> None:
+    assert checks.check_message_days() == []
+    settings.UAMP_MESSAGE_DAYS = 3
+    assert checks.check_message_days() == []
+    setattr(settings, name, 3 * 24 * 3600)
+
+    (message,) = checks.check_message_days()
+    assert message.id == "uamp.E013"
+    assert name in message.msg
+
+
 @pytest.mark.parametrize("name", list(checks.CELERY_OPTIONS))
 def test_each_celery_option_that_is_needed_is_asked_for(name: str, settings: Settings) -> None:
     assert checks.check_celery_options() == []

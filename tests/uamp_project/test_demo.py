@@ -58,7 +58,7 @@ def test_the_printed_passwords_and_keys_are_good() -> None:
         signed_in = account(user["username"], user["password"])
         assert isinstance(signed_in, User)
         assert signed_in.is_superuser == (user["username"] == "admin")
-        assert verify_token(user["api_key"]).user_id == signed_in.pk
+        assert verify_token(user["api_key"], protocol="uamp").user_id == signed_in.pk
 
 
 def test_a_second_preparation_changes_nothing() -> None:
@@ -71,7 +71,7 @@ def test_a_new_database_gets_the_same_people() -> None:
     User.objects.all().delete()
 
     assert prepare()["users"] == first["users"]
-    assert verify_token(first["users"][0]["api_key"]).username == "alice"
+    assert verify_token(first["users"][0]["api_key"], protocol="uamp").username == "alice"
 
 
 def test_a_password_that_was_changed_and_rights_that_were_taken_stay_so() -> None:
@@ -96,7 +96,7 @@ def test_the_key_of_a_person_who_ended_it_is_not_made_anew(how: str) -> None:
     alice = User.objects.get(username="alice")
     if how == "revoked it":
         (key,) = ApiKey.objects.filter(user=alice)
-        assert revoke_key(alice.pk, key.pk)
+        assert revoke_key(key, by=alice)
     else:
         alice.set_password("a password of my own")
         alice.save()
@@ -134,7 +134,7 @@ def test_a_password_that_is_given_leaves_keys_that_work(monkeypatch: pytest.Monk
     monkeypatch.setenv("DEMO_PASSWORD", "let-me-see-it")
 
     alice, bob, _ = prepare()["users"]
-    assert verify_token(alice["api_key"]).username == "alice"
+    assert verify_token(alice["api_key"], protocol="uamp").username == "alice"
     assert bob["api_key"] == ""
     assert alice in prepare()["users"]
 

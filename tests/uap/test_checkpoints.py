@@ -48,7 +48,7 @@ class Saves:
     async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
         """Keep the state, when the gate is open."""
         if self.gate is not None:
-            await self.gate.wait()
+            await asyncio.wait_for(self.gate.wait(), 60)
         if self.fail:
             raise OSError("disk full")
         self.saved.append((session_id, state))

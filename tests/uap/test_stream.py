@@ -117,7 +117,7 @@ class Slow:
         """Wait for ever."""
         self.started.set()
         try:
-            await asyncio.Event().wait()
+            await asyncio.wait_for(asyncio.Event().wait(), 300)
         finally:
             self.cancelled.set()
 

@@ -351,7 +351,7 @@ async def test_an_abort_of_the_parent_ends_the_sub_agent() -> None:
 
     async def waits(_arguments: object) -> None:
         started.set()
-        await asyncio.Event().wait()
+        await asyncio.wait_for(asyncio.Event().wait(), 300)
 
     inner = agent(model=model(call("t")), tools=[tool("t", waits)])
     async with parent(explorer_tool(inner)).stream("go", START) as stream:

@@ -88,6 +88,16 @@ async def test_a_connection_is_used_again() -> None:
         await provider.aclose()
 
 
+async def test_an_address_is_asked_for_without_a_body() -> None:
+    async with serve(say_a) as wire:
+        sessions = Sessions()
+        response = await sessions.session().get(wire.url, headers={"X-Asked": "1"}, silent=20)
+        assert await response.read() == ANSWER
+        await sessions.aclose()
+    assert wire.exchanges[0].head.startswith("GET ")
+    assert "X-Asked: 1" in wire.exchanges[0].head
+
+
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Moved", "308 Moved"])
 async def test_a_redirect_is_not_followed(status: str) -> None:
     async with serve(say_a) as other:
@@ -311,7 +321,7 @@ async def test_a_long_request_arrives_whole() -> None:
 async def test_a_server_that_takes_no_request_is_silent_too_long() -> None:
     async def idle(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.transport.pause_reading()  # type: ignore[attr-defined] # of a socket's transport
-        await over.wait()
+        await asyncio.wait_for(over.wait(), 60)
         writer.close()
 
     over = asyncio.Event()

@@ -28,6 +28,7 @@ from upp import (
 )
 from upp.providers.http import sse, transport
 from upp.providers.http.failures import Failures
+from upp.providers.http.transport import HttpProvider
 from upp.providers.openai_compat import OpenAICompatProvider
 
 KEY = "sk-secret"
@@ -95,7 +96,7 @@ async def test_each_piece_comes_when_the_server_sends_it() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="one")
-        await goes_on.wait()
+        await asyncio.wait_for(goes_on.wait(), 60)
         await exchange.delta(content="two")
         await exchange.finish()
 
@@ -470,7 +471,7 @@ async def test_silence_is_a_timeout() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="half")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     assert (await failure(answer, timeout=0.1)).code == "TIMEOUT"
 
@@ -541,6 +542,18 @@ async def test_an_event_without_an_end_is_an_invalid_response(
     assert (await failure(answer)).code == "INVALID_RESPONSE"
 
 
+async def test_an_answer_with_more_bytes_than_its_server_may_send_is_an_invalid_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(HttpProvider, "answer_bytes", 1000)
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD + b": x\n\n" * 1000)
+
+    error = await failure(answer)
+    assert (error.code, "1000 bytes" in error.message) == ("INVALID_RESPONSE", True)
+
+
 async def test_an_end_without_done_or_empty_line_is_an_end() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
@@ -582,7 +595,7 @@ async def test_a_server_that_never_hangs_up_is_not_awaited_for_long(
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="a")
         await exchange.finish()
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     assert (await ask(answer)).response.text == "a"
 
@@ -592,7 +605,7 @@ async def test_stopping_closes_the_request(how: str) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="a")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     async with serve(answer) as wire:
         provider = OpenAICompatProvider(base_url=wire.url)
@@ -607,12 +620,12 @@ async def test_stopping_closes_the_request(how: str) -> None:
                         break
 
         reader = asyncio.create_task(follow())
-        await began.wait()
+        await asyncio.wait_for(began.wait(), 60)
         if how == "abort":
             result.abort()
         elif how == "cancel":
             reader.cancel()
-        await asyncio.wait({reader})
+        await asyncio.wait({reader}, timeout=60)
         await asyncio.wait_for(wire.exchanges[0].gone.wait(), 2)
         assert reader.cancelled() is (how == "cancel")
         assert reader.exception() is not None if how == "abort" else True
@@ -623,7 +636,7 @@ async def test_a_stream_that_is_closed_has_closed_its_connection() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="a")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     async with serve(answer) as wire:
         provider = OpenAICompatProvider(base_url=wire.url)
@@ -752,7 +765,7 @@ async def test_what_the_receiver_of_events_raises_is_no_failure_of_the_server() 
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="a")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     async def emit(event: StreamEvent) -> None:
         if event.type == "text_delta":

@@ -46,6 +46,23 @@ def test_what_anthropic_has_no_name_for_is_listed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("seed", "folded"),
+    [
+        (7, 7),
+        (-(2**31), -(2**31)),
+        (2**31 - 1, 2**31 - 1),
+        (2**31, -(2**31)),
+        (2**32 + 7, 7),
+        (2**63 - 1, -1),
+        (-(2**63), 0),
+    ],
+)
+def test_google_is_sent_32_bits_of_a_seed(seed: int, folded: int) -> None:
+    assert vendor_parameters("google", {"seed": seed}) == {"seed": folded}
+    assert vendor_parameters("openai_compat", {"seed": seed}) == {"seed": seed}
+
+
 def test_google_has_names_of_its_own() -> None:
     assert vendor_parameters("google", EVERY) == {
         "temperature": 0.5,

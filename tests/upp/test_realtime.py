@@ -14,7 +14,16 @@ import aiohttp
 import pytest
 from websockets.utils import accept_key
 
-from tests.realtime_vendor import KEY, Call, Fault, RealtimeVendor, realtime_vendor, silence, tone
+from tests.realtime_vendor import (
+    KEY,
+    Call,
+    Fault,
+    Raw,
+    RealtimeVendor,
+    realtime_vendor,
+    silence,
+    tone,
+)
 from upp import (
     AssistantMessage,
     AudioBlock,
@@ -252,7 +261,7 @@ async def test_a_failure_in_the_middle_has_its_cause(
     fault: Fault, code: ErrorCode, words: str
 ) -> None:
     with realtime_vendor(fault) as vendor:
-        error = await failure(vendor)
+        error = await failure(vendor, params=SPOKEN)
 
     assert error.code == code
     assert words in error.message
@@ -387,6 +396,43 @@ async def test_words_that_come_late_are_awaited_for_a_moment(
     assert turn.response.text == "You are welcome"
     received = [delta.text for delta in deltas(events, "input_transcript")]
     assert received == (["a sound of 100 ms"] if when == "after" else [])
+
+
+async def test_what_was_not_asked_for_is_neither_shown_nor_paid() -> None:
+    kind = "conversation.item.input_audio_transcription.completed"
+    tokens = {"input_tokens": 1, "output_tokens": 2}
+    words = {"type": kind, "transcript": "words", "usage": tokens}
+    done = {"type": "response.done", "response": {"status": "completed", "usage": tokens}}
+    late = {"type": "response.output_text.delta", "delta": " late"}
+    sent = [
+        words,
+        {"type": "response.output_audio.delta", "delta": "AAAA"},
+        {"type": "response.output_text.delta", "delta": "Hello"},
+        done,
+        done,
+        late,
+        {"type": "error", "error": {"message": "It broke."}},
+        words,
+        words,
+    ]
+    with realtime_vendor(Raw(tuple(map(json.dumps, sent)))) as vendor:
+        vendor.transcript = "after"
+        events, turn = await ask(vendor, "Hello")
+        # The words of one sound are owed: they come before the answer, or after it.
+        again, spoken = await ask(vendor, sound(), params={**TRANSCRIBED, "speech": {}})
+
+    assert (turn.response.text, turn.usage.output_tokens) == ("Hello", 2)
+    assert not deltas(events, "input_transcript")
+    assert not deltas(events, "audio_delta")
+    assert (spoken.response.text, spoken.usage.output_tokens) == ("Hello", 4)
+    assert [delta.text for delta in deltas(again, "input_transcript")] == ["words"]
+    assert [delta.data for delta in deltas(again, "audio_delta")] == [b"\0\0\0"]
+
+    with realtime_vendor(Raw(tuple(map(json.dumps, sent[2:])))) as vendor:
+        vendor.transcript = "after"
+        again, spoken = await ask(vendor, sound(), params={**TRANSCRIBED, "speech": {}})
+    assert (spoken.response.text, spoken.usage.output_tokens) == ("Hello", 4)
+    assert [delta.text for delta in deltas(again, "input_transcript")] == ["words"]
 
 
 def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from upp.providers.http import sse
-from upp.providers.http.sse import EventReader, EventTooLongError
+from upp.providers.http.sse import EventReader, EventTooLongError, TextReader
 
 STREAM = (
     b"\xef\xbb\xbfdata: zero\n\n"
@@ -57,3 +57,15 @@ def test_an_event_in_small_pieces_takes_the_time_of_its_bytes() -> None:
     events = [event for at in range(0, len(data), 64) for event in reader.feed(data[at : at + 64])]
     # Reading all of an event anew for each piece took minutes.
     assert (len(events), time.process_time() - began < 10) == (1, True)
+
+
+def test_an_answer_that_is_one_text_is_one_event_with_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader = TextReader()
+    assert reader.end() == []
+    assert [reader.feed(b'{"a"'), reader.feed(b": 1}")] == [[], []]
+    assert reader.end() == [b'{"a": 1}']
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 9)
+    with pytest.raises(EventTooLongError):
+        reader.feed(b"xx")

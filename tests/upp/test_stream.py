@@ -225,7 +225,7 @@ async def test_tool_events_are_live() -> None:
 
     async def wait(arguments: dict[str, Any]) -> str:
         if arguments["slow"]:
-            await release.wait()
+            await asyncio.wait_for(release.wait(), 60)
         return "done"
 
     async def script(request: LLMRequest) -> AsyncIterator[Step]:
@@ -340,7 +340,7 @@ async def test_work_that_reports_of_its_own_end_does_not_wait_for_a_reader_who_l
     async def work(emit: Callable[[StreamEvent], Awaitable[None]]) -> Turn:
         try:
             await emit(text_delta("x"))
-            await asyncio.Event().wait()
+            await asyncio.wait_for(asyncio.Event().wait(), 300)
         finally:
             for _ in range(_WINDOW + 1):
                 await emit(text_delta("bye"))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from uuid import RFC_4122, UUID
 
 import msgspec
+import psutil
 import pytest
 
 from upp import (
@@ -235,7 +236,7 @@ def test_a_forked_child_repeats_no_id_of_its_parent() -> None:
             os.write(write, UserMessage(content=()).id.encode())
         finally:
             os._exit(0)
-    os.waitpid(child, 0)
+    psutil.Process(child).wait(60)
     reported = os.read(read, 100).decode()
     os.close(read)
     os.close(write)

@@ -128,7 +128,7 @@ async def serve(answer: Answer, *, tls: ssl.SSLContext | None = None) -> AsyncIt
         finally:
             exchange.writer.close()
             watching.cancel()
-            await asyncio.wait([watching])
+            await asyncio.wait([watching], timeout=60)
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(handle(reader, writer))
@@ -145,4 +145,4 @@ async def serve(answer: Answer, *, tls: ssl.SSLContext | None = None) -> AsyncIt
         for task in list(tasks):
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=60)

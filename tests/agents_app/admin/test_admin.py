@@ -1,6 +1,7 @@
 """Agents in the admin."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,12 +9,16 @@ from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
+from agents_app.admin.form_fields import PartsField
 from agents_app.models import Agent
+from agents_app.remote.addresses import target_of
+from agents_app.remote.keys import key_for
 
 pytestmark = pytest.mark.django_db
 
 LIST = "admin:agents_app_agent_changelist"
 ADD = "admin:agents_app_agent_add"
+INPUT_VALUE = re.compile(r' value="([^"]*)"[^>]*>\Z')
 
 
 def form(**values: Any) -> dict[str, Any]:
@@ -27,12 +32,24 @@ def form(**values: Any) -> dict[str, Any]:
         "model": "",
         "instructions": "",
         "options": '{"script": "echo"}',
-        "tools": '["csv_report"]',
+        "tools": ["csv_report"],
         "strategy": "loop",
         "strategy_options": "{}",
         "max_steps": "10",
         **values,
     }
+
+
+def _remote(**values: Any) -> dict[str, Any]:
+    return form(
+        kind="remote",
+        url="https://agents.example/v1",
+        protocol="completions",
+        model="far",
+        options="{}",
+        tools=[],
+        **values,
+    )
 
 
 def _of_model(**options: Any) -> dict[str, str]:
@@ -66,19 +83,16 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
     [
         ({"name": "a b"}, "name", "Use letters"),
         (
-            {"tools": '["absent"]'},
+            {"tools": ["absent"]},
             "tools",
             "No such tool: absent. This server has: present, set_state, csv_report, fetch_page, ",
         ),
-        ({"tools": "[7]"}, "tools", "No such tool: 7"),
         (
-            {"tools": "[]", "approvals": '["csv_report"]'},
+            {"tools": [], "approvals": ["csv_report"]},
             "approvals",
             "It does not have these tools: csv_report.",
         ),
-        ({"approvals": '["absent"]'}, "approvals", "Only a long tool can wait for a person"),
-        ({"approvals": "{}"}, "approvals", "Write a JSON list of tool names."),
-        ({"tools": "{}"}, "tools", "JSON list"),
+        ({"approvals": ["absent"]}, "approvals", "Only a long tool can wait for a person"),
         ({"options": "[]"}, "options", "JSON object"),
         ({"options": "no json"}, "options", "valid JSON"),
         ({"options": '{"script": "echo", "api_key": "k"}'}, "options", "out of the database"),
@@ -95,9 +109,24 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         (_of_model(base_url="ollama"), "options", "is no address"),
         (_of_model(base_url="http://a:b:c"), "options", "is no address"),
         (_of_model(basse_url="http://a"), "options", "no such options: basse_url"),
-        ({"approvals": '[["csv_report"]]'}, "approvals", "Write a JSON list of tool names."),
-        ({"delegates": '["absent"]'}, "delegates", "No such agent: absent."),
-        ({"delegates": "[[7]]"}, "delegates", "Write a JSON list of agent names."),
+        ({"delegates": ["absent"]}, "delegates", "No such agent: absent."),
+        (
+            {"options": "{}", "options__script": "absent"},
+            "options",
+            "Script: Select a valid choice",
+        ),
+        ({"options__delay": "61"}, "options", "Pause between words: Ensure this value is less"),
+        ({"options__script": "echo"}, "options", "Script: It stands in the JSON too"),
+        (_of_model() | {"options__timeout": "0"}, "options", "Longest wait for the model: Ensure"),
+        ({"pricing__per_answer": "-1"}, "pricing", "An answer: Ensure this value is greater"),
+        ({"pricing__per_answer": "0.0000000001"}, "pricing", "An answer: Ensure that there are no"),
+        ({"pricing__unfinished": "share"}, "pricing", "expected_tokens"),
+        ({"pricing": '{"currency": "EUR"}'}, "pricing", "Prices are in USD."),
+        (
+            {"strategy": "plan", "strategy_options__max_plan_steps": "33"},
+            "strategy_options",
+            "Steps of a plan, at most: Ensure this value is less than or equal to 32.",
+        ),
         ({"provider": "openai_compat", "options": "{}"}, "model", "Name the model"),
         ({"provider": "google", "options": "{}"}, "model", "Name the model"),
         ({"strategy": "dream"}, "strategy", "valid choice"),
@@ -118,6 +147,109 @@ def test_what_could_not_run_is_refused(
     assert not Agent.objects.exists()
 
 
-def test_an_agent_with_a_model_is_accepted(admin_client: Client) -> None:
-    values = form(provider="openai_compat", model="m1", options="{}", tools="[]")
+def test_inputs_come_to_the_json_of_the_row_and_back(admin_client: Client) -> None:
+    values = form(
+        provider="openai_compat",
+        model="m",
+        options='{"params": {"seed": 7}}',
+        options__base_url="http://127.0.0.1:9/v1",
+        options__params__temperature="0.5",
+        options__models="one\ntwo",
+        options__audio="on",
+        strategy="plan",
+        strategy_options__allow_replan="on",
+        pricing__per_answer="0.020",
+        pricing__cache_read_per_1k="0",
+    )
     assert admin_client.post(reverse(ADD), values).status_code == 302
+    agent = Agent.objects.get()
+    assert agent.options == {
+        "params": {"seed": 7, "temperature": 0.5},
+        "base_url": "http://127.0.0.1:9/v1",
+        "models": ["one", "two"],
+        "audio": True,
+    }
+    assert agent.strategy_options == {"allow_replan": False}
+    assert agent.pricing == {"per_answer": "0.02", "cache_read_per_1k": "0"}
+    # What the page shows of it is, sent back, the same row; a tool that it has gets a price.
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    page = admin_client.get(url).context["adminform"].form
+    sent = {}
+    for name in page.fields:
+        bound = page[name]
+        if isinstance(page.fields[name], PartsField):
+            context = page.fields[name].widget.get_context(name, bound.value(), {})
+            sent[name] = context["rest"]["value"]
+            for part in context["parts"]:
+                if (value := INPUT_VALUE.search(part["input"])) is not None:
+                    sent[f"{name}__{part['id'].split('__', 1)[1]}"] = value[1]
+        elif bound.value() not in (None, False):
+            sent[name] = bound.value()
+    sent |= {
+        "options__models": "one\ntwo", "options__audio": "on", "pricing__unfinished": "whole",
+        "strategy_options__allow_replan": "on", "pricing__tools__csv_report": "0.05",
+    }  # fmt: skip
+    assert admin_client.post(url, sent).status_code == 302
+    changed = Agent.objects.get()
+    assert (changed.options, changed.strategy_options) == (agent.options, agent.strategy_options)
+    assert changed.pricing == {**agent.pricing, "tools": {"csv_report": "0.05"}}
+
+
+def test_an_agent_with_a_model_is_accepted(admin_client: Client) -> None:
+    values = form(provider="openai_compat", model="m1", options="{}", tools=[])
+    assert admin_client.post(reverse(ADD), values).status_code == 302
+
+
+def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client) -> None:
+    assert admin_client.post(reverse(ADD), _remote(key="sesame-open")).status_code == 302
+    agent = Agent.objects.get()
+    assert (agent.kind, agent.url, agent.protocol) == (
+        "remote",
+        "https://agents.example/v1",
+        "completions",
+    )
+    assert "sesame" not in agent.secret
+    target = target_of(agent.url)
+    assert key_for(agent.secret, target) == "sesame-open"
+
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    page = admin_client.get(url).content.decode()
+    assert "sesame" not in page
+    assert "It answers." in page
+
+    admin_client.post(url, _remote(max_steps="3"))
+    agent.refresh_from_db()
+    assert key_for(agent.secret, target) == "sesame-open", "an empty field keeps it"
+    admin_client.post(url, _remote() | {"url": "https://elsewhere.example/v1"})
+    agent.refresh_from_db()
+    assert agent.secret == "", "it does not follow to another host"
+    admin_client.post(url, _remote(key="a") | {"remove_key": "on"})
+    agent.refresh_from_db()
+    assert agent.secret == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "said"),
+    [
+        ({"url": "http://agents.example/v1"}, "url", "not https"),
+        ({"url": "https://user:pw@agents.example/"}, "url", "user information"),
+        ({"url": ""}, "url", "may not be called"),
+        ({"protocol": ""}, "protocol", "Choose how"),
+        ({"model": ""}, "model", "Write the name"),
+        ({"options": '{"base_url": "https://x.example"}'}, "options", "no such options: base_url"),
+        ({"strategy": "plan"}, "strategy", "choose loop"),
+        ({"key": "with a space"}, "key", "no spaces"),
+    ],
+)
+def test_a_remote_agent_that_could_not_answer_is_refused(
+    admin_client: Client, values: dict[str, str], field: str, said: str
+) -> None:
+    response = admin_client.post(reverse(ADD), {**_remote(), **values})
+    errors = response.context["adminform"].form.errors
+    assert said in " ".join(errors[field])
+    assert not Agent.objects.exists()
+
+
+def test_an_agent_of_this_server_has_no_key_of_its_own(admin_client: Client) -> None:
+    response = admin_client.post(reverse(ADD), form(key="k"))
+    assert "key" in response.context["adminform"].form.errors

@@ -1,6 +1,5 @@
 """Tool sources in the admin: who may add them, what is shown of them, what a refresh says."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,17 +52,17 @@ def form(**values: Any) -> dict[str, Any]:
         "seconds": "20",
         "transport": "http",
         "url": "http://127.0.0.1:1/mcp",
-        "headers": "{}",
+        "headers": "",
         "command": "",
-        "args": "[]",
-        "env": "{}",
+        "args": "",
+        "env": "",
         **values,
     }
 
 
 def program(journal: Path, **values: Any) -> dict[str, Any]:
     """Return the form of the server of the package."""
-    args = json.dumps([str(HERE / "mcp_server.py"), str(journal)])
+    args = f"{HERE / 'mcp_server.py'}\n\n {journal}\r\n"
     return form(
         **{"transport": "stdio", "url": "", "command": sys.executable, "args": args, **values}
     )
@@ -128,13 +127,14 @@ def test_the_action_asks_again(admin_client: Client, journal: Path) -> None:
         ({"name": "a-b"}, "name", "Use letters"),
         ({"url": "http://10.0.0.1/mcp"}, "url", "&#x27;http&#x27; is not https"),
         ({"url": ""}, "url", "may not be asked"),
-        ({"headers": "[]"}, "headers", "JSON object of texts"),
-        ({"headers": '{"A": 1}'}, "headers", "JSON object of texts"),
-        ({"headers": '{"A": "b\\r\\nC: d"}'}, "headers", "cannot be sent"),
-        ({"headers": '{"A": "${SECRET_KEY}"}'}, "headers", "names begin with MCP_"),
-        ({"headers": '{"A": "********"}'}, "headers", "Write the value of"),
+        ({"headers": "no value"}, "headers", "Write each line as NAME: value"),
+        ({"headers": ": b"}, "headers", "Write each line as NAME: value"),
+        ({"headers": "A: b\nA: c"}, "headers", "twice"),
+        ({"headers": "A: \u00e9"}, "headers", "cannot be sent"),
+        ({"headers": "A: ${SECRET_KEY}"}, "headers", "names begin with MCP_"),
+        ({"headers": "A: ********"}, "headers", "Write the value of"),
         ({"transport": "stdio"}, "command", "UAMP_MCP_COMMANDS does not list it"),
-        ({"transport": "stdio", "args": '{"a": 1}'}, "args", "JSON list of texts"),
+        ({"transport": "stdio", "env": "TOKEN"}, "env", "Write each line as NAME=value"),
         ({"seconds": "0"}, "seconds", "greater than or equal to 1"),
         ({"approval": "perhaps"}, "approval", "valid choice"),
     ],
@@ -164,7 +164,7 @@ def test_values_are_kept_and_not_shown_again(admin_client: Client, journal: Path
     assert SECRET not in page.content.decode()
     shown = page.context["adminform"].form.initial["env"]
     assert shown == {"TOKEN": "********", "OTHER": "${MCP_OTHER}", "BOTH": "********"}
-    values = program(journal, env=json.dumps(shown), seconds="7")
+    values = program(journal, env="\n".join(map("=".join, shown.items())), seconds="7")
     del values["is_enabled"]
     response = admin_client.post(change(source), values)
     assert response.status_code == 302, response.context["adminform"].form.errors
@@ -181,11 +181,11 @@ def test_a_value_that_is_not_shown_does_not_follow_to_another_place(
     moved = form(
         name="web",
         url="http://127.0.0.1:1/elsewhere",
-        headers='{"A": "********", "B": "Bearer ${MCP_B}"}',
+        headers="A: ********\nB: Bearer ${MCP_B}",
     )
     response = admin_client.post(change(source), moved)
     assert "it is not sent to another place unseen" in response.content.decode()
-    written = {**moved, "headers": '{"A": "again", "B": "Bearer ${MCP_B}"}'}
+    written = {**moved, "headers": "A: again\nB: Bearer ${MCP_B}"}
     assert admin_client.post(change(source), written).status_code == 302
     source.refresh_from_db()
     assert source.headers == {"A": "again", "B": "Bearer ${MCP_B}"}
@@ -250,14 +250,14 @@ def test_an_agent_may_be_given_the_tools_of_a_source(admin_client: Client, journ
     values = {
         "name": "helper", "is_enabled": "on", "trigger": "mention", "kind": "hosted",
         "provider": "scripted", "options": '{"script": "echo"}', "strategy": "loop",
-        "strategy_options": "{}", "max_steps": "10", "delegates": "[]", "pricing": "{}",
-        "tools": '["csv_report", "demo__*", "demo__add"]',
+        "strategy_options": "{}", "max_steps": "10", "delegates": [], "pricing": "{}",
+        "tools": ["csv_report", "demo__*", "demo__add"],
     }  # fmt: skip
     url = reverse("admin:agents_app_agent_add")
     response = admin_client.post(url, values)
     assert response.status_code == 302, response.context["adminform"].form.errors
     assert Agent.objects.get().tools == ["csv_report", "demo__*", "demo__add"]
-    response = admin_client.post(url, {**values, "name": "b", "tools": '["demo__absent"]'})
+    response = admin_client.post(url, {**values, "name": "b", "tools": ["demo__absent"]})
     [error] = response.context["adminform"].form.errors["tools"]
     assert error.startswith("No such tool: demo__absent. This server has: ")
     assert "csv_report, demo__*, demo__add, demo__slow" in error

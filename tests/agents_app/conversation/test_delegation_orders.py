@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_app.conversation import delegation_orders, presentation
-from agents_app.conversation.content_labels import labelled, pure
 from agents_app.tools.registry import ToolError, ToolOutcome
 from tests.agents_app.run_context import Broker
+from uamp.content_labels import labelled, pure
 from uamp.types.content import FileContent, ImageContent, MediaUrl, TextContent, ToolCallData
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import httpx
 
 from agents_app.models import ToolSource
 from tests import services
+from tests.programs import kill_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +64,7 @@ def http_server(journal: Path) -> Iterator[str]:
                 time.sleep(0.05)
         yield place
     finally:
-        process.kill()
-        process.wait()
+        kill_program(process)
 
 
 def lines(journal: Path) -> list[str]:

@@ -12,6 +12,7 @@ from agents_app import selectors
 from agents_app.mcp.listing import NAME_CHARS, tool_names, tools_of
 from agents_app.models import Agent, ToolSource
 from agents_app.runtime.offered_tools import tools_of_agent
+from tests.programs import PROGRAM_SECONDS
 
 
 def listed(name: str, **hints: bool) -> dict[str, Any]:
@@ -114,4 +115,4 @@ def test_a_server_without_sources_never_loads_the_mcp_package() -> None:
         "import sessions_app.tools.tasks;"
         "sys.exit('mcp' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603 our own interpreter
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PROGRAM_SECONDS)  # noqa: S603 our own interpreter

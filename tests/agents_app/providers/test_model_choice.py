@@ -14,6 +14,7 @@ from agents_app.demo import prepare_agents
 from agents_app.models import Agent
 from agents_app.providers.model_choice import ChosenModel, NoModelError, choose_model
 from tests import services
+from tests.threads import join_threads
 
 NAMES = [
     f"{vendor}_{what}"
@@ -66,7 +67,7 @@ def listing(said: object, status: int = 200) -> Iterator[Listing]:
             yield reported
         finally:
             server.shutdown()
-            thread.join()
+            join_threads([thread])
 
 
 OLLAMA = {"data": [{"id": "nomic-embed-text"}, {"id": "llama3.2:3b"}, {"id": "qwen3"}]}

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.conversation.history import output_messages, to_conversation
 from agents_app.demo import DEMO_AGENTS
 from agents_app.providers.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
@@ -26,6 +25,7 @@ from uamp.types.content import (
     ToolResultData,
 )
 from uamp_project.demo import CHAT_AGENTS
+from uap.uamp_adapter.history import output_messages, to_conversation
 from upp import LLMRequest, Tool, UPPError
 from upp.providers.scripted import Call, Fail, Reasoning, Step, Text
 
@@ -161,6 +161,17 @@ async def test_report_calls_csv_report_with_the_last_file() -> None:
     (step,) = await play("report", items=(CSV, other))
     assert isinstance(step, Call)
     assert (step.name, step.arguments) == ("csv_report", {"content_id": "id-1"})
+
+
+@pytest.mark.parametrize(
+    ("filename", "mime_type"),
+    [("a.tsv", "application/octet-stream"), ("a", "text/tab-separated-values"), ("a", "text/csv")],
+)
+async def test_report_takes_every_kind_of_table(filename: str, mime_type: str) -> None:
+    table = FileContent(file="QQ==", filename=filename, mime_type=mime_type, content_id="id-3")
+    (step,) = await play("report", items=(table,))
+    assert isinstance(step, Call)
+    assert step.arguments == {"content_id": "id-3"}
 
 
 async def test_report_answers_with_the_summary_or_what_went_wrong() -> None:

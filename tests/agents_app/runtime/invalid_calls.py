@@ -12,6 +12,7 @@ from agents_app.models import Agent, ModelProvider
 from chat_app.models import ChatEvent, Message
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, Frame, UampClient
+from tests.threads import join_threads
 from tests.upp.wire_server import STREAM_HEAD, Answer, Exchange, WireServer, serve
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def provider(answer: Answer) -> Iterator[WireServer]:
         async with serve(answer) as wire:
             started.append(wire)
             ready.set()
-            await stop.wait()
+            await asyncio.wait_for(stop.wait(), 600)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(main(),), name="provider")
     thread.start()
@@ -40,7 +41,7 @@ def provider(answer: Answer) -> Iterator[WireServer]:
         yield started[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join()
+        join_threads([thread])
         loop.close()
 
 

@@ -5,6 +5,7 @@ The whole server on a socket, providers on the wire, long tools in a worker.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ def test_a_provider_that_is_down(dial: Dial) -> None:
 
 def test_a_provider_that_never_begins_to_answer(dial: Dial) -> None:
     async def answer(exchange: Exchange) -> None:
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     with provider(answer) as wire:
         model_agent(wire.url, timeout=0.2)
@@ -109,7 +110,7 @@ def test_a_provider_that_falls_silent_in_mid_answer(dial: Dial) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="Half an")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     with provider(answer) as wire:
         model_agent(wire.url, timeout=0.3)
@@ -185,7 +186,7 @@ def test_a_cancelled_answer_counts_its_steps(dial: Dial) -> None:
             return
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="Half an")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     with provider(answer) as wire:
         model_agent(wire.url, "misbehave")

@@ -535,7 +535,7 @@ async def test_the_fail_agent_says_half_and_fails() -> None:
     assert caught.value.code == "provider_error"
 
 
-@pytest.mark.parametrize("kind", ["remote", "connected"])
+@pytest.mark.parametrize("kind", ["connected"])
 async def test_only_hosted_agents_run_here(kind: str) -> None:
     error = await failure(AgentSpec(id="a", name="far", kind=kind), asked())
     assert error.code == "agent_offline"
@@ -626,7 +626,7 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="a")
-        await exchange.gone.wait()
+        await asyncio.wait_for(exchange.gone.wait(), 60)
 
     async with serve(answer) as wire, aclosing_providers():
         spec = model_agent(wire.url)
@@ -638,7 +638,7 @@ async def test_cancelling_a_run_closes_the_providers_request() -> None:
         task = asyncio.create_task(
             run_agent(spec, asked(), receive, broker=Broker(), media=Media())
         )
-        await began.wait()
+        await asyncio.wait_for(began.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -327,8 +327,9 @@ async def test_a_script_is_held_to_a_schema_and_not_asked_again(
     assert (fits.error, fits.text) == (None, GOOD)
     assert misfit.error is not None
     assert (misfit.error.code, misfit.text) == ("invalid_output", "It is.")
-    # It has no mode for any object.
-    assert (await played(script(Text(PROSE)), ANY)).error is None
+    prose = await played(script(Text(PROSE)), ANY)
+    assert prose.error is not None
+    assert (prose.error.code, prose.text) == ("invalid_output", PROSE)
 
 
 async def test_a_run_that_stops_for_calls_is_no_answer_yet(

@@ -140,10 +140,10 @@ def test_what_is_reported_of_a_column_is_short_however_long_its_name_is() -> Non
         (b" \n\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
         (b"only,names\n", "no rows below"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "no text file"),
-        (b"PK\x03\x04\x14\x00", "no text file"),
-        (b"a\n\x81\x8d\n", "no text file"),
-        (b"\xff\xfea\x00b", "no text file"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "not text"),
+        (b"PK\x03\x04\x14\x00", "not text"),
+        (b"a\n\x81\x8d\n", "not text"),
+        (b"\xff\xfea\x00b", "not text"),
         (b'a,b\n1,"2\n', "cannot be read"),
         (b'a,b\n1,"2"x\n', "Line 2"),
         (b"a\n" + b"x" * 140_000, "cannot be read"),
@@ -213,7 +213,7 @@ def test_an_unknown_file_is_the_contexts_word() -> None:
     ],
 )
 def test_text_is_decoded_as_it_was_saved(data: bytes, text: str) -> None:
-    assert decode(data) == text
+    assert decode(data).text == text
 
 
 def test_names_are_made_up_and_distinguished_and_rows_fitted() -> None:
@@ -263,6 +263,117 @@ def test_a_column_has_a_kind(values: list[str], delimiter: str, kind: str) -> No
     assert describe("a", values, delimiter=delimiter).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("values", "delimiter", "numbers"),
+    [
+        (["1.234,56", "7,5"], ";", (1234.56, 7.5)),
+        (["1.234,56", "12"], ",", (1234.56, 12)),
+        (["1,234.56", "12"], ",", (1234.56, 12)),
+        (["1,234", "5"], ",", (1234, 5)),
+        (["1,234", "1,500.75"], ";", (1234, 1500.75)),
+        (["1.234.567", "2,5"], "\t", (1234567, 2.5)),
+        (["12,34,567.50", "1,000"], ",", (1234567.5, 1000)),
+        (["1 234,5", "1\u202f234,5", "1\u00a0234"], ";", (1234.5, 1234.5, 1234)),
+        (["1'234.50", "1\u2019000"], ";", (1234.5, 1000)),
+        (["$5.00", "$1,250.00", "-$3"], ",", (5, 1250, -3)),
+        (["5,00 €", "1.250,00 €", "-3 €"], ";", (5, 1250, -3)),
+        (["US$5", "US$6"], ",", (5, 6)),
+        (["5 EUR", "6"], ",", (5, 6)),
+        (["CHF 5.00", "CHF 1'000.00"], ",", (5, 1000)),
+        (["\u00a51200", "\u00a5800"], ",", (1200, 800)),
+        (["5 %", "12.5%", "7"], ",", (5, 12.5, 7)),
+        (["5,5 %", "12%"], ";", (5.5, 12)),
+        (["(12)", "12"], ",", (-12, 12)),
+        (["($1,200.50)", "$3"], ",", (-1200.5, 3)),
+        (["\u22125", "+5"], ",", (-5, 5)),
+        # No numbers: another unit, another sign, codes, dates, telephones.
+        (["$5", "3 €"], ",", ()),
+        (["5 %", "$5"], ",", ()),
+        (["1,5", "2"], ",", ()),
+        (["1,23", "1.5"], ";", ()),
+        (["1.2.3", "2"], ";", ()),
+        (["12.05.2024"], ";", ()),
+        (["030 123 456"], ";", ()),
+        (["SKU100", "SKU101"], ",", ()),
+        (["(12"], ",", ()),
+        (["5 apples"], ",", ()),
+        ([""], ",", ()),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(
+    values: list[str], delimiter: str, numbers: tuple[float, ...]
+) -> None:
+    column = describe("a", values, delimiter=delimiter)
+    assert column.numbers == numbers
+    assert (column.kind == "number") == bool(numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "names"),
+    [
+        ("sep=;\na;b\n1;2\n", ";", ["a", "b"]),
+        ("sep=,\r\na,b\r\n1,2\r\n", ",", ["a", "b"]),
+        ('"sep=;"\na;b,c\n1;2\n', ";", ["a", "b,c"]),
+        ("SEP=\t\na\tb\n1\t2\n", "\t", ["a", "b"]),
+        ("sep=^\na^b\n1^2\n", "^", ["a", "b"]),
+        ("separator;b\n1;2\n", ";", ["separator", "b"]),
+        ("name;price, EUR, net, old\nx;1\ny;2\n", ";", ["name", "price, EUR, net, old"]),
+        ('a,"b;c;d;e"\n1,2\n', ",", ["a", "b;c;d;e"]),
+        ("a;b\n1,5;2,5\n1,5;2,5\n", ";", ["a", "b"]),
+        ("a\n1\n", ",", ["a"]),
+    ],
+)
+def test_the_line_that_names_the_separator_is_no_row(
+    text: str, delimiter: str, names: list[str]
+) -> None:
+    table = parse(text, on_rows=print)
+    assert (table.delimiter, list(table.columns)) == (delimiter, names)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "text"),
+    [
+        ("cp932", "Shift-JIS", "日付;金額\n2024/05/01;1200\n東京;300\n"),
+        ("cp932", "Shift-JIS", "a,b\n東京,1\n"),
+        ("cp932", "Shift-JIS", "商品コード,\uff92\uff93\n1,\uff71\uff72\uff73\n"),
+        ("gbk", "GBK", "日期,金额\n北京,1200\n上海,300\n"),
+        ("gbk", "GBK", "姓名,年龄\n张三,12\n李四,30\n"),
+        ("gbk", "GBK", "a,b\n北京,1\n"),
+        ("gbk", "GBK", "日期,金额\n北京,1\n"),
+        ("gbk", "GBK", "产品名称,销售数量,单价\n苹果手机,三千,五百\n"),
+        ("cp949", "EUC-KR", "이름,나이\n김철수,12\n"),
+        ("cp949", "EUC-KR", "제품명,판매량,가격\n휴대전화,삼천,오백\n회사,외부,됐다\n"),
+        ("big5", "Big5", "姓名,年齡\n陳大文,30\n"),
+        ("cp949", "EUC-KR", "날짜,금액\n서울,1200\n"),
+        ("cp1252", "Windows-1252", "Größe;Preis €\nMüller;3,5\n"),
+        ("cp1252", "Windows-1252", "name\nJosé\n"),
+        (
+            "cp1251",
+            "Windows-1251",
+            "\u0414\u0430\u0442\u0430;b\n\u041c\u043e\u0441\u043a\u0432\u0430;300\n",
+        ),
+    ],
+)
+def test_an_encoding_that_nothing_says_is_found_and_named(
+    encoding: str, name: str, text: str
+) -> None:
+    assert decode(text.encode(encoding))[:2] == (text, name)
+    said = run(Context(data=text.encode(encoding))).result
+    assert f"It was read as {name}" in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_an_encoding_that_is_known_is_not_named(encoding: str) -> None:
+    text = "Größe,b\n1,2\n"
+    assert decode(text.encode(encoding)) == (text, "", True)
+    assert "It was read as" not in run(Context(data=text.encode(encoding))).result
+
+
+def test_an_encoding_that_is_a_guess_is_said_to_be_one() -> None:
+    said = run(Context(data="Mesto;Po\u010det\n\u017d\u010f\u00e1r;3\n".encode("cp1250"))).result
+    assert "It was read as Windows-1252, which is not certain" in said
+
+
 def test_an_empty_column_has_no_facts() -> None:
     assert describe("a", [""], delimiter=",").facts == ("", "", "")
 
@@ -281,7 +392,7 @@ def test_a_long_value_is_shortened() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_report_or_a_tool_error(data: bytes) -> None:
     try:
-        table = parse(decode(b"a,b\n" + data), on_rows=print)
+        table = parse(decode(b"a,b\n" + data).text, on_rows=print)
     except ToolError:
         return
     for name, values in table.columns.items():

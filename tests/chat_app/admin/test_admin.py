@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
-from agents_app.admin.records import CappedPaginator
+from audit_app.admin.records import CappedPaginator
+from audit_app.models import AuditRecord
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
 from chat_app.contents import reading_rights
 from chat_app.conversation import deletion, pins, reactions, revisions
@@ -25,6 +27,7 @@ from chat_app.forks.forking import fork_chat
 from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
 from chat_app.log import entries
+from chat_app.log.checkpoints import checkpoint_of
 from chat_app.members import receipts
 from chat_app.models import (
     AgentMention,
@@ -33,6 +36,7 @@ from chat_app.models import (
     ChatEvent,
     LinkCard,
     LinkCardState,
+    LogErasure,
     Message,
     MessageMention,
     MessageThread,
@@ -42,7 +46,10 @@ from chat_app.models import (
     ThreadFollower,
     Transcript,
     TranscriptState,
+    Upload,
+    UploadPart,
     VoiceCall,
+    VoiceCallAgent,
     VoiceCallMember,
 )
 from chat_app.people import profiles
@@ -108,6 +115,7 @@ def one_of_each(number: int) -> Chat:
     AgentMention.objects.create(chat=chat, pair=f"{agent.pk} other")
     call = VoiceCall.objects.create(chat=chat, call_id=f"call{number}", started_by=person)
     VoiceCallMember.objects.create(call=call, user=person, state=CallMemberState.JOINED)
+    VoiceCallAgent.objects.create(call=call, agent=agent, host=person, joined_at=timezone.now())
     thread = MessageThread.objects.create(
         root_id=act["message_id"], chat=chat, last_seq=1, last_at=timezone.now()
     )
@@ -115,12 +123,18 @@ def one_of_each(number: int) -> Chat:
     MessageMention.objects.create(message_id=act["message_id"], chat=chat, user=person, seq=1)
     create_share_link(chat_id=chat.pk, made_by=person)
     Transcript.objects.create(content=content, state=TranscriptState.DONE)
+    upload = Upload.objects.create(
+        owner=person, length=2, mime_type="text/plain", expires_at=timezone.now()
+    )
+    UploadPart.objects.create(upload=upload, start=0, blob="part")
     LinkCard.objects.create(url_sha256=f"{number:064}", state=LinkCardState.READ)
     fork_chat(
         chat_id=chat.pk, message_id=act["message_id"], forked_by=person, admit=lambda _size: None
     )
     create_invite_link(chat_id=chat.pk, made_by=person)
     profiles.set_picture(user_id=person.pk, data=factories.png())
+    checkpoint_of(chat.pk)
+    LogErasure.objects.get_or_create()
     person_settings.update_settings(user_id=person.pk, change=SettingsChange(theme="dark"))
     return chat
 
@@ -130,19 +144,23 @@ def test_every_model_of_the_chat_domain_is_in_the_admin() -> None:
     assert set(MODELS) <= registered
 
 
-@pytest.mark.parametrize("label", MODELS)
-def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2(label: str) -> None:
+def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
     client = signed_in(factories.superuser())
     # With two rows every filter that is ever shown is shown.
     for number in range(2):
         one_of_each(number)
 
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            response = client.get(address(label))
-        assert response.status_code == 200
-        return len(captured)
+    def queries() -> dict[str, int]:
+        counts = {}
+        for label in MODELS:
+            with CaptureQueriesContext(connection) as captured:
+                response = client.get(address(label))
+            assert response.status_code == 200, label
+            counts[label] = len(captured)
+        return counts
 
+    # The first reading also looks up the content types.
+    queries()
     few = queries()
     for number in range(2, 20):
         one_of_each(number)
@@ -208,8 +226,22 @@ def test_messages_are_found_by_their_chat() -> None:
     assert "person0" not in page
 
 
+def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat_app.admin.history_pages.COUNTED_ROWS", 2)
+    ada, echo = factories.user("ada"), factories.agent("echo")
+    chat = factories.chat(ada, echo)
+    factories.message(chat, echo, "Rare")
+    for number in range(4):
+        factories.message(chat, ada, f"Number {number}")
+    client = signed_in(factories.superuser())
+    page = client.get(address("chat_app.message"), {"q": chat.pk, "role": "assistant"})
+    assert page.context["cl"].result_count == 1
+    page = client.get(address("chat_app.message"), {"q": chat.pk})
+    assert [row.content for row in page.context["cl"].result_list] == ["Number 3", "Number 2"]
+
+
 def test_a_long_list_is_counted_up_to_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents_app.admin.records.COUNTED_ROWS", 3)
+    monkeypatch.setattr("audit_app.admin.records.COUNTED_ROWS", 3)
     ada = factories.user("ada")
     chat = factories.chat(ada)
     for _ in range(5):
@@ -284,6 +316,8 @@ def test_a_transcript_of_100_takes_as_many_queries_as_one_of_1() -> None:
         return len(captured)
 
     add()
+    # The first reading also looks up the content types.
+    queries()
     few = queries()
     for _ in range(TRANSCRIPT_EVENTS // 2 - 1):
         add()
@@ -293,10 +327,10 @@ def test_a_transcript_of_100_takes_as_many_queries_as_one_of_1() -> None:
 
 def test_a_transcript_needs_the_right_to_read_messages_and_is_recorded() -> None:
     chat = one_of_each(0)
-    operator = staff("view_chat")
+    operator = staff("view_chat", "view_message")
     assert signed_in(operator).get(transcript(chat)).status_code == 403
     assert not LogEntry.objects.exists()
-    operator.user_permissions.add(Permission.objects.get(codename="view_message"))
+    operator.user_permissions.add(Permission.objects.get(codename="view_content"))
     assert signed_in(operator).get(transcript(chat)).status_code == 200
     entry = LogEntry.objects.get()
     assert (entry.user, entry.object_id, entry.get_change_message()) == (
@@ -334,9 +368,36 @@ def test_the_admin_and_the_api_reader_run_under_the_strict_policy(
             policy = answer.headers["content-security-policy"]
             assert "script-src 'self'" in policy
             assert "unsafe" not in policy
-        page.get_by_text("/api/v1/chats/{chat_id}/messages").wait_for()
+        page.get_by_text("/api/v1/chats/{chat_id}/messages").first.wait_for()
         browser.close()
     assert complaints == []
+
+
+def test_an_export_of_a_chat_has_all_messages_and_is_recorded() -> None:
+    ada = factories.user("ada")
+    chat = factories.chat(ada)
+    for number in range(60):
+        factories.message(chat, ada, f"Message {number}")
+    url = reverse("admin:chat_app_chat_operate", args=[quote(chat.pk), "export"])
+    reader = signed_in(staff("view_chat", "view_content"))
+    assert reader.get(url).status_code == 403
+    assert reader.post(url, {"reason": "asked for"}).status_code == 403
+    auditor = signed_in(factories.superuser())
+    assert auditor.get(url).status_code == 200
+    assert auditor.post(url, {"reason": ""}).context["form"].errors
+    assert not AuditRecord.objects.exists()
+    answer = auditor.post(url, {"reason": "asked for"})
+    assert answer["Content-Disposition"] == f'attachment; filename="{chat.pk}.ndjson"'
+    lines = [json.loads(line) for line in b"".join(answer).splitlines()]
+    texts = [line["content"] for line in lines if line["type"] == "message"]
+    assert texts == [f"Message {number}" for number in range(60)]
+    assert (lines[0]["type"], lines[-1]["type"], lines[-1]["count"]) == ("chat", "end", 60)
+    record = AuditRecord.objects.get()
+    assert (record.action, record.object_id, record.reason) == (
+        "content.exported",
+        chat.pk,
+        "asked for",
+    )
 
 
 def test_an_operator_takes_a_profile_away() -> None:

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import uuid
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.signing import TimestampSigner
 from django.test import AsyncClient, Client
+from django.urls import reverse
+from django.utils import timezone
 
 import uamp
+from audit_app.models import AuditRecord
 from chat_app.contents import addresses, reading_rights, references
 from chat_app.members import participants
-from chat_app.models import Content
+from chat_app.models import Content, ContentUse, Participant
 from sessions_app.access.auth import create_api_key
 from tests import factories
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from django.contrib.auth.models import User
     from pytest_django.fixtures import Settings
+
+    from chat_app.models import Chat
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +96,6 @@ def test_a_program_uploads_with_its_key_alone() -> None:
     ("data", "mime_type"),
     [
         (b"<html><script>alert(1)</script>", "image/png"),
-        (factories.png(), "image/jpeg"),
         (b"", "text/plain"),
         (b"\x89PNG", "image/png"),
         (b"%PDF-1.4\n%...", "image/gif"),
@@ -197,9 +203,11 @@ def test_a_stranger_gets_what_a_wrong_id_gets() -> None:
 def test_an_item_has_an_absolute_address_for_clients_without_a_key(settings: Settings) -> None:
     owner = factories.user("ada")
     content = factories.content(owner)
-    url = references.absolute_url(references.item_of(content), base_url="http://testserver")
+    reader = addresses.ContentReader(user_id=owner.pk)
+    item = references.item_of(content)
+    url = references.absolute_url(item, base_url="http://testserver", reader=reader)
     assert url is not None
-    assert url.startswith(f"http://testserver/api/content/{content.pk}?signature=")
+    assert url.startswith(f"http://testserver/api/content/{content.pk}?for=")
     served = Client().get(url)
     assert (served.status_code, body_of(served)) == (200, factories.png())
     for name in ("X-Content-Type-Options", "Content-Security-Policy", "Content-Disposition"):
@@ -210,27 +218,133 @@ def test_an_item_has_an_absolute_address_for_clients_without_a_key(settings: Set
 
 def test_an_address_elsewhere_stays_and_a_text_has_none() -> None:
     elsewhere = uamp.ImageContent(image=uamp.MediaUrl(url="https://example.org/a.png"))
-    assert references.absolute_url(elsewhere, base_url="https://own") == "https://example.org/a.png"
-    assert references.absolute_url(uamp.TextContent(text="x"), base_url="https://own") is None
+    own, anyone = "https://own", addresses.ContentReader()
+    url = references.absolute_url(elsewhere, base_url=own, reader=anyone)
+    assert url == "https://example.org/a.png"
+    assert references.absolute_url(uamp.TextContent(text="x"), base_url=own, reader=anyone) is None
 
 
 def test_a_signed_address_is_readable_without_a_sign_in_for_its_time() -> None:
-    content = factories.content(factories.user("ada"))
-    other = factories.content(factories.user("bob"), factories.png(3, 3))
-    url = addresses.signed_url(content.pk)
+    ada, bob = factories.user("ada"), factories.user("bob")
+    content, other = factories.content(ada), factories.content(bob, factories.png(3, 3))
+    reader = addresses.ContentReader(user_id=ada.pk)
+    url = addresses.signed_url(content.pk, reader)
     response = Client().get(url)
     assert (response.status_code, body_of(response)) == (200, factories.png())
-    signature = url.partition("=")[2]
-    old = TimestampSigner(salt="content")
+    path, _, query = url.partition("?")
+    signature = parse_qs(query)["signature"][0]
+    old = TimestampSigner(salt="content reader")
     old.timestamp = lambda: "1"  # type: ignore[method-assign]  # signed long ago
-    expired = old.sign(str(content.pk)).split(":", 1)[1]
+    value = f"{content.pk}:{reader}"
+    expired = quote(old.sign(value)[len(value) + 1 :])
     for wrong in (
-        f"/api/content/{other.pk}?signature={signature}",
-        f"/api/content/{content.pk}?signature={signature[:-1]}",
-        f"/api/content/{content.pk}?signature={expired}",
-        f"/api/content/{content.pk}?signature=",
+        f"/api/content/{other.pk}?{query}",
+        f"{path}?for={reader}&signature={quote(signature[:-1])}",
+        f"{path}?for={reader}&signature={expired}",
+        f"{path}?for={addresses.ContentReader(user_id=bob.pk)}&signature={quote(signature)}",
+        f"{path}?for={addresses.ContentReader()}&signature={quote(signature)}",
+        f"{path}?for=&signature={quote(signature)}",
+        f"{path}?for={reader}&signature=",
+        f"{path}?signature={quote(signature)}",
+        f"{path}?for=%00&signature=%00",
     ):
-        assert Client().get(wrong).status_code == 404
+        assert Client().get(wrong).status_code == 404, wrong
+
+
+def leaves_the_chat(chat: Chat, content: Content) -> None:
+    Participant.objects.filter(user__username="bob").update(left_at=timezone.now())
+
+
+def is_deactivated(chat: Chat, content: Content) -> None:
+    User.objects.filter(username="bob").update(is_active=False)
+
+
+def deletes_the_message(chat: Chat, content: Content) -> None:
+    ContentUse.objects.filter(chat=chat, content=content).delete()
+
+
+def deletes_the_content(chat: Chat, content: Content) -> None:
+    content.delete()
+
+
+def loses_the_right(chat: Chat, content: Content) -> None:
+    User.objects.get(username="root").user_permissions.clear()
+
+
+@pytest.mark.parametrize(
+    ("reader", "change", "is_read"),
+    [
+        ("member", None, True),
+        ("member", leaves_the_chat, False),
+        ("member", is_deactivated, False),
+        ("member", deletes_the_message, False),
+        ("member", deletes_the_content, False),
+        ("stranger", None, False),
+        ("chat", None, True),
+        ("chat", deletes_the_message, False),
+        ("chat", deletes_the_content, False),
+        ("other chat", None, False),
+        ("program", None, True),
+        ("program", deletes_the_message, False),
+        ("operator", None, True),
+        ("operator", deletes_the_message, True),
+        ("operator", loses_the_right, False),
+        ("operator", deletes_the_content, False),
+    ],
+)
+def test_a_signed_address_is_read_as_long_as_its_reader_may(
+    reader: str,
+    change: Callable[[Chat, Content], None] | None,
+    is_read: bool,  # noqa: FBT001 a case
+) -> None:
+    ada, bob, root = (factories.user(name) for name in ("ada", "bob", "root"))
+    User.objects.filter(pk=root.pk).update(is_staff=True)
+    root.user_permissions.add(Permission.objects.get(codename="view_content"))
+    chat, other = factories.chat(ada, bob), factories.chat(ada)
+    content = factories.content(ada)
+    reading_rights.use(chat.pk, [str(content.pk)])
+    readers = {
+        "member": addresses.ContentReader(user_id=bob.pk, chat_id=chat.pk),
+        "stranger": addresses.ContentReader(user_id=factories.user("mallory").pk, chat_id=chat.pk),
+        "chat": addresses.ContentReader(chat_id=chat.pk),
+        "other chat": addresses.ContentReader(chat_id=other.pk),
+        "program": addresses.ContentReader(),
+        "operator": addresses.ContentReader(user_id=root.pk, is_operator=True),
+    }
+    url = addresses.signed_url(content.pk, readers[reader])
+
+    if change is not None:
+        change(chat, content)
+
+    assert (Client().get(url).status_code == 200) == is_read
+
+
+@pytest.mark.parametrize(("is_member", "is_read"), [(True, True), (False, False)])
+def test_what_an_answer_shows_is_read_before_it_has_ended(is_member: bool, is_read: bool) -> None:  # noqa: FBT001 a case
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob) if is_member else factories.chat(ada)
+    content = factories.content(ada)
+    Content.objects.filter(pk=content.pk).update(owner=None, owner_key=f"chat:{chat.pk}")
+    url = addresses.signed_url(content.pk, addresses.ContentReader(user_id=bob.pk, chat_id=chat.pk))
+
+    assert (Client().get(url).status_code == 200) == is_read
+
+
+def test_an_operator_opens_a_file_and_it_is_recorded() -> None:
+    root, content = factories.superuser(), factories.content(factories.user("ada"))
+    client = signed_in(root)
+    address = reverse("admin:chat_app_content_open", args=[content.pk])
+    page = client.get(reverse("admin:chat_app_content_change", args=[content.pk]))
+    assert address in page.content.decode()
+
+    led = client.get(address)
+
+    assert body_of(Client().get(led.headers["Location"])) == factories.png()
+    record = AuditRecord.objects.get(object_id=str(content.pk))
+    assert (record.actor, record.action) == (root, "content.read")
+    assert signed_in(factories.user("bob", is_staff=True)).get(address).status_code == 403
+    missing = reverse("admin:chat_app_content_open", args=[uuid.uuid4()])
+    assert client.get(missing).status_code == 404
 
 
 # --- Out ---

@@ -12,7 +12,7 @@ from chat_app.conversation.threads import count_reply
 from chat_app.emoji import is_emoji
 from chat_app.log.entries import NewMessage
 from chat_app.models import ChatEvent, Participant, Pin, Reaction
-from chat_app.rest.message_serializers import messages_data
+from chat_app.rest.messages.message_serializers import messages_data
 from tests import factories
 from tests.chat_app.conversation.joining import joined, refusal, said
 from tests.live_server import Dial, Person, shared_chat

@@ -101,3 +101,30 @@ def test_an_export_that_is_cut_has_no_end(name: str, db: None) -> None:
     Participant.objects.filter(chat=chat, user=reader).update(left_at=timezone.now())
     with pytest.raises(pages.ExportStopped):
         list(left)
+
+
+def test_an_export_that_was_cut_off_goes_on_after_its_last_message(
+    web: httpx.Client, alice: Person, mallory: Person
+) -> None:
+    chat = shared_chat(alice)
+    for number in range(3 * pages.PAGE):
+        factories.message(chat, alice.user, f"message {number} {'x' * 20_000}")
+    path = f"/api/v1/chats/{chat.pk}/export?format=ndjson"
+    whole = web.get(path, headers=alice.headers).text.splitlines()[1:-1]
+    got: list[str] = []
+    with web.stream("GET", path, headers=alice.headers) as cut:
+        for line in cut.iter_lines():
+            got.append(line)
+            if len(got) == pages.PAGE:
+                break
+    after = json.loads(got[-1])["seq"]
+    assert "end" not in {json.loads(line)["type"] for line in got}
+
+    _, *rest, last = web.get(f"{path}&after={after}", headers=alice.headers).text.splitlines()
+
+    assert got[1:] + rest == whole
+    end = json.loads(last)
+    digest = hashlib.sha256("".join(f"{line}\n" for line in rest).encode()).hexdigest()
+    assert (end["count"], end["sha256"]) == (len(rest), digest)
+    assert web.get(f"{path}&after={after}", headers=mallory.headers).status_code == 404
+    assert web.get(f"{path}&after=-1", headers=alice.headers).status_code == 400

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from chat_app.links.invite_links import UsedUp, create_invite_link, join_by_link
 from chat_app.members.participants import add_participant, remove_participant
 from chat_app.models import ChatEvent, InviteLink, Participant, ParticipantRole
 from tests import factories
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -207,7 +207,7 @@ def test_two_people_race_for_the_last_use(ada: User, ben: User) -> None:
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(len(people)) as pool:
+    with thread_pool(len(people)) as pool:
         joined = list(pool.map(attempt, people))
     assert sum(joined) == 2
     assert len(members(chat)) == 3

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from channels.layers import BaseChannelLayer, channel_layers
 
 from chat_app.log import fanout
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def test_threads_send_in_order_on_one_loop(layer: RecordingLayer) -> None:
         fanout.publish_from_thread(str(number), [{"seq": 1}, {"seq": 2}])
         fanout.send_from_thread(fanout.chat_group(str(number)), {"seq": 3})
 
-    with ThreadPoolExecutor(6) as threads:
+    with thread_pool(6) as threads:
         list(threads.map(publish, range(24)))
     assert layer.sent == {f"chat.{number}": [1, 2, 3] for number in range(24)}
     assert len(layer.loops) == 1

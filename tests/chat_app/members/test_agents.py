@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from chat_app.log.history import HistoryMessage
-from chat_app.members.agent_mentions import agents_asked
+from chat_app.members.agents.agent_mentions import agents_asked
+from chat_app.members.agents.triggers import shown_to, triggered
 from chat_app.members.membership import AgentMember, agent_members
-from chat_app.members.triggers import shown_to, triggered
 from chat_app.models import AgentMention, Chat, ChatEvent, Participant
 from sessions_app.models import Response
 from tests import factories

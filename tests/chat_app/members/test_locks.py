@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ from django.db import connection, transaction
 from chat_app.members.participants import add_participant
 from chat_app.models import Participant
 from tests import factories
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -35,7 +35,7 @@ def test_a_person_is_added_while_another_opens_a_session() -> None:
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+    with thread_pool(1) as pool, transaction.atomic():
         factories.session(owner, chat)
         with connection.cursor() as cursor:
             # The keys are checked, and their rows locked, as a commit does it.

@@ -17,6 +17,7 @@ from chat_app.models import Chat, ChatEvent, Participant
 from tests import factories
 from tests.chat_app.conversation.joining import joined
 from tests.live_server import Dial, Person, person, shared_chat
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     import httpx
@@ -161,7 +162,7 @@ def test_two_owners_who_demote_each_other_leave_one() -> None:
     refused: list[Exception] = []
 
     def demote(who: Any, other: Any) -> None:
-        together.wait()
+        together.wait(60)
         try:
             change_role(
                 chat_id=chat.pk, changed_by=who, participant_id=places[other.pk], role="member"
@@ -174,8 +175,7 @@ def test_two_owners_who_demote_each_other_leave_one() -> None:
     threads = [threading.Thread(target=demote, args=pair) for pair in ((ada, bob), (bob, ada))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     assert len(refused) == 1
     assert Participant.objects.filter(chat=chat, role="owner").count() == 1
     assert ChatEvent.objects.filter(chat=chat, type="participant.updated").count() == 1

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from chat_app.people.names import InvalidName, clean_name, clean_status, graphemes, key_of
+from chat_app.people.names import (
+    InvalidName,
+    clean_name,
+    clean_status,
+    clean_title,
+    graphemes,
+    key_of,
+)
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 
@@ -47,6 +54,12 @@ def test_what_cannot_be_seen_is_taken_out(text: str, name: str) -> None:
 def test_names_that_mislead_or_do_not_fit_are_refused(text: str) -> None:
     with pytest.raises(InvalidName):
         clean_name(text)
+
+
+def test_a_title_has_no_marks_that_turn_what_follows() -> None:
+    assert clean_title("report \u202egpj.exe\u202c\n now") == "report gpj.exe now"
+    assert clean_title("\u2066\u202e ") == ""
+    assert clean_title("\u05e9\u05dc\u05d5\u05dd 2026!") == "\u05e9\u05dc\u05d5\u05dd 2026!"
 
 
 def test_length_is_what_people_see() -> None:

@@ -16,6 +16,7 @@ from chat_app.models import Profile, ProfilePicture
 from chat_app.people import pictures, profiles
 from chat_app.people.profiles import InvalidProfile, ProfileChange
 from tests import factories
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -121,7 +122,7 @@ def test_two_who_take_one_name_at_once_do_not_both_have_it() -> None:
 
     def take(user: User) -> None:
         try:
-            ready.wait()
+            ready.wait(60)
             profiles.update_profile(user=user, change=ProfileChange(display_name="Cleo"))
         except InvalidProfile as error:
             refused.append(error.field)
@@ -131,8 +132,7 @@ def test_two_who_take_one_name_at_once_do_not_both_have_it() -> None:
     threads = [threading.Thread(target=take, args=[user]) for user in people]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     assert refused == ["display_name"]
     assert Profile.objects.filter(name_key="cleo").count() == 1
 

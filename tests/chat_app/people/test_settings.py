@@ -34,6 +34,7 @@ DEFAULTS = {
     "quiet_until": "",
     "time_zone": "",
     "send_key": "enter",
+    "follow_answers": True,
     "language": "",
 }
 QUIET = {"quiet_from": "22:00", "quiet_until": "07:30", "time_zone": "Europe/Berlin"}

@@ -13,13 +13,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from jsonschema import Draft202012Validator, FormatChecker
 from rest_framework.throttling import BaseThrottle
 
 import uamp
 from agents_app.rest.problems import PROBLEMS
 from chat_app.members import participants, receipts
 from chat_app.models import Chat, ChatEvent, MessageThread, Participant, ThreadFollower
-from chat_app.rest import people
+from chat_app.rest.members import people
 from chat_app.rest.overview import UNREAD_MAX, chats_data
 from sessions_app.access.auth import create_api_key
 from tests import factories
@@ -225,7 +226,7 @@ def test_a_client_that_asks_too_often_receives_the_time_to_wait(
 def test_a_chat_is_created_with_people_and_agents() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     echo = factories.agent("Echo", trigger="always")
-    body = {"title": " Plans ", "users": ["bob", "ada", "bob"], "agents": ["echo"]}
+    body = {"title": " Pl\u202eans\u202c ", "users": ["bob", "ada", "bob"], "agents": ["echo"]}
     response = post(signed_in(ada), "/api/v1/chats", body)
     assert response.status_code == 201
     chat = Chat.objects.get()
@@ -271,6 +272,7 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
             "budget": None,
             "budget_period": None,
             "pricing": None,
+            "takes_calls": False,
         },
     ]
     own = {"role": "member", "rights": ["add_members", "quiet_agents"]}
@@ -810,6 +812,30 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "revoke_invite_link": "/api/v1/chats/{chat_id}/invite-links/{link_id}",
         "list_receipts": "/api/v1/chats/{chat_id}/receipts",
         "list_messages": "/api/v1/chats/{chat_id}/messages",
+        "create_message": "/api/v1/chats/{chat_id}/messages",
+        "list_responses": "/api/v1/chats/{chat_id}/responses",
+        "list_tool_approvals": "/api/v1/chats/{chat_id}/approvals",
+        "create_agent": "/api/v1/agents",
+        "discover_agent": "/api/v1/agent-discovery",
+        "probe_agent": "/api/v1/agents/{name}/probe",
+        "get_onward_budget": "/api/payments/onward/{agent}",
+        "set_onward_budget": "/api/payments/onward/{agent}",
+        "get_agent": "/api/v1/agents/{name}",
+        "update_agent": "/api/v1/agents/{name}",
+        "list_ledger_entries": "/api/v1/ledger/entries",
+        "get_usage": "/api/v1/usage",
+        "create_upload": "/api/v1/uploads",
+        "get_upload": "/api/v1/uploads/{upload_id}",
+        "continue_upload": "/api/v1/uploads/{upload_id}",
+        "cancel_upload": "/api/v1/uploads/{upload_id}",
+        "create_response": "/api/v1/responses",
+        "get_response": "/api/v1/responses/{response_id}",
+        "cancel_response": "/api/v1/responses/{response_id}/cancel",
+        "retry_response": "/api/v1/responses/{response_id}/retry",
+        "list_tool_calls": "/api/v1/responses/{response_id}/tool-calls",
+        "get_tool_call": "/api/v1/tool-calls/{call_id}",
+        "decide_tool_call": "/api/v1/tool-calls/{call_id}/decision",
+        "give_tool_result": "/api/v1/tool-calls/{call_id}/result",
         "get_message": "/api/v1/messages/{message_id}",
         "edit_message": "/api/v1/messages/{message_id}",
         "delete_message": "/api/v1/messages/{message_id}",
@@ -823,6 +849,25 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "get_call": "/api/v1/chats/{chat_id}/call",
         "read_link_cards": "/api/v1/messages/{message_id}/link-cards",
         "read_transcript": "/api/v1/contents/{content_id}/transcript",
+        "list_keys": "/api/v1/keys",
+        "create_key": "/api/v1/keys",
+        "get_key": "/api/v1/keys/{key_id}",
+        "revoke_key": "/api/v1/keys/{key_id}",
+        "rotate_key": "/api/v1/keys/{key_id}/rotate",
+        "list_connect_tokens": "/api/v1/connect-tokens",
+        "create_connect_token": "/api/v1/connect-tokens",
+        "get_connect_token": "/api/v1/connect-tokens/{key_id}",
+        "revoke_connect_token": "/api/v1/connect-tokens/{key_id}",
+        "list_webhooks": "/api/v1/webhooks",
+        "create_webhook": "/api/v1/webhooks",
+        "get_webhook": "/api/v1/webhooks/{webhook_id}",
+        "change_webhook": "/api/v1/webhooks/{webhook_id}",
+        "delete_webhook": "/api/v1/webhooks/{webhook_id}",
+        "rotate_webhook": "/api/v1/webhooks/{webhook_id}/rotate",
+        "ping_webhook": "/api/v1/webhooks/{webhook_id}/ping",
+        "list_webhook_deliveries": "/api/v1/webhooks/{webhook_id}/deliveries",
+        "get_webhook_delivery": "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}",
+        "redeliver_webhook": "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
         "list_queue": "/api/v1/chats/{chat_id}/queue",
         "remove_queued_message": "/api/v1/chats/{chat_id}/queue/{item_id}",
         "start_queued_message": "/api/v1/chats/{chat_id}/queue/{item_id}/start",
@@ -830,6 +875,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "list_versions": "/api/v1/messages/{message_id}/versions",
         "list_revisions": "/api/v1/messages/{message_id}/revisions",
         "export_chat": "/api/v1/chats/{chat_id}/export",
+        "get_checkpoint": "/api/v1/chats/{chat_id}/checkpoint",
         "list_events": "/api/v1/chats/{chat_id}/events",
         "list_sessions": "/api/v1/sessions",
         "render_text": "/api/v1/render",
@@ -865,6 +911,30 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "create_top_up": "/api/payments/topups",
         "get_top_up": "/api/payments/topups/{request_id}",
     }
+
+
+def test_every_operation_has_examples_that_fit_its_schemas() -> None:
+    document = Client().get("/api/schema").json()
+    lacking, wrong = [], []
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            done = min(status for status in operation["responses"] if status < "400")
+            bodies = [operation.get("requestBody", {}), operation["responses"][done]]
+            for body in bodies:
+                content = body.get("content", {}).get("application/json")
+                if content is None:
+                    continue
+                if "example" not in content:
+                    lacking.append((method, path))
+                    continue
+                schema = {**content["schema"], "components": document["components"]}
+                checker = Draft202012Validator(schema, format_checker=FormatChecker())
+                wrong += [
+                    (method, path, error.json_path, error.message)
+                    for error in checker.iter_errors(content["example"])
+                ]
+    assert lacking == []
+    assert wrong == []
 
 
 def test_every_problem_has_its_place_on_the_reference_page() -> None:
@@ -926,7 +996,7 @@ def test_an_owner_changes_the_title_and_who_pays_and_the_log_says_so() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     chat = factories.chat(ada, bob, title="Before")
     path = f"/api/v1/chats/{chat.pk}"
-    changed = patch(signed_in(ada), path, {"title": "After", "payer": "owner"})
+    changed = patch(signed_in(ada), path, {"title": "\u202eAfter", "payer": "owner"})
     assert (changed.status_code, changed.json()["payer"]) == (200, "owner")
     chat.refresh_from_db()
     assert (chat.title, chat.payer, chat.last_seq) == ("After", "owner", 1)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -17,58 +14,18 @@ from sessions_app.models import Response, Webhook, WebhookDelivery
 from sessions_app.states import DeliveryState
 from tests.client import wait_until
 from tests.gateway_app.a2a.calls import call, error_of, old_message, send, text_message
-from tests.http_server import LocalServer, QuietHandler, serving
+from tests.webhook_receiver import receiver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from email.message import Message as HeaderFields
-
     import httpx
     from pytest_django.fixtures import Settings
 
     from tests.live_server import Person
+    from tests.webhook_receiver import Receiver
+
+__all__ = ["receiver"]
 
 NOW = {"returnImmediately": True}
-
-
-@dataclass
-class Receiver:
-    """A receiver of webhooks; it answers with the next of `statuses`, then with 200."""
-
-    url: str = ""
-    statuses: list[int] = field(default_factory=list)
-    seen: list[tuple[HeaderFields, bytes]] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def bodies(self) -> list[dict[str, Any]]:
-        """Return what was sent, as JSON."""
-        return [json.loads(body) for _, body in self.seen]
-
-
-@pytest.fixture
-def receiver(
-    web: httpx.Client, settings: Settings, celery_worker_thread: None
-) -> Iterator[Receiver]:
-    """Give a receiver on this machine, which is the one address that may be asked."""
-    found = Receiver()
-
-    class Handler(QuietHandler):
-        def do_POST(self) -> None:  # noqa: N802 the interface's
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            with found.lock:
-                found.seen.append((self.headers, body))
-                status = found.statuses.pop(0) if found.statuses else 200
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", found.url)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    with serving(LocalServer(Handler)) as server:
-        found.url = f"{server.origin}/hook"
-        settings.UAMP_FETCH_ALLOW_HOSTS = [server.origin.removeprefix("http://")]
-        yield found
 
 
 def config(receiver: Receiver, **members: Any) -> dict[str, Any]:
@@ -152,7 +109,9 @@ def test_each_state_is_sent_once_and_in_order(
     assert numbers == [(n, 1) for n in range(1, len(numbers) + 1)]
     states = [body["task"]["status"]["state"] for body in receiver.bodies]
     assert len(states) == len(numbers)
-    assert states[-2:] == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
+    # A busy machine finds the task at work in between.
+    others = [state for state in states if state != "TASK_STATE_WORKING"]
+    assert others[-2:] == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
 
 
 def test_what_is_not_taken_is_sent_again(

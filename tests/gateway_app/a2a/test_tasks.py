@@ -132,6 +132,7 @@ def test_a_task_may_be_returned_at_once_and_cancelled(web: httpx.Client, alice: 
     )
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_task_goes_on_when_its_client_leaves_and_is_followed_again(
     demo: ServerAddress, web: httpx.Client, alice: Person
 ) -> None:

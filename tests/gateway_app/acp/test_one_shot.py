@@ -10,6 +10,7 @@ import pytest
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.gateway_app.acp.socket_client import HELLO
+from tests.gateway_app.acp.stored_answers import stored_signatures
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ def test_the_shapes_of_the_specification(web: httpx.Client) -> None:
     assert begun["protocolVersion"] == "1.0"
     assert begun["serverInfo"]["name"] == "echo"
     assert begun["capabilities"] == {"streaming": True, "tools": True}
-    assert answer["result"] == {"status": "complete", "content": "Hello there"}
+    results = [answer["result"], last["result"]]
+    signatures = [result.pop("_meta") for result in results]
+    assert signatures == [{"uamp_signature": stored} for stored in stored_signatures()]
+    assert results == [{"status": "complete", "content": "Hello there"}] * 2
     assert started["method"] == "prompt/started"
     assert started["params"] == {"requestId": "req-1"}
     assert {message["method"] for message in progress} == {"prompt/progress"}
     assert "".join(message["params"]["content"] for message in progress) == "Hello there"
-    assert last["result"] == {"status": "complete", "content": "Hello there"}
 
 
 def test_a_session_goes_on_over_several_requests(web: httpx.Client, alice: Person) -> None:
@@ -84,14 +87,15 @@ def test_a_session_goes_on_over_several_requests(web: httpx.Client, alice: Perso
     assert Session.objects.count() == 1
 
 
-def test_a_session_of_another_person_is_not_there(
+def test_a_session_of_another_person_or_agent_is_not_there(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     session_id = call(web, "echo", "session/new", alice)["result"]["sessionId"]
 
     for method in ("session/prompt", "session/load", "session/resume", "session/close"):
-        refused = call(web, "echo", method, bob, sessionId=session_id, prompt=HELLO)["error"]
-        assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
+        for agent, who in (("echo", bob), ("thinker", alice)):
+            refused = call(web, agent, method, who, sessionId=session_id, prompt=HELLO)["error"]
+            assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
     assert not Response.objects.exists()
     assert Session.objects.count() == 1
 

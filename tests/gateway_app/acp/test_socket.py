@@ -19,6 +19,7 @@ from sessions_app.models import Response, Session
 from tests.client import wait_until
 from tests.conftest import ServerAddress
 from tests.gateway_app.acp.socket_client import HELLO, AcpClient, Rpc
+from tests.gateway_app.acp.stored_answers import stored_signatures
 from tests.live_server import Person
 from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd
 
@@ -33,7 +34,10 @@ def acp(demo: ServerAddress) -> Iterator[Acp]:
         def dial(agent: str, who: Person | None = None, path: str = "acp") -> AcpClient:
             headers = {} if who is None else who.headers
             url = f"{demo.ws}/agents/{agent}/{path}"
-            socket = connect(url, additional_headers=headers, proxy=None)
+            # A test may leave many messages unread: closing must not wait until they are.
+            socket = connect(
+                url, additional_headers=headers, proxy=None, max_queue=None, close_timeout=2
+            )
             return AcpClient(sockets.enter_context(socket))
 
         yield dial
@@ -59,13 +63,15 @@ def test_a_session_goes_on_in_another_connection_of_its_person(
 ) -> None:
     session_id = acp("echo", alice).new_session()
 
-    client, foreign = acp("echo", alice), acp("echo", bob)
+    client, foreign, other = acp("Echo", alice), acp("echo", bob), acp("thinker", alice)
 
     assert client.call("session/resume", sessionId=session_id, cwd="/")["result"] == {}
     client.call("session/prompt", sessionId=session_id, prompt=HELLO)
     assert client.text() == "Hello there"
-    refused = foreign.call("session/resume", sessionId=session_id, cwd="/")["error"]
-    assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
+    for method in ("session/resume", "session/load"):
+        for elsewhere in (foreign, other):
+            refused = elsewhere.call(method, sessionId=session_id, cwd="/")["error"]
+            assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -185,6 +191,8 @@ def test_the_dialect_of_webagents_is_spoken_on_the_same_socket(acp: Acp) -> None
 
     answer = client.call("prompt/submit", messages=[{"role": "user", "content": "Hello there"}])
 
+    signature = answer["result"].pop("_meta")["uamp_signature"]
+    assert [signature] == stored_signatures()
     assert answer["result"] == {"status": "complete", "content": "Hello there"}
     methods = [message.get("method") for message in client.seen]
     assert methods[1] == "prompt/started"

@@ -194,7 +194,7 @@ def test_a_session_is_listed_loaded_and_closed_over_another_connection(
     session_id = first.new_session()
     first.prompt(session_id)
 
-    client, foreign = acp("echo", alice), acp("echo", bob)
+    client, foreign, other = acp("echo", alice), acp("echo", bob), acp("thinker", alice)
     listed = client.call("session/list")["result"]["sessions"]
     loaded = client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
 
@@ -202,9 +202,10 @@ def test_a_session_is_listed_loaded_and_closed_over_another_connection(
     assert loaded["result"] == {"sessionId": session_id}
     assert client.updates("user_message_chunk")[0]["content"] == HELLO[0]
     assert client.text() == "Hello there"
-    for method in ("session/load", "session/resume", "session/prompt"):
-        refused = foreign.call(method, sessionId=session_id, prompt=HELLO)["error"]
-        assert refused["data"]["code"] == "unknown_session"
+    for method in ("session/load", "session/resume", "session/prompt", "session/close"):
+        for elsewhere in (foreign, other):
+            refused = elsewhere.call(method, sessionId=session_id, prompt=HELLO)["error"]
+            assert refused["data"]["code"] == "unknown_session"
     assert client.call("session/resume", sessionId=session_id)["result"]
     assert client.call("session/close", sessionId=session_id)["result"] == {}
     assert client.call("session/resume", sessionId=session_id)["error"]["code"] == -32002

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -20,6 +19,7 @@ from tests.gateway_app.ag_ui.runs import kinds_of, run, run_input, text_of, the
 from tests.live_server import Person, quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import rich, usd
 from tests.sessions_app.turn.team_tools import order
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -121,7 +121,7 @@ def test_the_same_run_twice_at_once_starts_one_answer(web: httpx.Client, alice: 
     def send(_: int) -> httpx.Response:
         return web.post("/agents/thinker/agui", json=run_input("Hello there"), headers=headers)
 
-    with ThreadPoolExecutor(6) as pool:
+    with thread_pool(6) as pool:
         answers = list(pool.map(send, range(6)))
 
     assert Response.objects.count() == 1

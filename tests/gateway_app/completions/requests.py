@@ -33,8 +33,10 @@ def ask(
 
 
 def chunks_of(answer: httpx.Response) -> list[dict[str, Any]]:
-    """Return the chunks of a stream, which ends as OpenAI's does."""
-    lines = [line for line in answer.text.split("\n\n") if line and not line.startswith(":")]
+    """Return the chunks of a stream, which ends as OpenAI's does; the signature follows its end."""
+    stream, _, signed = answer.text.partition("event: response_signature\n")
+    assert not signed or json.loads(signed.removeprefix("data: "))["signature"].count(".") == 2
+    lines = [line for line in stream.split("\n\n") if line and not line.startswith(":")]
     frames = [line.removeprefix("data: ") for line in lines]
     assert frames.pop() == "[DONE]"
     return [json.loads(frame) for frame in frames]

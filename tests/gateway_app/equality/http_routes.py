@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tests.client import (
@@ -26,6 +25,7 @@ from tests.gateway_app.equality.questions import (
     post,
     wait_for_text,
 )
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     import httpx
@@ -63,12 +63,12 @@ def batch(place: Place, question: Question, path: str = "/uamp") -> Shown:
     """Ask in a batch, whose answer is an array; a result of a tool is a batch of its own."""
     events, headers = [opening(question), *turn(question)], question.paying
     if question.stop_after:
-        with ThreadPoolExecutor(1) as pool:
+        with thread_pool(1) as pool:
             asked = pool.submit(post, place, path, events, headers)
             found = wait_for_text(question.stop_after)
             cancel = new_event("response.cancel", session_id=found.session_id)
             post(place, path, [cancel], question.headers)
-            return of_frames(frames_of(asked.result()))
+            return of_frames(frames_of(asked.result(60)))
     frames = frames_of(post(place, path, events, headers))
     for call in [frame for frame in frames if frame["type"] == "tool.call"]:
         result = new_event(
@@ -158,7 +158,7 @@ def _whole(answer: httpx.Response) -> tuple[dict[str, Any], tuple[int, int, int]
 
 
 def _chunks(answer: httpx.Response) -> tuple[dict[str, Any], tuple[int, int, int]]:
-    chunks = data_of(answer)
+    chunks = [one for one in data_of(answer) if "signature" not in one]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
     calls = [call for delta in deltas for call in delta.get("tool_calls", ())]
     message: dict[str, Any] = {

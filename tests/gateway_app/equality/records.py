@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 _ID = re.compile(
     r"\b(?:[a-z]+_[0-9a-f]{16,}|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
-# Times, the name of the route, and the id that a client gave its message: some have none.
-_OWN = frozenset({"timestamp", "created_at", "duration_ms", "transport", "client_event_id"})
+# Times, the name of the route, the id that a client gave its message, and what is signed with them.
+_OWN = frozenset(
+    {"timestamp", "created_at", "duration_ms", "transport", "client_event_id", "signature"}
+)
 
 
 def earned(agent: Agent) -> Money:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from tests.gateway_app.openai_responses.requests import (
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import token_of
 from tests.sessions_app.model_server import called, model_server, said
+from tests.threads import thread_pool
 from upp.providers.scripted import Pause, Reasoning, Step, Text
 
 if TYPE_CHECKING:
@@ -323,6 +323,7 @@ def test_a_stream_goes_on_from_every_place(web: httpx.Client, alice: Person) -> 
     ]
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_running_response_is_streamed_to_its_end(web: httpx.Client, alice: Person) -> None:
     made = respond(web, "slow", {"background": True}, alice).json()
     wait_until(lambda: bool(text_of(read(web, made["id"], alice).json())))
@@ -364,7 +365,7 @@ def test_answers_to_one_response_do_not_meet(web: httpx.Client, alice: Person) -
     first = respond(web, "thinker", {}, alice).json()
     bodies = [{"previous_response_id": first["id"], "input": f"n{n}"} for n in range(4)]
 
-    with ThreadPoolExecutor(4) as pool:
+    with thread_pool(4) as pool:
         answers = list(pool.map(lambda body: respond(web, "thinker", body, alice), bodies))
 
     said_ones = [text_of(answer.json()) for answer in answers]

@@ -7,8 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
+from django.utils import timezone
 
-from chat_app.models import Chat, Message
+from chat_app.models import Chat, Message, Participant
 from gateway_app.protocols.console import FRAMES_BYTES
 from tests.client import wait_until
 from tests.gateway_app.protocols.browsers import signed_in
@@ -62,7 +63,8 @@ def test_an_answer_is_shown_as_each_protocol_sends_it(web: httpx.Client, alice: 
     )
     assert text == answer.content
 
-    chunks = found["completions"]
+    *chunks, signed = found["completions"]
+    assert signed["signature"] == found["uamp"][-2]["signature"]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     assert "".join(delta.get("content", "") for delta in deltas) == answer.content
     assert "".join(delta.get("reasoning_content", "") for delta in deltas)
@@ -150,6 +152,10 @@ def test_frames_are_for_members(
         assert foreign.json()["detail"] == absent.json()["detail"]
     assert web.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert web.post(path, headers=alice.headers).status_code == 405
+    web.delete(f"/api/v1/messages/{answer.pk}", headers=alice.headers)
+    assert "hello" not in json.dumps(shown(web, answer, bob)["responses"]["frames"])
+    Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
+    assert web.get(path, headers=bob.headers).status_code == 404
 
 
 def test_another_member_sees_no_payment_and_no_session_of_the_person_who_asked(

@@ -104,6 +104,26 @@ def test_wrong_methods_and_keys(web: httpx.Client) -> None:
     assert web.head("/agents/echo").status_code == 200
 
 
+def test_a_path_that_no_protocol_has_is_refused_in_the_shape_of_openai(web: httpx.Client) -> None:
+    for method, path in (
+        ("POST", "/v1/embeddings"),
+        ("GET", "/v1/chat/completions/chatcmpl-1"),
+        ("DELETE", "/agents/echo/nothing"),
+    ):
+        refused = web.request(method, path, headers={"Accept": "application/json"})
+        assert (refused.status_code, refused.headers["Content-Type"]) == (404, "application/json")
+        error = refused.json()["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", "unknown_url")
+        assert f"{method} {path} " in error["message"]
+        page = web.request(method, path, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (page.status_code, page.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    # Each address of a protocol is the same with a slash at its end.
+    for path in ("agui", "agui/connect", "tasks", "a2a", "acp", "chat/completions", "responses"):
+        plain, ended = (web.post(f"/agents/echo/{path}{end}", json={}) for end in ("", "/"))
+        assert (plain.status_code, plain.text) == (ended.status_code, ended.text)
+        assert plain.status_code != httpx.codes.NOT_FOUND
+
+
 @pytest.mark.parametrize("path", ["/agents", "/agents/echo"])
 def test_pages_of_allowed_origins_may_read_it(
     web: httpx.Client, settings: Settings, path: str

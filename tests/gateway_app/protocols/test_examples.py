@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -15,6 +14,7 @@ from websockets.sync.client import connect
 from tests.conftest import ServerAddress
 from tests.gateway_app.protocols.browsers import BROWSER
 from tests.live_server import Person
+from tests.threads import thread_pool
 
 pytestmark = pytest.mark.any_database
 
@@ -87,7 +87,7 @@ def test_the_examples_of_a_page_work_as_they_stand(
         return run(which[1], runnable[which], key=alice.key, folder=tmp_path)
 
     # At once: those of AG-UI name the same thread.
-    with ThreadPoolExecutor(4) as pool:
+    with thread_pool(4) as pool:
         printed = dict(zip(runnable, pool.map(run_one, runnable), strict=True))
     for protocol in PROTOCOLS:
         assert {(protocol, "curl"), (protocol, "Python")} <= set(printed)

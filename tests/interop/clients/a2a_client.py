@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from a2a.client import ClientConfig, ClientFactory  # type: ignore[import-not-found]  # not in .venv
 from a2a.types import a2a_pb2 as a2a  # type: ignore[import-not-found]  # not in .venv
-from google.protobuf.json_format import Parse  # type: ignore[import-untyped]  # as above
+from google.protobuf.json_format import Parse
 
 ORIGIN, KEY, BINDING, TOKEN = sys.argv[1:5]
 SEEN_PIECES = 3

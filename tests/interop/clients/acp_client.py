@@ -119,7 +119,7 @@ async def cancel() -> str:
         asked = asyncio.ensure_future(
             agent.prompt(prompt=[text_block("Count")], session_id=session.session_id)
         )
-        await editor.began.wait()
+        await asyncio.wait_for(editor.began.wait(), 60)
         await agent.cancel(session_id=session.session_id)
         return str((await asked).stop_reason)
 

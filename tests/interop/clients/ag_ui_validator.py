@@ -63,6 +63,7 @@ def command(agent: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
     summary: dict[str, Any] = json.loads(done.stdout)["summary"]
     return {"code": done.returncode, "errors": summary["errors"], "warnings": summary["warnings"]}

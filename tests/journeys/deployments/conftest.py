@@ -24,7 +24,7 @@ ENVIRONMENT = {
 }
 
 # The first test of a product waits for its servers, which on a busy machine takes minutes.
-TIMEOUT_SECONDS = 400
+TIMEOUT_SECONDS = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,7 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(
-    scope="package", params=["one process", pytest.param("two processes", marks=pytest.mark.redis)]
+    scope="package",
+    params=[
+        "one process",
+        pytest.param("two processes", marks=[pytest.mark.long, pytest.mark.redis]),
+    ],
 )
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -43,7 +47,7 @@ def deployment(
     """Run the product in one process, then in two, which the pages are opened on in turn."""
     folder = tmp_path_factory.mktemp("product")
     if request.param == "one process":
-        with running_product(folder, **ENVIRONMENT) as product:
+        with running_product(folder, has_workers=True, **ENVIRONMENT) as product:
             yield product
         return
     redis_url = request.getfixturevalue("redis_url")

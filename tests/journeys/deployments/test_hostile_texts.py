@@ -30,7 +30,7 @@ from tests.sessions_app.turn.team_tools import order
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 CORPUS = "\n\n".join(XSS_CORPUS)
 # Short enough for every name, and broken out of an attribute.

@@ -18,7 +18,7 @@ from tests.journeys.product import Product, browser, no_complaints, sign_in, wri
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 COUNT = 5_000
 RAPID = """

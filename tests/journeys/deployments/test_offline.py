@@ -91,7 +91,7 @@ async def test_what_is_written_offline_is_sent_once_and_in_order(
         # There is no network at all, and so no page after a reload, until it is back.
         await alices.set_offline(True)
         await wire.cut()
-        await expect(banner).to_contain_text("You are offline.")
+        await expect(banner).to_contain_text("You're offline.")
         await write_while_away(alice, "third", "fourth")
         with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
             await alice.reload()

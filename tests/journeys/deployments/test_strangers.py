@@ -55,7 +55,7 @@ def check_rest(product: Product, stranger: str, chat_id: str, message_id: str, f
 async def look_for_it(page: Page, product: Product, chat_id: str) -> None:
     """Open the chat by its address, and search for its words."""
     await page.goto(f"{product.next_url()}/chats/{chat_id}")
-    await expect(page.get_by_text("This chat is not here")).to_be_visible()
+    await expect(page.get_by_text("Chat not found")).to_be_visible()
     await page.keyboard.press("Control+Shift+F")
     await page.get_by_test_id("search-text").fill(SECRET)
     await expect(page.get_by_test_id("search-none")).to_be_visible()

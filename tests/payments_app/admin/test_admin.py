@@ -12,12 +12,14 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from agents_app.admin.records import CappedPaginator
+from agents_app.selectors import known_names
+from audit_app.admin.records import CappedPaginator
+from audit_app.models import AuditRecord
 from payments_app import selectors, services
 from payments_app.models import Account, Hold, Idempotency, LedgerState, Transfer
 from payments_app.reporting.statement_csv import statement_pages
@@ -112,6 +114,8 @@ def test_a_list_is_seen_only_with_the_right_to_view(label: str) -> None:
 def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
     client = signed_in(factories.superuser())
     payer, agent = funded_account("payer", "100"), funded_account("agent")
+    # Names of agents are read once a minute.
+    known_names()
 
     def count(name: str) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -136,7 +140,7 @@ def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
 
 
 def test_a_long_list_is_counted_up_to_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents_app.admin.records.COUNTED_ROWS", 2)
+    monkeypatch.setattr("audit_app.admin.records.COUNTED_ROWS", 2)
     for number in range(3):
         funded_account(f"person{number}")
 
@@ -177,6 +181,26 @@ def test_a_double_click_is_one_adjustment(rows: dict[str, Any]) -> None:
         assert order(client, "account", rows["account"], amount="-0.5").status_code == 302
 
     assert usd(available(rows["account"])) == before - usd("0.5")
+    assert LogEntry.objects.filter(change_message__startswith="Adjust: ").count() == 1
+
+
+def test_an_order_that_cannot_be_recorded_is_not_done(rows: dict[str, Any]) -> None:
+    client = signed_in(factories.superuser())
+    before = available(rows["account"])
+
+    def full(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001 Django's interface
+        if sql.startswith('INSERT INTO "audit_app_auditrecord"'):
+            raise OperationalError("database or disk is full")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(full), pytest.raises(OperationalError):
+        order(client, "account", rows["account"], amount="-0.5")
+
+    assert available(rows["account"]) == before
+    assert not Transfer.objects.filter(kind="adjust").exists()
+    # The same form goes through when there is room again.
+    assert order(client, "account", rows["account"], amount="-0.5").status_code == 302
+    assert AuditRecord.objects.filter(action="balance.adjusted").count() == 1
 
 
 def test_each_form_carries_a_new_key(rows: dict[str, Any]) -> None:

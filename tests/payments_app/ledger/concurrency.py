@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, connections
 
 from payments_app import services
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def together(*operations: Callable[[], Any]) -> list[Any]:
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(len(operations)) as pool:
+    with thread_pool(len(operations)) as pool:
         return list(pool.map(run, operations))
 
 

@@ -185,14 +185,14 @@ def test_the_tables_cannot_be_emptied_without_the_help_of_the_tests(paid: Transf
 def test_a_person_who_is_deleted_leaves_the_ledger_as_it_was() -> None:
     person = factories.user()
     account = services.account_of_user(person.pk)
-    services.top_up(
-        key="t", account=account.id, amount=usd("1"), provider="p", external_id="1", by=person.pk
-    )
+    services.top_up(key="t", account=account.id, amount=usd("2"), provider="p", external_id="1")
+    shop = funded_account("shop")
+    services.transfer(key="u", debit=account.id, credit=shop.id, amount=usd("1"), by=person.pk)
 
     User.objects.get(pk=person.pk).delete()
 
     assert Account.objects.get(pk=account.id).owner_id is None
-    assert Transfer.objects.get().by_id == person.pk
+    assert Transfer.objects.get(kind="transfer").by_id == person.pk
     assert available(account) == "1"
     assert services.audit().clean
 

@@ -13,6 +13,7 @@ from payments_app.models import PaymentToken
 from payments_app.tokens import issuance
 from tests import factories
 from tests.payments_app.funded_accounts import available, new_key, usd
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ def race(unblock: DjangoDbBlocker, *jobs: Callable[[], object]) -> list[object]:
 
     def run(place: int) -> None:
         with unblock.unblock():
-            start.wait()
+            start.wait(60)
             try:
                 results[place] = jobs[place]()
             except Exception as error:  # noqa: BLE001 the test looks at it
@@ -87,6 +88,5 @@ def race(unblock: DjangoDbBlocker, *jobs: Callable[[], object]) -> list[object]:
     threads = [threading.Thread(target=run, args=(place,)) for place in range(len(jobs))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     return results

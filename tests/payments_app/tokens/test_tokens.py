@@ -24,9 +24,10 @@ from cryptography.hazmat.primitives.serialization import (
 from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import endings, signing_keys, top_ups
+from payments_app.tokens import endings, top_ups
 from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.lookup import TokenRefused
+from signing_app import published, server_keys
 from tests.payments_app.funded_accounts import authorize, fees, new_key, usd
 from tests.payments_app.tokens.issued_tokens import delegate, expire, issue, race, rich, wallet
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker, Settings
 
     from payments_app.tokens.issuance import IssuedToken
+    from signing_app.keys import SigningKey
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +90,7 @@ def test_the_key_of_another_person_is_another_key() -> None:
 def test_a_jwt_says_what_the_reference_clients_read() -> None:
     ada = rich()
     made = issue(ada, "1.25", form="jwt", audience=["echo"])
-    key = jwt.PyJWK(signing_keys.jwks()["keys"][0])
+    key = jwt.PyJWK(published.all_keys()["keys"][0])
     claims = jwt.decode(made.token, key, algorithms=["RS256"], audience="echo")
     assert claims["payment"] == {
         "balance": 1.25,
@@ -101,11 +103,13 @@ def test_a_jwt_says_what_the_reference_clients_read() -> None:
     assert 3595 <= claims["exp"] - claims["iat"] <= 3601
 
 
-def test_a_jwt_is_taken_in_base64_too() -> None:
-    made = issue(rich(), form="jwt")
-    encoded = base64.b64encode(made.token.encode()).decode()
-    assert token_lookup.resolve(encoded).id == made.id
-    assert token_lookup.resolve(encoded.rstrip("=")).id == made.id
+@pytest.mark.parametrize("form", ["opaque", "jwt"])
+def test_a_token_is_taken_in_base64_too(form: str) -> None:
+    made = issue(rich(), form=form)
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(made.token.encode()).decode()
+        assert token_lookup.resolve(encoded).id == made.id
+        assert token_lookup.resolve(encoded.rstrip("=")).id == made.id
 
 
 # --- Refusals ---
@@ -131,7 +135,7 @@ def test_an_expired_token_says_so(form: str) -> None:
 def test_an_expired_jwt_says_so_before_its_row_is_read() -> None:
     made = issue(rich(), form="jwt")
     claims = jwt.decode(made.token, options={"verify_signature": False})
-    key = signing_keys.signing_keys()[0]
+    key = server_keys.server_keys()[0]
     late = jwt.encode(
         {**claims, "exp": claims["iat"] - 1}, key.private, "RS256", headers={"kid": key.kid}
     )
@@ -167,8 +171,8 @@ def forged(
     return jwt.encode(payload, key, algorithm=algorithm, headers=header)
 
 
-def own_key() -> signing_keys.SigningKey:
-    return signing_keys.signing_keys()[0]
+def own_key() -> SigningKey:
+    return server_keys.server_keys()[0]
 
 
 def test_a_good_jwt_made_anew_by_the_test_is_taken() -> None:
@@ -258,7 +262,7 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path, settings
         before.id,
         after.id,
     }
-    assert [key["alg"] for key in signing_keys.jwks()["keys"]] == ["EdDSA", "RS256"]
+    assert [key["alg"] for key in published.all_keys()["keys"]] == ["EdDSA", "RS256"]
     settings.UAMP_SIGNING_KEYS = [new]
     assert refusal(before.token) == "token_invalid"
 
@@ -268,7 +272,7 @@ def test_the_published_keys_have_no_private_half(tmp_path: Path, settings: Setti
         pem_file(tmp_path / "a.pem", rsa=True),
         pem_file(tmp_path / "b.pem", rsa=False),
     ]
-    for key in signing_keys.jwks()["keys"]:
+    for key in published.all_keys()["keys"]:
         assert not {"d", "p", "q", "dp", "dq", "qi"} & set(key)
         assert key["use"] == "sig"
 
@@ -280,7 +284,7 @@ def test_a_weak_key_is_refused(bits: int, tmp_path: Path, settings: Settings) ->
     path.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     settings.UAMP_SIGNING_KEYS = [str(path)]
     with pytest.raises(ValueError, match="2048"):
-        signing_keys.signing_keys()
+        server_keys.server_keys()
 
 
 # --- Passed on ---

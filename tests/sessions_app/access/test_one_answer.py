@@ -22,7 +22,7 @@ from chat_app.contents import media_types, quota, storage
 from chat_app.models import Content, Participant
 from payments_app import services as ledger
 from sessions_app.access.auth import create_api_key
-from sessions_app.models import Response, Session, ToolCallKind
+from sessions_app.models import Response, Session, ToolCallKind, Webhook
 from sessions_app.states import ToolCallState
 from tests import factories
 from tests.live_server import Person, person, shared_chat
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 HANDLE = "0f9619ff-8b86-4011-b42d-00c04fc964ff"
 NEW = re.compile(
-    r'"(event_id|timestamp|epoch|request_id|created_at|expires_at|reset_at)": ?("[^"]*"|\d+)'
+    r'"(event_id|timestamp|epoch|request_id|created_at|expires_at|reset_at|signature)"'
+    r': ?("[^"]*"|\d+)'
     r"|(?:sess|chat|msg|resp)_[0-9a-f]{32}|/api/content/[0-9a-f-]{36}"
 )
 
@@ -62,7 +63,9 @@ def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
     alices.answer("Look")
     content = Content.objects.get()
     response = factories.response(Agent.objects.get(name="echo"), chat)
-    call = factories.tool_call(response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
+    call = factories.tool_call(
+        response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING, id=987654321
+    )
     account = ledger.account_of_user(alice.user.pk)
     ledger.top_up(
         key="alice", account=account.id, amount=usd("9"), provider="test", external_id="alice"
@@ -71,7 +74,11 @@ def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
     factories.agent("mallorys", owner=mallory.user)
     own = shared_chat(mallory)
     own_session = factories.session(mallory.user, own, chat_scoped=True)
+    webhook = Webhook.objects.create(
+        id=987654322, chat=chat, user=alice.user, url="https://example.org/"
+    )
     foreign = {
+        "webhook": str(webhook.pk),
         "chat": chat.pk,
         "message": factories.message(chat, alice.user).pk,
         "participant": str(Participant.objects.get(chat=chat, agent=hidden).pk),
@@ -81,6 +88,7 @@ def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
         "handle": HANDLE,
         "response": response.pk,
         "call": call.call_id,
+        "call row": str(call.pk),
         "agent": "hidden",
         "token": issue(alice.user).id,
         "lock": lock,
@@ -92,7 +100,7 @@ def absent(kind: str, foreign: str) -> str:
     """Return an id like another one that no row has."""
     if kind in {"content", "handle"}:
         return str(uuid.UUID(int=uuid.UUID(foreign).int ^ 1))
-    if kind == "participant":
+    if kind in {"participant", "call row", "webhook"}:
         return str(int(foreign) + 10**9)
     last = "0" if foreign[-1] != "0" else "1"
     return foreign[:-1] + ("x" if kind in {"agent", "session name"} else last)
@@ -126,13 +134,37 @@ REST = [
     ("chat", "GET", "/api/v1/chats/ONE/messages", None),
     ("chat", "GET", "/api/v1/chats/ONE/messages?around=1&render=html", None),
     ("chat", "GET", "/api/v1/chats/ONE/messages?around=999999", None),
+    ("chat", "POST", "/api/v1/chats/ONE/messages", {"content": "mine"}),
+    ("chat", "POST", "/api/v1/chats/ONE/messages", {"nonsense": 1}),
+    ("chat", "GET", "/api/v1/chats/ONE/responses", None),
+    ("chat", "GET", "/api/v1/chats/ONE/approvals", None),
+    ("chat", "POST", "/api/v1/responses", {"agent": "echo", "chat": "ONE", "content": "a"}),
+    ("agent", "POST", "/api/v1/responses", {"agent": "ONE", "content": "a"}),
+    ("response", "GET", "/api/v1/responses/ONE", None),
+    ("response", "POST", "/api/v1/responses/ONE/cancel", None),
+    ("response", "POST", "/api/v1/responses/ONE/retry", {}),
+    ("response", "GET", "/api/v1/responses/ONE/tool-calls", None),
+    ("call row", "GET", "/api/v1/tool-calls/ONE", None),
+    ("call row", "POST", "/api/v1/tool-calls/ONE/decision", {"approved": True}),
+    ("call row", "POST", "/api/v1/tool-calls/ONE/result", {"result": "1"}),
     ("chat", "GET", "/api/v1/chats/ONE/events", None),
     ("chat", "GET", "/api/v1/chats/ONE/export?format=json", None),
+    ("chat", "GET", "/api/v1/chats/ONE/checkpoint", None),
     ("chat", "GET", "/api/v1/chats/ONE/receipts", None),
     ("chat", "GET", "/api/v1/chats/ONE/payments", None),
     ("chat", "GET", "/api/v1/chats/ONE/pool", None),
     ("chat", "POST", "/api/v1/chats/ONE/pool", {"amount": "1"}),
     ("chat", "GET", "/api/v1/sessions?chat=ONE", None),
+    ("chat", "POST", "/api/v1/webhooks", {"chat": "ONE", "url": "https://example.org/"}),
+    ("webhook", "GET", "/api/v1/webhooks/ONE", None),
+    ("webhook", "PATCH", "/api/v1/webhooks/ONE", {"url": "https://example.org/"}),
+    ("webhook", "PATCH", "/api/v1/webhooks/ONE", {"nonsense": 1}),
+    ("webhook", "DELETE", "/api/v1/webhooks/ONE", None),
+    ("webhook", "POST", "/api/v1/webhooks/ONE/rotate", {}),
+    ("webhook", "POST", "/api/v1/webhooks/ONE/ping", None),
+    ("webhook", "GET", "/api/v1/webhooks/ONE/deliveries", None),
+    ("webhook", "GET", "/api/v1/webhooks/ONE/deliveries/1", None),
+    ("webhook", "POST", "/api/v1/webhooks/ONE/deliveries/1/redeliver", None),
     ("participant", "DELETE", "/api/v1/chats/OWN/participants/ONE", None),
     ("message", "GET", "/api/v1/messages/ONE", None),
     ("message", "GET", "/api/v1/messages/ONE?render=html", None),

@@ -11,11 +11,13 @@ import pytest
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
-from sessions_app.access import tickets
 from sessions_app.models import ApiKey, Session, Ticket
 from tests.client import open_stream, output_text
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
+    from pytest_django import Settings
+
     from tests.client import UampClient
     from tests.live_server import Dial, Person
 
@@ -57,7 +59,7 @@ def test_of_connections_with_one_ticket_only_one_opens(
     begin = threading.Barrier(6)
 
     def open_it() -> None:
-        begin.wait()
+        begin.wait(60)
         try:
             opened.append(dial(path=path))
         except InvalidStatus:
@@ -66,8 +68,7 @@ def test_of_connections_with_one_ticket_only_one_opens(
     racing = [threading.Thread(target=open_it) for _ in range(6)]
     for thread in racing:
         thread.start()
-    for thread in racing:
-        thread.join()
+    join_threads(racing)
     assert len(opened) == 1
 
 
@@ -101,10 +102,10 @@ def test_a_bad_ticket_is_refused_and_never_falls_back_to_a_visitor(
 
 
 def test_no_caller_gets_a_ticket_without_signing_in_or_more_than_can_be_used(
-    web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+    web: httpx.Client, alice: Person, settings: Settings
 ) -> None:
     assert web.post("/api/v1/tickets", json={}).status_code == httpx.codes.UNAUTHORIZED
-    monkeypatch.setattr(tickets, "TICKETS_PER_PERSON", 2)
+    settings.UAMP_TICKETS_PER_USER = 2
     for _ in range(2):
         ticket_of(web, alice)
     refused = web.post("/api/v1/tickets", json={}, headers=alice.headers)

@@ -65,7 +65,7 @@ def test_an_agent_that_was_disabled_answers_no_more(dial: Dial, alice: Person) -
     agent.is_enabled = False
     agent.save()
     client.ask("Hello again")
-    assert code_of_the_next_error(client) == "agent_not_found"
+    assert code_of_the_next_error(client) == "agent_disabled"
 
 
 def test_an_agent_that_left_the_chat_answers_no_more(dial: Dial, alice: Person) -> None:

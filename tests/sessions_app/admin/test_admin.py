@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,12 +17,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from sessions_app import http_connections
 from sessions_app.access import tickets
 from sessions_app.access.auth import create_api_key, of_user, verify_token
 from sessions_app.models import (
+    AnswerHour,
     ApiKey,
+    ChargeHour,
+    CountedHour,
+    ExternalIdentity,
+    FollowUp,
     InboundEvent,
     PaymentRequest,
     PendingInput,
@@ -64,7 +71,8 @@ def address(label: str, view: str = "changelist", **options: Any) -> str:
 
 
 def act(client: Client, label: str, action: str, *rows: Any) -> None:
-    chosen = {"action": action, "_selected_action": [str(row.pk) for row in rows]}
+    keys = [str(row.pk) for row in rows]
+    chosen = {"action": action, "_selected_action": keys, "reason": "it hung"}
     assert client.post(address(label), chosen).status_code in {200, 302}
 
 
@@ -82,9 +90,19 @@ def one_of_each(number: int) -> Session:
     )  # fmt: skip
     InboundEvent.objects.create(session=session, event_id="1", sha256="0" * 64)
     PendingInput.objects.create(session=session, event_id="2", payload={"type": "input.text"})
+    FollowUp.objects.create(response=response, message_id="3", parts=[{"text": "yes"}], digest="4")
     factories.queued_turn(person, session)
+    ExternalIdentity.objects.create(user=person, issuer="https://example.org", subject=str(number))
+    hour: dict[str, Any] = {"hour": timezone.now() - timedelta(hours=number), "agent_id": agent.pk}
+    CountedHour.objects.create(hour=hour["hour"])
+    ChargeHour.objects.create(**hour, asset="USD", amount=1)
+    AnswerHour.objects.create(
+        **hour, status="completed", answers=1, input_tokens=1, output_tokens=1
+    )
     webhook = Webhook.objects.create(response=response, name="one", url="https://example.org/")
     WebhookDelivery.objects.create(webhook=webhook, number=1, state="working")
+    hook = Webhook.objects.create(chat=session.chat, name="two", url="https://example.org/")
+    WebhookDelivery.objects.create(webhook=hook, number=1, state="ping")
     create_api_key(person, name="key")
     tickets.issue(of_user(person))
     connection_id = http_connections.open_connection(of_user(person), transport="acp", agent="")
@@ -145,24 +163,24 @@ def test_an_operator_with_the_right_ends_sessions() -> None:
     )
     session, other = one_of_each(0), one_of_each(1)
     act(signed_in(operator("view_session", "end_session")), "sessions_app.session",
-        "end_sessions", session)  # fmt: skip
+        "end", session)  # fmt: skip
     session.refresh_from_db()
     other.refresh_from_db()
     assert (session.status, session.close_reason) == ("closed", "ended by an operator")
     assert session.closed_at is not None
     assert other.status == "idle"
     assert not PendingInput.objects.filter(session=session).exists()
-    assert LogEntry.objects.get().get_change_message() == "Ended the session."
+    assert LogEntry.objects.get().get_change_message() == "End session: ended (it hung)"
     # Twice is once.
-    act(signed_in(factories.superuser()), "sessions_app.session", "end_sessions", session)
+    act(signed_in(factories.superuser()), "sessions_app.session", "end", session)
     assert Session.objects.get(pk=session.pk).closed_at == session.closed_at
 
 
 def test_the_right_to_look_does_not_end_sessions() -> None:
     session = one_of_each(0)
     client = signed_in(operator("view_session"))
-    assert "end_sessions" not in client.get(address("sessions_app.session")).content.decode()
-    act(client, "sessions_app.session", "end_sessions", session)
+    assert "End session" not in client.get(address("sessions_app.session")).content.decode()
+    act(client, "sessions_app.session", "end", session)
     session.refresh_from_db()
     assert (session.status, session.closed_at) == ("idle", None)
     assert PendingInput.objects.count() == 1
@@ -173,11 +191,11 @@ def test_a_running_response_is_asked_to_stop() -> None:
     response = Response.objects.get()
     ended = factories.response(response.agent, response.chat, status="completed")
     viewer = signed_in(operator("view_response"))
-    act(viewer, "sessions_app.response", "cancel_responses", response)
+    act(viewer, "sessions_app.response", "cancel", response)
     response.refresh_from_db()
     assert response.cancel_requested_at is None
     root = signed_in(factories.superuser())
-    act(root, "sessions_app.response", "cancel_responses", response, ended)
+    act(root, "sessions_app.response", "cancel", response, ended)
     ended.refresh_from_db()
     assert Response.objects.get(pk=response.pk).cancel_requested_at is not None
     assert ended.cancel_requested_at is None
@@ -196,7 +214,7 @@ def test_a_new_key_is_shown_once_and_works() -> None:
     found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page.content.decode())
     assert found is not None
     secret = found.group()
-    assert verify_token(secret).user_id == ada.pk
+    assert verify_token(secret, protocol="uamp").user_id == ada.pk
     key = ApiKey.objects.get()
     assert (key.prefix, key.name) == (secret[:12], "ci")
     for url in (
@@ -226,13 +244,39 @@ def test_a_revoked_key_works_no_more() -> None:
     secret = create_api_key(ada, name="ci")
     key = ApiKey.objects.get()
     act(signed_in(operator("view_apikey")), "sessions_app.apikey", "revoke", key)
-    assert verify_token(secret).user_id == ada.pk
+    assert verify_token(secret, protocol="uamp").user_id == ada.pk
     act(signed_in(factories.superuser()), "sessions_app.apikey", "revoke", key)
     headers = {"Authorization": f"Bearer {secret}"}
     assert Client(headers=headers).get("/api/v1/me").status_code == 401
     revoked_at = ApiKey.objects.get().revoked_at
     act(signed_in(factories.superuser("root2")), "sessions_app.apikey", "revoke", key)
     assert ApiKey.objects.get().revoked_at == revoked_at
+
+
+def test_the_page_of_a_webhook_shows_the_newest_deliveries_and_the_way_to_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("audit_app.admin.records.NEWEST", 2)
+    person = factories.user()
+    chat = factories.chat(person)
+    hooks = [
+        Webhook.objects.create(chat=chat, name=name, url="https://example.org/")
+        for name in ("one", "two")
+    ]
+    for number in range(1, 5):
+        for hook in hooks:
+            WebhookDelivery.objects.create(webhook=hook, number=number, state=f"ping-{number}")
+    client = signed_in(factories.superuser())
+    page = client.get(address("sessions_app.webhook", "change", args=[hooks[0].pk]))
+    (formset,) = page.context["inline_admin_formsets"]
+    assert [form.original.number for form in formset if form.original] == [4, 3]
+    text = page.content.decode()
+    way = f"{address('sessions_app.webhookdelivery')}?webhook__id__exact={hooks[0].pk}"
+    assert f'href="{way}"' in text
+    rows = client.get(way).context["cl"].result_list
+    assert [(row.webhook_id, row.number) for row in rows] == [
+        (hooks[0].pk, number) for number in (4, 3, 2, 1)
+    ]
 
 
 @pytest.mark.parametrize("transport", SessionTransport)

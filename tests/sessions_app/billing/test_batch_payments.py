@@ -14,6 +14,7 @@ from x402.http.clients.requests import x402_requests
 from x402.http.utils import decode_payment_required_header, decode_payment_response_header
 from x402.mechanisms.evm.exact.client import ExactEvmScheme
 
+from agents_app.providers import scripts
 from chat_app.models import Message
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
@@ -25,14 +26,20 @@ from sessions_app.models import Response
 from tests.client import new_event, wait_until
 from tests.live_server import Person, quick_agent
 from tests.payments_app.x402 import facilitator
+from upp import ErrorCode, UPPError
+from upp.providers.scripted import Fail, Step
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     import requests
     from pytest_django import Settings
     from x402.schemas.payments import PaymentRequirements
 
     from agents_app.models import Agent
+    from agents_app.selectors import AgentSpec
     from tests.conftest import ServerAddress
+    from upp import LLMRequest
 
 TURN = [
     new_event("session.create", uamp_version="1.0", session={}, agent="paid"),
@@ -258,6 +265,11 @@ def frames_of(answer: httpx.Response) -> list[dict[str, Any]]:
 # --- On a chain ---
 
 
+async def down(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Fail before anything is delivered."""
+    yield Fail(UPPError("It is down.", code=ErrorCode.PROVIDER_ERROR))
+
+
 @pytest.mark.parametrize("signed_in", [False, True])
 def test_a_payment_whose_answer_failed_is_the_payers_alone(
     web: httpx.Client,
@@ -265,10 +277,12 @@ def test_a_payment_whose_answer_failed_is_the_payers_alone(
     alice: Person,
     mallory: Person,
     settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
     signed_in: bool,  # noqa: FBT001 - a parameter
 ) -> None:
     """The chain shows the payment to every reader; only its payer gets another answer for it."""
-    agent.options = {"script": "fail"}
+    monkeypatch.setitem(scripts.SCRIPTS, "down", down)
+    agent.options = {"script": "down"}
     agent.save()
     payer = alice.headers if signed_in else {}
     with facilitator.running() as chain:

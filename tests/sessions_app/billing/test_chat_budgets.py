@@ -19,6 +19,7 @@ from sessions_app.models import Response
 from tests.client import TERMINAL, text_of, wait_until
 from tests.live_server import Dial, Person, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     import httpx
@@ -99,7 +100,7 @@ def test_two_answers_that_begin_at_once_do_not_both_take_the_last_of_a_budget(
     held: list[bool] = []
 
     def begin(name: str) -> None:
-        together.wait()
+        together.wait(60)
         try:
             with transaction.atomic():
                 lock_chats([chat.pk])
@@ -118,8 +119,7 @@ def test_two_answers_that_begin_at_once_do_not_both_take_the_last_of_a_budget(
     threads = [threading.Thread(target=begin, args=(name,)) for name in ("resp_a", "resp_b")]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     assert sorted(held) == [False, True]
     with pytest.raises(chat_budgets.BudgetReached):
         chat_budgets.check(chat.pk, agent.pk, usd("1"))

@@ -22,6 +22,7 @@ from tests.sessions_app.billing.interrupted_payments import (
     asker_balance,
     left_behind,
 )
+from tests.threads import join_threads
 from uamp import ResponseState
 from uamp import events as ev
 
@@ -100,7 +101,7 @@ def test_nothing_is_held_for_an_answer_that_ends_at_the_same_time(
         _end(response)
         payer.start()
         wait_until(lambda: not payer.is_alive() or _waits_for_a_lock())
-    payer.join()
+    join_threads([payer])
     assert isinstance(refused[0], LookupError | reservations.AnswerEnded)
     assert not Hold.objects.exists()
     assert asker_balance(response) == "5"

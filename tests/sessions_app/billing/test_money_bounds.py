@@ -223,8 +223,8 @@ def test_a_trial_is_paid_by_the_operator_who_tries(client: Client) -> None:
 @pytest.mark.parametrize(
     ("script", "pricing", "cost"),
     [
-        # A provider's failure costs its tokens, without the price of an answer.
-        ("fail", {"per_answer": "1"}, "0"),
+        # What was delivered before a provider failed is paid.
+        ("fail", {"per_answer": "1"}, "1"),
         ("echo", {"tools": {"fetch_page": "1"}}, "0"),
     ],
 )
@@ -237,7 +237,7 @@ def test_a_trial_costs_what_an_answer_costs(
     page = _try(client, agent)
     assert f'<td id="trial-cost">{cost} USD</td>' in page
     assert earned(agent) == cost
-    assert str(wallet(operator).available) == "10"
+    assert wallet(operator).available == usd("10") - usd(cost)
     assert clean()
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import uamp
-from agents_app.conversation.media import DOCUMENT_CHARS
 from agents_app.providers import scripts
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec
 from sessions_app.billing.weights import step_usage, weight
 from tests.client import TERMINAL
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
+from uap.uamp_adapter.media import DOCUMENT_CHARS
 from upp import ToolResultMessage
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Pause, Reasoning, Step, Text, Usage

@@ -19,6 +19,7 @@ from sessions_app.billing import payers
 from tests.client import TERMINAL, text_of, wait_until
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from agents_app.models import Agent
@@ -359,8 +360,7 @@ def test_askers_at_once_do_not_spend_more_than_the_budget(
     racers = [threading.Thread(target=reserve, args=(number,)) for number in range(8)]
     for racer in racers:
         racer.start()
-    for racer in racers:
-        racer.join()
+    join_threads(racers)
     assert sorted(outcomes) == ["held"] * 3 + ["total"] * 5
     assert Hold.objects.filter(purpose="sponsor").count() == 3
 

@@ -26,6 +26,7 @@ from tests.sessions_app.billing.paid_agents import (
     usd,
     wallet,
 )
+from tests.threads import join_threads
 from upp.providers.scripted import Pause, Step, Text
 
 if TYPE_CHECKING:
@@ -113,6 +114,13 @@ def test_a_payer_who_has_too_little_is_refused_and_can_pay_later(dial: Dial, ali
             "You offered 0.5 USD; 1 USD are asked for. Submit at least that.",
             ("1", "10"),
         ),
+        (
+            {"scheme": "balance", "network": "evil"},
+            "Pay on the network uamp, not 'evil'.",
+            (None, None),
+        ),
+        ({"scheme": "balance", "network": ""}, "Pay on the network uamp, not ''.", (None, None)),
+        ({"scheme": "balance", "currency": "JPY"}, "Pay in USD, not 'JPY'.", (None, None)),
         ({"scheme": "token"}, "Name the payment token in `token`.", (None, None)),
         ({"scheme": "crypto"}, "Pay with the scheme token or balance, not 'crypto'.", (None, None)),
     ],
@@ -180,8 +188,7 @@ def test_two_answers_on_money_for_one(dial: Dial, alice: Person, demo: Any) -> N
     buyers = [threading.Thread(target=buy) for _ in range(2)]
     for buyer in buyers:
         buyer.start()
-    for buyer in buyers:
-        buyer.join()
+    join_threads(buyers)
     assert sorted(outcomes) == ["payment.error", "response.done"]
     wait_until(lambda: earned(agent) == "1")
     assert str(wallet(alice).available) == "0"
@@ -287,8 +294,10 @@ def test_an_answer_that_is_stopped_before_its_first_word_costs_its_input(
     assert clean()
 
 
-@pytest.mark.parametrize(("policy", "charged"), [("usage", "0"), ("none", "0"), ("full", "1")])
-def test_a_failure_of_the_provider_is_not_the_payers(
+@pytest.mark.parametrize(
+    ("policy", "charged"), [("delivered", "1"), ("usage", "0"), ("none", "0"), ("full", "1")]
+)
+def test_a_failure_of_the_provider_costs_what_was_delivered_unless_the_operator_says_otherwise(
     dial: Dial, alice: Person, settings: Settings, policy: str, charged: str
 ) -> None:
     settings.UAMP_CHARGE_UNFINISHED = policy
@@ -303,6 +312,7 @@ def test_a_failure_of_the_provider_is_not_the_payers(
     assert earned(agent) == charged
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_text_that_grows_beyond_its_reservation_pauses_until_it_is_topped_up(
     dial: Dial, alice: Person
 ) -> None:
@@ -333,6 +343,7 @@ def test_a_text_that_grows_beyond_its_reservation_pauses_until_it_is_topped_up(
     assert clean()
 
 
+@pytest.mark.usefixtures("brisk")
 def test_who_takes_back_what_they_allowed_is_asked_for_the_rest(dial: Dial, alice: Person) -> None:
     agent = priced("paid", "slow", output_per_1k="1")
     rich(alice)

@@ -146,6 +146,7 @@ def test_a_bad_token_is_named_and_moves_nothing(
     assert not Hold.objects.filter(state="active").exists()
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_token_that_runs_low_is_topped_up_while_the_answer_pauses(
     dial: Dial, web: httpx.Client, alice: Person, settings: Settings
 ) -> None:
@@ -289,6 +290,7 @@ def test_a_token_is_spent_within_the_limits_of_its_owner(dial: Dial, alice: Pers
     assert (earned(agent), str(token_lookup.by_id(token.id).available)) == ("0.25", "0.75")
 
 
+@pytest.mark.usefixtures("brisk")
 def test_a_token_that_paid_when_asked_keeps_its_limit_for_an_answer(
     dial: Dial, alice: Person
 ) -> None:

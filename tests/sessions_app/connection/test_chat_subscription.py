@@ -19,7 +19,8 @@ import uamp
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.history import LoggedEvent
-from sessions_app.connection.chat_subscription import PAGE, ChatSubscription, RunningText
+from sessions_app.connection.chat_subscription import ChatSubscription
+from sessions_app.connection.log_reader import PAGE, RunningText
 from sessions_app.connection.outgoing_queue import OutgoingQueue
 from sessions_app.frames import frame, now_ms
 from tests.client import TERMINAL, Story, output_text
@@ -125,7 +126,7 @@ class LocalChat:
                 response=ev.ResponseOutput(id=response_id, status="completed", output=output),
             ),
             ev.ResponseCancelled(response_id=response_id, partial_output=output),
-            ev.ResponseError(response_id=response_id, error=error),
+            ev.ResponseError(response_id=response_id, error=error, partial_output=output),
         ]
         self.append(events[how % len(events)], response_id)
 
@@ -163,6 +164,7 @@ class Reader:
             outgoing=self.outgoing,
             origin="here",
             on_left=lambda: None,
+            on_elsewhere=lambda _: None,
         )
 
     def do(self, work: Work) -> None:
@@ -188,7 +190,7 @@ class Reader:
         said = json.loads(text)
         self.frames.append(said)
         assert said.get("seq") == seq
-        if said["type"] in TERMINAL and said["type"] != "response.error":
+        if said["type"] in TERMINAL:
             # Deltas add up to the output; only a replay may have none at all.
             known = self.story.texts.get(said["response_id"], "")
             assert known == output_text(said) or (self.replays and not known)
@@ -209,7 +211,7 @@ class Reader:
         self.subscription.take_layer_message(message)
         self.drain()
 
-    def join(self) -> None:
+    def attach(self) -> None:
         """Catch up, as a session does when it is attached."""
         self.replays = True
         self.do(partial(self.subscription.catch_up, replay=True))
@@ -217,10 +219,18 @@ class Reader:
         self.do(self.subscription.catch_up_running)
 
 
+class Recorder(Reader):
+    """A client that checks nothing."""
+
+    def take(self, text: str, seq: int | None) -> None:
+        """Take a frame."""
+        self.frames.append({**json.loads(text), "seq": seq})
+
+
 def replayed(local: LocalChat, *, cursor: int) -> Reader:
     """Return a reader that receives nothing live but reads everything."""
     reader = Reader(local, cursor=cursor)
-    reader.join()
+    reader.attach()
     return reader
 
 
@@ -257,7 +267,7 @@ class Play:
             # As a session of a chat does: its cursor is the head of the log.
             self.readers.append(Reader(local, cursor=len(local.log)))
             self.received.append(len(local.reported))
-            self.readers[-1].join()
+            self.readers[-1].attach()
         elif name == "hear" and local.reported:
             which, back, direct = fields
             reported = local.reported[-1 - back % len(local.reported)]
@@ -308,6 +318,30 @@ def test_a_reading_does_not_overtake_what_is_queued_between_events() -> None:
     ]
 
 
+def test_a_repair_does_not_overtake_what_is_queued_before_the_text() -> None:
+    local, reader = begun()
+    subscription = reader.subscription
+    reader.hear(local.reported[0])
+    # A message seems lost; the answer goes on before the pump has looked.
+    reader.outgoing.put(subscription.repair)
+    result = uamp.ToolResultData(call_id="call_1", result="2")
+    delta = ev.Delta(type="tool_result", tool_result=result)
+    subscription.frame("resp_1", frame(ev.ResponseDelta(response_id="resp_1", delta=delta)))
+    for text in ("one ", "two ", "three"):
+        local.say(0, text)
+    local.flush()
+    for reported in (local.reported[1], local.reported[3]):
+        subscription.text(*reported[1])
+    reader.drain()
+    assert [f["delta"]["type"] for f in reader.frames[1:]] == ["tool_result", *["text"] * 3]
+    assert reader.story.texts == {"resp_1": "one two three"}
+    # With nothing queued it sends what was lost.
+    local.say(0, "!")
+    local.flush()
+    reader.do(subscription.repair)
+    assert reader.story.texts == {"resp_1": "one two three!"}
+
+
 def test_nothing_of_a_response_is_sent_after_its_end_was_read_from_the_log() -> None:
     local = LocalChat()
     reader = Reader(local, cursor=0)
@@ -344,7 +378,7 @@ def test_what_is_sent_live_is_what_is_replayed(steps: list[tuple[Any, ...]]) -> 
         play.step(*step)
     play.local.flush()
     for reader in play.readers:
-        reader.join()
+        reader.attach()
         replay = replayed(play.local, cursor=reader.first)
         assert reader.story.log == replay.story.log
         assert list(reader.story.log) == list(range(reader.first + 1, len(play.local.log) + 1))
@@ -360,7 +394,7 @@ def test_a_session_without_a_chat_receives_the_turns_only(steps: list[tuple[Any,
     for step in steps:
         play.step(*step)
     play.local.flush()
-    reader.join()
+    reader.attach()
     turns = [entry.seq for entry in play.local.log if entry.type != "message.created"]
     assert list(reader.story.log) == turns
     for response_id, text in play.local.texts.items():
@@ -404,15 +438,41 @@ def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
     assert list(reader.story.log) == [1, 2, 3]
 
 
-def test_the_end_brings_the_text_that_was_lost() -> None:
+@pytest.mark.parametrize("how", range(3))
+def test_the_end_brings_the_text_that_was_lost(how: int) -> None:
     local, reader = begun("one ", "two")
-    local.end(0, 0)
+    local.end(0, how)
     created, first, _lost, done = local.reported
     frames: list[dict[str, Any]] = []
     for reported in (created, first, done):
         reader.hear(reported)
     frames = list(reader.story.log.values())
     assert output_text(frames[-1]) == reader.story.texts["resp_1"] == "one two"
+
+
+@pytest.mark.parametrize("how", range(3))
+@pytest.mark.parametrize("stored", ["", "one "])
+def test_the_end_takes_text_back_that_was_not_stored(how: int, stored: str) -> None:
+    local, reader = begun("one ", "two")
+    # The process that had sent it died; another one ends the answer.
+    local.texts["resp_1"] = stored
+    local.end(0, how)
+    for reported in local.reported:
+        reader.hear(reported)
+    (created, ended) = reader.story.log.values()
+    assert (created["type"], output_text(ended)) == ("response.created", stored)
+    assert reader.story.texts == {"resp_1": stored}
+
+
+def test_the_end_of_an_old_log_without_an_output_takes_nothing_back() -> None:
+    local, _ = begun("one ")
+    error = ev.ErrorDetail(code="interrupted", message="It ended.")
+    local.append(ev.ResponseError(response_id="resp_1", error=error), "resp_1")
+    reader = Recorder(local, cursor=0)
+    for reported in local.reported:
+        reader.hear(reported)
+    types = [frame["type"] for frame in reader.frames]
+    assert types == ["response.created", "response.delta", "response.error"]
 
 
 def test_text_that_comes_after_the_end_is_not_said() -> None:
@@ -430,7 +490,7 @@ def test_a_reader_that_joins_in_mid_answer_gets_the_text_so_far_at_offset_0() ->
     local, _ = begun("one ", "two ")
     local.flush()
     late = Reader(local, cursor=len(local.log))
-    late.join()
+    late.attach()
     assert late.story.texts == {"resp_1": "one two "}
     local.say(0, "three")
     late.hear(local.reported[-1])

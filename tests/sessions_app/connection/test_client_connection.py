@@ -13,9 +13,9 @@ from django.db import OperationalError
 from chat_app.log.history import LoggedEvent
 from sessions_app.access import auth
 from sessions_app.connection import client_connection, outgoing_queue
-from sessions_app.connection.chat_subscription import PAGE, RunningText
 from sessions_app.connection.client_connection import ClientConnection
 from sessions_app.connection.layer_groups import LayerGroups
+from sessions_app.connection.log_reader import PAGE, RunningText
 from sessions_app.connection.outgoing_queue import BATCH_FRAMES
 from tests.sessions_app.connection.sessions import open_session
 
@@ -39,7 +39,7 @@ class Log:
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """See LogReader."""
-        await self.may_be_read.wait()
+        await asyncio.wait_for(self.may_be_read.wait(), 60)
         if self.failures:
             self.failures -= 1
             raise OperationalError("the connection is closed")

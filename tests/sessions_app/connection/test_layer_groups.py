@@ -39,7 +39,7 @@ class HeldLayer(EmbeddedChannelLayer):
 
     async def group_discard(self, group: str, channel: str) -> None:
         """Remove a channel when the test allows it."""
-        await self.may_leave.wait()
+        await asyncio.wait_for(self.may_leave.wait(), 60)
         await super().group_discard(group, channel)
 
 

@@ -315,7 +315,7 @@ def test_a_stream_with_many_cuts_is_the_stored_story(web: httpx.Client, settings
     # Many events to cut between.
     settings.UAMP_COALESCE_MS = 5
     choice = random.Random(7)  # noqa: S311 cuts, not secrets
-    quick_agent("teller", "echo", delay=0.01)
+    quick_agent("teller", "echo", delay=0.05)
     opened = post(web, "session.create", session={}, agent="teller").json()
     created = opened["events"][0]
     story, cuts = Story(epoch=created["epoch"]), 0

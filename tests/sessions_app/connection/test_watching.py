@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chat_app.members import agent_presence
+from chat_app.members.agents import agent_presence
 from chat_app.members.participants import add_participant, remove_participant
 from chat_app.models import ChatEvent, Participant
 from tests import factories

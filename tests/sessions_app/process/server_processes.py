@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests import run_folder, services
+from tests import databases, run_folder, services
 from tests.client import Frame, UampClient
+from tests.programs import PROGRAM_SECONDS, kill_program
 
 if TYPE_CHECKING:
     import signal
@@ -82,7 +83,7 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        services.wait_until_ready(f"http://127.0.0.1:{self.port}")
+        services.wait_until_ready(f"http://127.0.0.1:{self.port}", self.process)
 
     def end(self, how: signal.Signals) -> int:
         """Send a signal, wait for the end and return the exit status."""
@@ -107,7 +108,11 @@ class Server:
         variables = {**environment(self.data_dir), "DJANGO_SETTINGS_MODULE": self.settings}
         prepared_code = f"import django\ndjango.setup()\n{code}"
         subprocess.run(  # noqa: S603 our own code
-            [sys.executable, "-c", prepared_code], cwd=ROOT, env=variables, check=True
+            [sys.executable, "-c", prepared_code],
+            cwd=ROOT,
+            env=variables,
+            check=True,
+            timeout=PROGRAM_SECONDS,
         )
 
     def execute(self, sql: str) -> None:
@@ -129,8 +134,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_agents(folder: Path) -> None:
+    databases.copy_migrated(folder)
     subprocess.run(  # noqa: S603 our own code
-        [sys.executable, "-c", PREPARE], cwd=ROOT, env=environment(folder), check=True
+        [sys.executable, "-c", PREPARE],
+        cwd=ROOT,
+        env=environment(folder),
+        check=True,
+        timeout=PROGRAM_SECONDS,
     )
 
 
@@ -141,8 +151,7 @@ def killable(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     server = Server(tmp_path / "data")
     yield server
     if server.process is not None and server.process.poll() is None:
-        server.process.kill()
-        server.process.wait()
+        kill_program(server.process)
 
 
 def resumed(client: UampClient, created: Frame, after: int) -> None:

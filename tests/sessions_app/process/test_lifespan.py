@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.programs import PROGRAM_SECONDS
+
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
 import gc, sys, django
@@ -19,6 +21,11 @@ print(gc.get_freeze_count() > 50_000, len(gc.get_objects()) < 1000, gc.get_thres
 
 def test_what_was_loaded_at_the_start_is_not_collected_again() -> None:
     done = subprocess.run(  # noqa: S603 our own code
-        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, check=True
+        # With an option Python starts anew, and not as a fork with more modules (fork_server.py).
+        [sys.executable, "-X", "utf8", "-c", PROGRAM],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        timeout=PROGRAM_SECONDS,
     )
     assert done.stdout.decode().splitlines() == ["True False", "True True (10000, 20, 50)"]

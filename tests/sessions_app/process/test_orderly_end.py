@@ -16,6 +16,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.client import Frame, UampClient, open_stream, output_text, wait_until
+from tests.programs import kill_program
 from tests.sessions_app.process.server_processes import Server, prepared, read_to_the_end
 from tests.sessions_app.turn.team_tools import order
 
@@ -47,8 +48,7 @@ def server(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     made = Server(tmp_path / "data", environment={"UAMP_GRACE_SECONDS": "600"})
     yield made
     if made.process is not None and made.process.poll() is None:
-        made.process.kill()
-        made.process.wait()
+        kill_program(made.process)
 
 
 def asked(server: Server, agent: str, text: str) -> UampClient:

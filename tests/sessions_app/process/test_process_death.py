@@ -31,6 +31,13 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     client.ask("Count")
     begun = client.expect("response.created")
     received = [client.receive() for _ in range(12)]
+    # At most one flush behind what arrived, however late a busy machine flushes.
+    said = len(text_of(received).split())
+    wait_until(
+        lambda: (
+            len(killable.query("SELECT text FROM sessions_app_response")[0][0].split()) >= said - 3
+        )
+    )
     killable.end(signal.SIGKILL)
     client.close()
     assert killable.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
@@ -43,9 +50,9 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     assert again.during(0.5) == []
     ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
     assert status == "failed"
-    # At most one flush behind what arrived; a prefix of what would have been said.
+    # What was flushed; a prefix of what would have been said.
     assert COUNTED.startswith(text)
-    assert len(text.split()) >= len(text_of(received).split()) - 3
+    assert len(text.split()) >= said - 3
     assert killable.query(
         "SELECT content, status FROM chat_app_message WHERE role = 'assistant'"
     ) == [(text, "failed")]

@@ -4,6 +4,8 @@ import os
 import random
 import uuid
 
+import psutil
+
 from chat_app.ids import new_event_id
 
 
@@ -28,5 +30,5 @@ def test_a_forked_worker_has_ids_of_its_own() -> None:
     if child == 0:
         os.write(writing, new_event_id().encode())
         os._exit(0)
-    os.waitpid(child, 0)
+    psutil.Process(child).wait(60)
     assert os.read(reading, 100).decode() != new_event_id()

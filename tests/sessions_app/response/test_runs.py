@@ -28,6 +28,7 @@ from sessions_app.models import Response, ToolCall
 from sessions_app.process import periodic, recovery, signals
 from sessions_app.process import registry as processes
 from sessions_app.response.output import text_frames
+from sessions_app.response.output.answer import AnswerSnapshot, RunningAnswer
 from sessions_app.response.output.broadcast import Broadcaster
 from sessions_app.states import ToolCallState
 from sessions_app.store import leases
@@ -45,6 +46,7 @@ from tests.sessions_app.response.running import (
     open_session,
     process,
 )
+from tests.threads import join_threads
 from uamp_project.asgi import application
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
@@ -74,11 +76,11 @@ async def locked(chat_id: str) -> AsyncIterator[None]:
     thread = threading.Thread(target=hold)
     thread.start()
     try:
-        await asyncio.to_thread(held.wait)
+        assert await asyncio.to_thread(held.wait, WAIT_SECONDS)
         yield
     finally:
         released.set()
-        await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(join_threads, [thread])
 
 
 async def test_a_cancel_that_comes_while_the_end_is_written_takes_nothing_back(
@@ -322,17 +324,37 @@ async def test_a_response_that_waits_without_a_process_can_be_cancelled(process:
     assert (event.payload["user_id"], event.payload["username"]) == (str(operator.pk), "operator")
 
 
-async def test_what_a_run_waits_for_is_kept_again_after_the_call_is_open(process: Process) -> None:
+@pytest.fixture
+def _no_periodic_flush(settings: Settings) -> None:
+    settings.UAMP_FLUSH_MS = 3_600_000
+
+
+@pytest.mark.usefixtures("_no_periodic_flush")
+async def test_what_a_run_waits_for_is_kept_again_after_the_call_is_open(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A flush that began before the call may be written after it, and take the call away."""
+    take_snapshot = RunningAnswer.snapshot
+
+    def begin_flush(answer: RunningAnswer) -> AnswerSnapshot:
+        snapshot = take_snapshot(answer)
+        answer.flush()
+        return snapshot
+
+    monkeypatch.setattr(RunningAnswer, "snapshot", begin_flush)
     search = uamp.ToolDefinition(type="function", function=uamp.FunctionDefinition(name="search"))
     session = await database.run(open_session, "tool-user")
     session.config = uamp.SessionConfig(tools=(search,))
     hearer = Hearer()
     run = await ask(session, "Paris", hearer)
-    await hearer.until(lambda: hearer.frames)
+    await database.run(wait_until, ToolCall.objects.exists)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not run.answer.needs_flush:  # noqa: ASYNC110 it has no event
+            await asyncio.sleep(0.01)
     # This is what such a flush leaves.
     await database.run(Response.objects.update, output=[])
-    await database.run(wait_until, lambda: get_response(run.response_id).output != [])
+    await process.runs.flush()
+    assert (await database.run(get_response, run.response_id)).output != []
     assert process.runs == {run.response_id: run}
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import re
+import threading
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.sessions.models import Session
 
+from audit_app.models import AuditRecord
 from sessions_app.access import keys
+from sessions_app.data_rights import self_service
 from sessions_app.models import ApiKey
-from sessions_app.rest.account import NEW_KEY
+from sessions_app.rest.access.account import NEW_KEY
 from tests import factories
+from tests.client import wait_until
 from tests.sessions_app.access.web_sign_in import WebSignIn
 
 if TYPE_CHECKING:
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 
     import httpx
     from django.contrib.auth.models import User
+    from django.http import StreamingHttpResponse
     from pytest_django import Settings
 
     from tests.conftest import ServerAddress
@@ -68,7 +77,7 @@ def me(web: httpx.Client, secret: str) -> int:
 
 
 def test_without_a_session_every_page_leads_to_the_login(web: httpx.Client, ada: User) -> None:
-    secret = keys.make_key(ada.pk, "program")
+    secret = keys.make_key(ada.pk, keys.KeyRequest(name="program")).secret
     # Neither a visitor nor a key comes in.
     for headers in ({}, {"Authorization": f"Bearer {secret}"}):
         for path in ("/account", "/account/password"):
@@ -104,7 +113,7 @@ def test_the_pages_have_the_strict_policy(browser: WebSignIn) -> None:
 def test_a_key_is_shown_once_and_opens_what_its_owner_may(browser: WebSignIn, ada: User) -> None:
     secret = made(browser)
     key = ApiKey.objects.get()
-    assert (key.user, key.name, key.prefix, key.scopes) == (ada, "laptop", secret[:12], [])
+    assert (key.user, key.name, key.prefix, key.scopes) == (ada, "laptop", secret[:12], ["*"])
     assert me(browser.web, secret) == 200
     page = browser.web.get("/account").text
     assert secret not in page
@@ -159,7 +168,7 @@ def test_a_revoked_key_ends_with_its_connections(browser: WebSignIn, dial: Dial)
 
 
 def test_a_foreign_key_is_neither_shown_nor_revoked(browser: WebSignIn) -> None:
-    secret = keys.make_key(factories.user("bob").pk, "of bob")
+    secret = keys.make_key(factories.user("bob").pk, keys.KeyRequest(name="of bob")).secret
     key = ApiKey.objects.get()
     assert "of bob" not in browser.web.get("/account").text
     answers = [browser.post(f"/account/keys/{pk}/revoke") for pk in (key.pk, key.pk + 1)]
@@ -168,8 +177,8 @@ def test_a_foreign_key_is_neither_shown_nor_revoked(browser: WebSignIn) -> None:
     assert me(browser.web, secret) == 200
 
 
-def test_keys_in_force_are_bounded(browser: WebSignIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEYS_PER_PERSON", 2)
+def test_keys_in_force_are_bounded(browser: WebSignIn, settings: Settings) -> None:
+    settings.UAMP_KEYS_PER_USER = 2
     made(browser, "one")
     made(browser, "two")
     refused = browser.post("/account/keys", name="three")
@@ -287,3 +296,91 @@ def test_the_admin_has_no_other_form_for_the_password(browser: WebSignIn, ada: U
     ada.save()
     answer = browser.web.get("/admin/password_change/")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/account/password")
+
+
+def test_people_take_their_data_with_them(
+    browser: WebSignIn, ada: User, settings: Settings
+) -> None:
+    settings.UAMP_PERSONAL_EXPORTS_PER_DAY = 1
+    chat = factories.chat(ada)
+    factories.message(chat, ada, "quokkaword")
+    assert 'action="/account/export"' in browser.web.get("/account").text
+
+    answer = browser.post("/account/export")
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="ada.zip"'
+    assert answer.headers["Content-Type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.testzip() is None
+        assert "person.json" in archive.namelist()
+        assert b"quokkaword" in archive.read("written.ndjson")
+    row = AuditRecord.objects.get(action="person.exported")
+    assert (row.actor_id, row.object_id) == (ada.pk, str(ada.pk))
+    again = browser.post("/account/export")
+    assert (again.status_code, int(again.headers["Retry-After"]) > 60) == (429, True)
+    assert AuditRecord.objects.filter(action="person.exported").count() == 1
+
+
+def test_people_have_one_export_under_way(
+    browser: WebSignIn, ada: User, settings: Settings
+) -> None:
+    settings.UAMP_PERSONAL_EXPORTS_PER_DAY = 2
+    other = self_service.PersonalExport(ada.pk)
+    assert other.begin()
+    refused = browser.post("/account/export")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    assert not AuditRecord.objects.filter(action="person.exported").exists()
+    other.end()
+    # It counts for nothing, and one that ended leaves the way to the next.
+    for _ in range(2):
+        assert browser.post("/account/export").status_code == 200
+        wait_until(lambda: _may_begin(ada.pk))
+    assert browser.post("/account/export").status_code == 429
+    assert _may_begin(ada.pk)
+
+
+def _may_begin(user_id: int) -> bool:
+    export = self_service.PersonalExport(user_id)
+    try:
+        return export.begin()
+    finally:
+        export.end()
+
+
+def test_files_of_people_are_made_beside_the_threads_of_the_loop() -> None:
+    begun, going, threads = threading.Event(), threading.Event(), set()
+
+    def pieces() -> Iterator[bytes]:
+        threads.add(threading.current_thread().name.rpartition("_")[0])
+        begun.set()
+        assert going.wait(60)
+        yield b"a file"
+
+    async def all_of(response: StreamingHttpResponse) -> bytes:
+        return b"".join([piece async for piece in aiter(response)])
+
+    async def reading() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        exports = [self_service.PersonalExport(-number) for number in (1, 2)]
+        assert all(export.begin() for export in exports)
+        first, second = (self_service.PersonalExportResponse(pieces(), one) for one in exports)
+        read = asyncio.create_task(all_of(first))
+        gone = asyncio.create_task(all_of(second))
+        async with asyncio.timeout(60):
+            # The only thread of the loop is free while files are made.
+            await asyncio.sleep(0)
+            assert await asyncio.to_thread(begun.wait, 30)
+            # One whose client has gone before its turn is not made; one under way goes on.
+            gone.cancel()
+            await asyncio.wait([gone])
+            second.close()
+            assert _may_begin(-2)
+            first.close()
+            assert not _may_begin(-1)
+            going.set()
+            assert await read == b"a file"
+
+    asyncio.run(reading())
+    wait_until(lambda: _may_begin(-1))
+    assert threads == {"personal-export"}

@@ -12,7 +12,6 @@ from chat_app.models import Message
 from sessions_app import database
 from sessions_app.models import Response, Session
 from sessions_app.process.history import History
-from sessions_app.store import turn_writer
 from tests.client import TERMINAL, Frame, new_event, text_of, wait_until
 from tests.faults.commit_proxy import CommitProxy
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
@@ -47,25 +46,27 @@ def chat(alice: Person, paid: Agent) -> Chat:
 
 
 @pytest.fixture
-def lossy_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitProxy]:
-    """Let the server's threads reach PostgreSQL over a line that loses answers to COMMIT."""
-    # The writer keeps no connection of this line beyond the test.
-    monkeypatch.setattr(turn_writer, "IDLE_SECONDS", 0)
-    configured = connections["default"].settings_dict
-    proxy = CommitProxy(
-        configured["HOST"] or "127.0.0.1", int(configured["PORT"] or 5432), CUT_CHANCE
-    )
+def lossy_line(database_threads: None) -> Iterator[CommitProxy]:
+    """Let this process reach PostgreSQL over a line that can lose answers to COMMIT, unpooled.
+
+    It begins before the server and ends after it: a connection that was made without a pool cannot
+    be given back to one.
+    """
     known = connections.databases["default"]
     before = {name: known[name] for name in ("HOST", "PORT", "OPTIONS")}
-    database.close_connections()
+    proxy = CommitProxy(known["HOST"] or "127.0.0.1", int(known["PORT"] or 5432), CUT_CHANCE)
+    _close_connections()
     options = {name: value for name, value in known["OPTIONS"].items() if name != "pool"}
     known.update(HOST="127.0.0.1", PORT=str(proxy.port), OPTIONS=options)
     yield proxy
-    # While the pool is off: a connection without one cannot be given back to it.
-    database.close_connections()
+    _close_connections()
     known.update(before)
-    database.close_connections()
     proxy.close()
+
+
+def _close_connections() -> None:
+    database.close_connections()
+    connections.close_all()
 
 
 def open_again(dial: Dial, who: Person, chat: Chat, session_id: str) -> UampClient:
@@ -96,17 +97,18 @@ def ask_until_stored(client: UampClient, frames: list[Frame]) -> str:
 
 @pytest.mark.postgres
 def test_a_turn_whose_commit_was_lost_is_paid_once(
-    dial: Dial, alice: Person, paid: Agent, chat: Chat, lossy_line: CommitProxy
+    lossy_line: CommitProxy, dial: Dial, alice: Person, paid: Agent, chat: Chat
 ) -> None:
-    client = open_again(dial, alice, chat, "")
-    session_id = open_session_id(alice)
-    for number in range(TURNS):
-        frames = [new_event("input.text", text=f"Turn {number}"), new_event("response.create")]
-        ask_until_stored(client, frames)
-        client.close()
-        # The client never saw the end: it sends the same again, on another connection.
-        client = open_again(dial, alice, chat, session_id)
-        ask_until_stored(client, frames)
+    with lossy_line.losing():
+        client = open_again(dial, alice, chat, "")
+        session_id = open_session_id(alice)
+        for number in range(TURNS):
+            frames = [new_event("input.text", text=f"Turn {number}"), new_event("response.create")]
+            ask_until_stored(client, frames)
+            client.close()
+            # The client never saw the end: it sends the same again, on another connection.
+            client = open_again(dial, alice, chat, session_id)
+            ask_until_stored(client, frames)
     wait_until(lambda: not Response.objects.filter(status__in=Response.LIVE).exists(), 30)
     assert lossy_line.cut > 0
     assert Message.objects.filter(role="user").count() == TURNS

@@ -145,6 +145,10 @@ def test_strangers_and_ended_sessions_are_refused_and_the_rest_is_written(bodies
 def test_a_beginning_uses_up_its_kept_inputs(bodies: Bodies) -> None:
     bodies.start([start(pending_input_ids=(1, 2))])
     assert list(PendingInput.objects.order_by("pk").values_list("pk", flat=True)) == [3, 4]
+    # Sent again, they are known by what they led to.
+    turn, *inputs = InboundEvent.objects.order_by("id")
+    assert [row.event_id for row in inputs] == ["1", "2"]
+    assert {str(row.outcome) for row in inputs} == {str(turn.outcome)}
 
 
 # --- Ends ---
@@ -189,7 +193,7 @@ def test_a_turn_that_meets_a_defect_fails_alone(
     # On PostgreSQL one statement is a transaction of its own, unless a turn has more to write.
     first, broken, last = start(), start(pending_input_ids=[1]), start()
 
-    def defect(turn: Start) -> None:
+    def defect(turn: Start, _: int) -> None:
         if turn is broken:
             raise RuntimeError("a defect of the code")
 
@@ -294,13 +298,13 @@ async def test_a_full_store_refuses_before_anything_is_written() -> None:
 
     def wait(turns: Sequence[Any]) -> list[Any]:
         busy.set()
-        free.wait()
+        free.wait(60)
         return [StartCommitted(1) for _ in turns]
 
     store = GroupTurnStore(Bodies(wait, SQL.finish))
     turn = start()
     waiting = [asyncio.create_task(store.start(turn))]
-    await asyncio.to_thread(busy.wait)
+    assert await asyncio.to_thread(busy.wait, 60)
     waiting += [asyncio.create_task(store.start(turn)) for _ in range(QUEUE)]
     await asyncio.sleep(0)
     with pytest.raises(StoreBusy):

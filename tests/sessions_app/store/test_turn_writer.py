@@ -22,6 +22,7 @@ from sessions_app.store.records import Failed, Finished, StartCommitted
 from sessions_app.store.turn_writer import BATCH_CHARS, text_chars
 from tests.sessions_app.store import turn_rows as worlds
 from tests.sessions_app.store.turn_rows import finish, start
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,14 +57,14 @@ def locked_chat() -> Iterator[threading.Event]:
         with transaction.atomic():
             Chat.objects.select_for_update().get(pk="chat_a")
             held.set()
-            released.wait()
+            released.wait(WAIT_SECONDS)
 
     thread = threading.Thread(target=database.scoped, args=(hold,))
     thread.start()
     assert held.wait(WAIT_SECONDS)
     yield released
     released.set()
-    thread.join()
+    join_threads([thread])
 
 
 def long_start(chars: int) -> Start:

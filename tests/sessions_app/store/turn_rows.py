@@ -274,6 +274,7 @@ class RandomTurns:
             text=self._often("Hello", ""),
             usage=self._often({"cost": 0.25}, None),
             error=self._often(None, {"code": "x", "details": {"a": [1, 2.5]}}),
+            error_cause=self._often(None, "a model's own words"),
             content_ids=self._often((), (CONTENT_ID,)),
             has_tool_calls=self._rarely(),
             **fields,

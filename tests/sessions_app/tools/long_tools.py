@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uamp
 from agents_app.tools.registry import ServerTool, ToolContext, ToolError, ToolOutcome, tool
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,7 +170,7 @@ def threads(context: ToolContext, count: int) -> str:
             if read.data != f"{number} {step}".encode():
                 raise AssertionError(read)
 
-    with ThreadPoolExecutor(count) as pool:
+    with thread_pool(count) as pool:
         list(pool.map(work, range(count)))
     return f"{count} threads"
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import threading
 import time
 import uuid
@@ -34,6 +33,7 @@ from sessions_app.tools.tasks import notify_workers, requeue_lost_calls, run_too
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from tests import factories
 from tests.agents_app.web_server import web_server
+from tests.programs import kill_program
 from tests.sessions_app.tools import long_tools
 from tests.sessions_app.tools.tool_workers import (
     ended,
@@ -43,6 +43,7 @@ from tests.sessions_app.tools.tool_workers import (
     wait_for,
     worker_process,
 )
+from tests.threads import join_threads
 from uamp_project.celery import app
 
 pytestmark = pytest.mark.usefixtures("database_threads")
@@ -109,9 +110,9 @@ def receiving(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
 
     async def main() -> None:
         task = asyncio.create_task(listen())
-        await stop.wait()
+        await asyncio.wait_for(stop.wait(), 600)
         task.cancel()
-        await asyncio.wait([task])
+        await asyncio.wait([task], timeout=60)
 
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
@@ -121,7 +122,7 @@ def receiving(call: ToolCall) -> Iterator[list[dict[str, Any]]]:
         yield received
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join()
+        join_threads([thread])
         loop.close()
 
 
@@ -406,15 +407,14 @@ def test_of_many_claims_one_wins() -> None:
     start = threading.Barrier(4)
 
     def claim() -> None:
-        start.wait()
+        start.wait(60)
         won.append(claim_call(call.pk))
         connection.close()
 
     threads = [threading.Thread(target=claim) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     assert len([claim for claim in won if claim]) == 1
 
 
@@ -666,8 +666,7 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     with worker_process(tmp_path) as (process, broker):
         app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=broker)
         wait_for(lambda: len(lines(journal)) >= 3, 40)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill_program(process)
     [tool_process] = {int(line.split()[0]) for line in lines(journal)}
     assert tool_process != process.pid
     wait_for(lambda: not is_alive(tool_process))

@@ -14,6 +14,7 @@ from chat_app.contents import storage
 from sessions_app.models import ToolCall
 from sessions_app.store import responses
 from sessions_app.tools.tasks import requeue_lost_calls, run_tool_call
+from tests.programs import kill_program
 from tests.sessions_app.tools import long_tools
 from tests.sessions_app.tools.tool_workers import (
     ended,
@@ -198,8 +199,7 @@ def test_no_process_outlives_a_worker_that_is_killed(
     call = hang(patient, tmp_path / "j", how)
     started = patient.descendants()
     assert process_of(tmp_path / "j") in started
-    patient.process.send_signal(signal.SIGKILL)
-    patient.process.wait()
+    kill_program(patient.process)
     wait_for(lambda: not any(map(is_alive, started)))
     # The row's lease ends, and the reaper sends its task again.
     wait_for(lambda: call.pk in requeue_lost_calls())

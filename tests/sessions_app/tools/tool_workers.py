@@ -20,6 +20,8 @@ from agents_app.models import Agent
 from chat_app.models import Chat
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.tools import calls
+from tests.programs import kill_program
+from uamp_project.settings import messaging
 
 
 def queued_call(tool: str, arguments: object = None, *, user: User | None = None) -> ToolCall:
@@ -103,8 +105,11 @@ def worker_process(
     options = {"data_folder_in": messages, "data_folder_out": messages}
     options["control_folder"] = str(folder / "run" / "control")
     try:
-        with Connection("filesystem://", transport_options=options) as broker:
+        with Connection(
+            messaging.CELERY_BROKER_URL,
+            transport=messaging.CELERY_BROKER_TRANSPORT,
+            transport_options=options,
+        ) as broker:
             yield process, broker
     finally:
-        process.kill()
-        process.wait()
+        kill_program(process)

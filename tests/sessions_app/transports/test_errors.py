@@ -21,7 +21,8 @@ from pytest_django import Settings
 
 import uamp
 from agents_app.models import Agent, AgentKind, ModelProvider
-from chat_app.calls.changes import Act, begin_call
+from chat_app.calls.change import Act
+from chat_app.calls.changes import begin_call
 from chat_app.models import ChatEvent, Content, Message
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
@@ -29,6 +30,7 @@ from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, new_event, text_of
 from tests.live_server import Dial, Person, counted_rows, quick_agent, shared_chat
 from tests.sessions_app.model_server import model_server, said
+from tests.threads import join_threads
 from uamp import ERROR_CODES, ErrorCode
 from uamp.documents.examples import EXAMPLES
 from uamp.events import CLIENT_EVENTS
@@ -489,7 +491,7 @@ def provider_that_answers(status: int, data: bytes) -> Iterator[str]:
             yield f"http://127.0.0.1:{httpd.server_port}/v1"
         finally:
             httpd.shutdown()
-            thread.join()
+            join_threads([thread])
 
 
 def model_agent(base_url: str, **fields: Any) -> None:
@@ -510,15 +512,25 @@ PROVIDER_FAILURES = {
 
 
 @pytest.mark.parametrize("code", PROVIDER_FAILURES)
-def test_what_a_provider_refuses_has_its_code(code: ErrorCode, scene: Scene) -> None:
+def test_what_a_provider_refuses_has_its_code(
+    code: ErrorCode, scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
     status, name = PROVIDER_FAILURES[code]
-    body = {"error": {"message": "sk-secret at 10.0.0.1", "code": name, "type": name}}
+    key = f"sk-secret{'0' * 20}"
+    body = {"error": {"message": f"{key} at 10.0.0.1", "code": name, "type": name}}
     with provider_that_answers(status, json.dumps(body).encode()) as base_url:
         model_agent(base_url)
         session_id = scene.client.create_session(agent="model")["session_id"]
         error = assert_response_fails(scene.client, session_id)
     assert error["code"] == code
     assert "secret" not in json.dumps(error)
+    # Operators read the provider's own words at the response that the line of the log names.
+    response = Response.objects.get()
+    cause = response.error_cause or ""
+    assert f"(HTTP {status}): " in cause
+    assert "10.0.0.1" in cause
+    assert key not in cause
+    assert f"response {response.pk}, agent model: " in caplog.text
     if code == ErrorCode.RATE_LIMIT_EXCEEDED:
         assert error["details"]["retry_after"] == 7
 
@@ -564,8 +576,8 @@ def assert_response_fails(client: UampClient, session_id: str) -> dict[str, Any]
     return error
 
 
-def test_an_agent_that_runs_elsewhere_is_offline(scene: Scene) -> None:
-    Agent.objects.create(name="away", is_public=True, kind=AgentKind.REMOTE)
+def test_an_agent_whose_daemon_is_not_connected_is_offline(scene: Scene) -> None:
+    Agent.objects.create(name="away", is_public=True, kind=AgentKind.CONNECTED)
     session_id = scene.client.create_session(agent="away")["session_id"]
     assert assert_response_fails(scene.client, session_id)["code"] == "agent_offline"
 
@@ -648,7 +660,12 @@ SHOWN_ELSEWHERE = {
     ErrorCode.UNAVAILABLE: (
         "transports.test_errors: a_storage_that_is_away_is_said_and_nothing_is_kept"
     ),
-    ErrorCode.AGENT_OFFLINE: ("transports.test_errors: an_agent_that_runs_elsewhere_is_offline"),
+    ErrorCode.AGENT_OFFLINE: (
+        "transports.test_errors: an_agent_whose_daemon_is_not_connected_is_offline"
+    ),
+    ErrorCode.AGENT_DISABLED: (
+        "access.test_standing: a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid"
+    ),
     ErrorCode.TIMEOUT: "transports.test_errors: an_answer_that_takes_too_long_ends",
     ErrorCode.TOO_MANY_STEPS: ("transports.test_errors: an_agent_that_uses_all_its_steps_ends"),
     ErrorCode.ANSWER_TOO_LONG: ("response.test_end_causes: an_answer_that_is_too_long_is_charged"),
@@ -718,7 +735,7 @@ WRONG_FRAMES = [
     ('\ufeff{"type": "ping"}', "invalid_json"),
     ('{"type": "ping", "timestamp": Infinity}', "invalid_number"),
     ('{"type": "ping", "timestamp": 1e999}', "invalid_number"),
-    ('{"type": "ping", "timestamp": 9007199254740992}', "invalid_number"),
+    ('{"type": "ping", "timestamp": 9007199254740992}', "invalid_event"),
     ('{"type": "input.text", "text": "\\ud800"}', "invalid_text"),
     ('{"type": "input.text", "text": "\\u0000"}', "invalid_text"),
     ('{"type": "input.text", "text": 5}', "invalid_event"),

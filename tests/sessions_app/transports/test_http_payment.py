@@ -13,6 +13,7 @@ from django.test import override_settings
 from django.urls import include, path
 from x402.http.utils import decode_payment_required_header
 
+from agents_app.rest.rights import ANY
 from payments_app import services as ledger
 from payments_app.money import Money
 from payments_app.tokens import issuance
@@ -35,7 +36,11 @@ def demand_of_the_dialect(demand: Mapping[str, Any]) -> bytes:
 @protocol_view("POST")
 async def ask(request: HttpRequest) -> HttpResponseBase:
     """Ask the agent that has a price, in a dialect with words of its own."""
-    exchange = HttpExchange(request, await principal_of(request), SessionTransport.COMPLETIONS)
+    exchange = HttpExchange(
+        request,
+        await principal_of(request, protocol="uamp", scope=ANY),
+        SessionTransport.COMPLETIONS,
+    )
     payment = HttpPayment(request, exchange.connection, demand_body=demand_of_the_dialect)
     events = (
         {"type": "session.create", "event_id": "1", "uamp_version": "1.0", "session": {}},

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.any_database
 TEXT = " ".join(f"wörd{number}" for number in range(200))
 
 
+@pytest.mark.usefixtures("brisk")
 @pytest.mark.parametrize("joins_frames", [True, False])
 def test_an_answer_arrives_whole_and_in_order(
     demo: ServerAddress,
@@ -24,9 +25,16 @@ def test_an_answer_arrives_whole_and_in_order(
     joins_frames: bool,  # noqa: FBT001 a case
 ) -> None:
     monkeypatch.setattr(WebSocketProtocol, "joins_frames", joins_frames)
-    with UampClient(f"{demo.ws}/uamp") as client:
-        client.create_session(agent="echo")
-        frames = client.answer(TEXT)
-    deltas = [frame["delta"]["text"] for frame in frames if frame["type"] == "response.delta"]
-    assert len(deltas) > 1
-    assert "".join(deltas) == output_text(frames[-1]) == TEXT
+    deltas, texts = {}, {}
+    for agent, question in (("echo", TEXT), ("slow", "Count")):
+        with UampClient(f"{demo.ws}/uamp") as client:
+            client.create_session(agent=agent)
+            frames = client.answer(question)
+        deltas[agent] = [
+            frame["delta"]["text"] for frame in frames if frame["type"] == "response.delta"
+        ]
+        texts[agent] = output_text(frames[-1])
+    assert {agent: "".join(pieces) for agent, pieces in deltas.items()} == texts
+    assert texts["echo"] == TEXT
+    # It takes two seconds: longer than any pause in which deltas are joined.
+    assert len(deltas["slow"]) > 1

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 from websockets.exceptions import InvalidStatus
 
-from sessions_app.models import ApiKey, Response, Session
+from sessions_app.models import ApiKey, PendingInput, Response, Session
 from sessions_app.transports import http_exchange as lines
 from tests.client import (
     Frame,
@@ -26,6 +26,7 @@ from tests.client import (
 from tests.conftest import ServerAddress
 from tests.live_server import Dial, Person, counted_rows, quick_agent
 from tests.sessions_app.transports.http_requests import opened, post, stream_of
+from tests.threads import join_threads
 
 WORDS = "one two three four five"
 SEARCH = {"type": "function", "function": {"name": "search"}}
@@ -176,6 +177,31 @@ def test_an_input_that_is_sent_twice_counts_once(web: httpx.Client) -> None:
     post(web, "response.create", session_id)
     with stream_of(web, session_id) as stream:
         assert output_text(stream.until("response.done")[-1].data) == "Hello"
+
+
+def test_an_input_that_a_turn_took_is_not_said_in_the_next_one(web: httpx.Client) -> None:
+    session_id = opened(web, agent="echo")
+    headers = {"X-Session-ID": session_id}
+    event = new_event("input.text", text="Hello", timestamp=1)
+    asked = new_event("response.create")
+
+    def send(one: dict[str, Any]) -> httpx.Response:
+        return web.post("/events", json=one, headers=headers)
+
+    # A client that was cut off sends the same again, at another time.
+    for at in (1, 2):
+        assert send({**event, "timestamp": at}).status_code == 202
+    assert send(asked).status_code == 202
+    assert send({**event, "timestamp": 3}).status_code == 202
+    other = send({**event, "text": "Other"})
+    assert (other.status_code, other.json()["code"]) == (409, "event_id_conflict")
+    assert not PendingInput.objects.exists()
+    # Its turn is not sent again: the client saw that it began.
+    send(new_event("input.text", text="Bye"))
+    assert send(new_event("response.create")).status_code == 202
+    with stream_of(web, session_id) as stream:
+        answers = [output_text(stream.until("response.done")[-1].data) for _ in range(2)]
+    assert answers == ["Hello", "Bye"]
 
 
 def test_the_wrong_method_is_said(web: httpx.Client) -> None:
@@ -448,6 +474,5 @@ def test_many_sockets_at_once_each_get_their_own_answer(dial: Dial) -> None:
     threads = [threading.Thread(target=read, args=(n,)) for n in range(len(clients))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     assert answers == {number: f"number {number}" for number in range(len(clients))}

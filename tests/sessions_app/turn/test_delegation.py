@@ -102,9 +102,7 @@ def test_the_models_read_ids_and_no_addresses(dial: Dial, alice: Person) -> None
     doer("boss", "worker")
     doer("worker")
     content = factories.content(alice.user)
-    address = (
-        f"see /api/content/{content.pk}?signature=abc:def and http://h/api/content/{content.pk}"
-    )
+    address = f"see /api/content/{content.pk}?for=p.1.&signature=abc:def and http://h/api/content/{content.pk}"
     frames = asked(dial(alice), "boss", to("worker", order(say=address), str(content.pk)))
     received = said(frames)
     assert received == f"received: see content_id {content.pk} and content_id {content.pk}"
@@ -249,7 +247,9 @@ def test_who_comes_while_they_work_sees_what_runs_and_how_far_it_is(
     client.create_session(chat=chat.pk)
     journal = tmp_path / "journal"
     client.ask(f"@boss {to('worker', order(call='gated', arguments={'journal': str(journal)}))}")
-    wait_until(ToolCall.objects.filter(progress__message="second").exists)
+    # The row is written before the frame is sent: who joins in between receives both.
+    while client.until("progress")[-1]["message"] != "worker: second":
+        pass
 
     late = dial(bob)
     late.create_session(chat=chat.pk)

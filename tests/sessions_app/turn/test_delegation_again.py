@@ -99,7 +99,7 @@ async def test_the_last_words_of_the_other_agent_are_reported_before_its_result(
     async def forget_later(checkpoints: Checkpoints) -> None:
         if len(cleared) == 0:
             cleared.append(checkpoints)
-            await hearer.is_over.wait()
+            await asyncio.wait_for(hearer.is_over.wait(), WAIT_SECONDS)
         await forget(checkpoints)
 
     cleared: list[Checkpoints] = []

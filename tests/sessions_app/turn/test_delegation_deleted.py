@@ -9,6 +9,7 @@ import pytest
 
 from chat_app.models import Message
 from sessions_app.models import Response
+from tests.client import TERMINAL, wait_until
 from tests.sessions_app.turn.delegation import asked, doer, said, to
 from tests.sessions_app.turn.team_tools import order
 
@@ -36,3 +37,28 @@ def test_work_goes_with_the_message_that_it_was_done_for(
     assert not copies.exclude(chat_id=chat_id).exists()
     found = web.get("/api/v1/search", params={"q": "secret"}, headers=alice.headers).json()["data"]
     assert {hit["chat_id"] for hit in found} == {chat_id}
+
+
+def test_work_that_ends_after_its_message_was_deleted_goes_too(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    doer("boss", "middle")
+    doer("middle", "worker")
+    doer("worker")
+    client = dial(alice)
+    client.create_session(agent="boss")
+    client.send("input.text", text=to("middle", to("worker", order(say="a secret", words=20))))
+    client.send("response.create")
+    running = Response.objects.filter(agent__name="worker", status="in_progress")
+    wait_until(running.exists)
+    chat_id = Response.objects.get(agent__name="boss").chat_id
+    question = Message.objects.get(chat_id=chat_id)
+
+    gone = web.delete(f"/api/v1/messages/{question.pk}", headers=alice.headers)
+    assert (gone.status_code, running.exists()) == (httpx.codes.NO_CONTENT, True)
+    client.until(*TERMINAL)
+
+    copies = Message.objects.filter(content__contains="a secret")
+    assert {copy.chat_id for copy in copies} == {chat_id}
+    assert Message.objects.exclude(chat_id=chat_id).filter(deleted_at=None).count() == 0
+    assert Message.objects.exclude(chat_id=chat_id).count() == 4

@@ -138,6 +138,17 @@ def test_nothing_is_kept_of_a_message_of_which_one_medium_is_wrong(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("content_id", ["../v1/keys", "picture"])
+def test_an_address_elsewhere_has_no_id_but_a_uuid(content_id: str) -> None:
+    owner = quota.ContentOwner(user_id=factories.user().pk)
+    url = uamp.MediaUrl(url="https://example.org/a.png")
+    known = uamp.ImageContent(image=url, content_id=str(uuid.uuid4()))
+    assert references.ingest([known], owner=owner) == [known]
+    with pytest.raises(media_types.InvalidMedia):
+        references.ingest([uamp.ImageContent(image=url, content_id=content_id)], owner=owner)
+
+
 def test_a_turn_that_is_sent_again_does_not_store_its_media_again(
     dial: Dial, alice: Person, settings: Settings, tmp_path: Path
 ) -> None:

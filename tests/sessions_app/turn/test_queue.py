@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from agents_app.models import Agent
 from chat_app.members.participants import remove_participant
 from chat_app.models import Message, Participant
-from sessions_app.models import InboundEvent, PendingInput, QueuedTurn, Response, Session
+from sessions_app.models import ApiKey, InboundEvent, PendingInput, QueuedTurn, Response, Session
 from sessions_app.process import periodic
 from sessions_app.queue import rows
 from sessions_app.turn import queued_turns
@@ -20,6 +21,7 @@ from tests.live_server import Dial, Person, quick_agent, shared_chat
 
 if TYPE_CHECKING:
     import httpx
+    from pytest_django import Settings
 
     from chat_app.models import Chat
 
@@ -87,6 +89,19 @@ def refused(client: UampClient) -> str:
     """Return the code of the error that comes."""
     code: str = client.until("session.error", "response.error")[-1]["error"]["code"]
     return code
+
+
+def test_a_queued_turn_counts_the_servers_that_passed_it_on(
+    dial: Dial, bob: Person, chat: Chat, busy: UampClient
+) -> None:
+    other = dial(bob, headers={"X-UAMP-Hops": "5"})
+    other.create_session(chat=chat.pk)
+    queue(other, "@echo one")
+    until_texts(busy, "@echo one")
+    stop(busy)
+    until_texts(busy)
+    wait_until(lambda: Response.objects.filter(agent__name="echo").exists())
+    assert Response.objects.get(agent__name="echo").request["servers"] == 5
 
 
 def test_messages_wait_for_the_answer_and_are_sent_in_their_order(
@@ -158,10 +173,10 @@ def test_an_event_that_is_sent_again_is_queued_and_started_once(
 
 
 def test_the_queue_has_room_for_so_many(
-    chat: Chat, busy: UampClient, dial: Dial, bob: Person, monkeypatch: pytest.MonkeyPatch
+    chat: Chat, busy: UampClient, dial: Dial, bob: Person, settings: Settings
 ) -> None:
-    monkeypatch.setattr(rows, "PERSON_MOST", 1)
-    monkeypatch.setattr(rows, "CHAT_MOST", 2)
+    settings.UAMP_QUEUED_PER_USER = 1
+    settings.UAMP_QUEUED_PER_CHAT = 2
     queue(busy, "one")
     until_texts(busy, "one")
     queue(busy, "two")
@@ -169,7 +184,7 @@ def test_the_queue_has_room_for_so_many(
     other = inside(dial, bob, chat)
     queue(other, "three")
     until_texts(other, "one", "three")
-    monkeypatch.setattr(rows, "PERSON_MOST", 9)
+    settings.UAMP_QUEUED_PER_USER = 9
     queue(other, "four")
     assert refused(other) == "queue_full"
     assert QueuedTurn.objects.count() == 2
@@ -195,6 +210,7 @@ def test_who_removes_and_starts_what(
 ) -> None:
     other = inside(dial, bob, chat)
     queue(busy, "@echo of alice")
+    until_texts(other, "@echo of alice")
     queue(other, "@echo of bob")
     until_texts(other, "@echo of alice", "@echo of bob")
     mine, theirs = map(str, QueuedTurn.objects.order_by("id").values_list("id", flat=True))
@@ -341,22 +357,74 @@ def test_a_claimed_message_is_no_one_elses(chat: Chat, busy: UampClient) -> None
     assert rows.due_chats(now) == []
 
 
-@pytest.mark.parametrize("how", ["left", "deactivated"])
-def test_nothing_is_sent_for_one_who_is_gone(
+def test_nothing_is_sent_for_one_who_left(
+    dial: Dial, bob: Person, chat: Chat, busy: UampClient
+) -> None:
+    other = inside(dial, bob, chat)
+    queue(other, "@echo of bob")
+    until_texts(busy, "@echo of bob")
+    member = Participant.objects.get(chat=chat, user=bob.user)
+    remove_participant(chat_id=chat.pk, participant_id=member.pk, removed_by=bob.user)
+    stop(busy)
+    until_texts(busy)
+    assert said(chat) == ["@endless talk"]
+
+
+@pytest.mark.parametrize("how", ["removed", "deactivated"])
+def test_nothing_is_sent_for_one_who_may_not_act_any_more(
+    dial: Dial, alice: Person, bob: Person, chat: Chat, busy: UampClient, how: str
+) -> None:
+    other = inside(dial, bob, chat)
+    queue(other, "@echo of bob")
+    until_texts(busy, "@echo of bob")
+    if how == "removed":
+        member = Participant.objects.get(chat=chat, user=bob.user)
+        remove_participant(chat_id=chat.pk, participant_id=member.pk, removed_by=alice.user)
+    else:
+        bob.user.is_active = False
+        bob.user.save()
+    stop(busy)
+    while not (shown := busy.until("queue.updated")[-1]["items"]) or shown[0].get("code") is None:
+        pass
+    assert (shown[0]["status"], shown[0]["code"]) == ("failed", "unauthorized")
+    assert "removed from the chat, or deactivated" in shown[0]["reason"]
+    assert said(chat) == ["@endless talk"]
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_nothing_is_sent_with_a_key_that_has_ended(
     dial: Dial, bob: Person, chat: Chat, busy: UampClient, how: str
 ) -> None:
     other = inside(dial, bob, chat)
     queue(other, "@echo of bob")
     until_texts(busy, "@echo of bob")
-    if how == "left":
-        member = Participant.objects.get(chat=chat, user=bob.user)
-        remove_participant(chat_id=chat.pk, participant_id=member.pk, removed_by=bob.user)
-    else:
-        bob.user.is_active = False
-        bob.user.save()
+    key = ApiKey.objects.filter(user=bob.user)
+    at = timezone.now()
+    assert key.update(**({"revoked_at": at} if how == "revoked" else {"expires_at": at}))
     stop(busy)
-    until_texts(busy)
-    assert said(chat) == ["@endless talk"]
+    wait_until(lambda: QueuedTurn.objects.get().status == "failed")
+    row = QueuedTurn.objects.get()
+    assert (row.code, said(chat)) == ("unauthorized", ["@endless talk"])
+    assert "revoked or has expired" in row.reason
+
+
+def test_a_message_whose_agent_was_switched_off_says_so(
+    dial: Dial, bob: Person, chat: Chat, busy: UampClient
+) -> None:
+    named = dial(bob)
+    named.create_session(chat=chat.pk, agent="echo")
+    queue(named, "to the session's agent")
+    queue(inside(dial, bob, chat), "@echo to a mention")
+    until_texts(busy, "to the session's agent", "@echo to a mention")
+    Agent.objects.filter(name="echo").update(is_enabled=False)
+    stop(busy)
+    stopped = busy.until("agent.stopped")[-1]
+    assert (stopped["agent"], stopped["reason"]) == ("echo", "disabled")
+    wait_until(lambda: QueuedTurn.objects.count() == 1)
+    row = QueuedTurn.objects.get()
+    assert (row.text, row.code) == ("to the session's agent", "agent_disabled")
+    assert said(chat) == ["@endless talk", "@echo to a mention"]
+    assert not Response.objects.filter(agent__name="echo").exists()
 
 
 def test_a_message_outlives_its_session(

@@ -158,13 +158,13 @@ def test_a_response_overrides_its_session(dial: Dial) -> None:
     client.send(
         "response.create",
         response={"instructions": "Be concise.", "tools": [], "modalities": ["text"]},
-        response_format={"type": "json_object"},
+        response_format={"type": "text"},
     )
     answer = output_text(client.until("response.done")[-1])
     assert answer.startswith("This session declares no tools.")
     kept = Response.objects.get().request
     assert kept["instructions"] == "Be concise."
-    assert kept["response_format"] == {"type": "json_object"}
+    assert kept["response_format"] == {"type": "text"}
     client.ask("Hello")
     client.expect("response.created", "tool.call")
 
@@ -490,7 +490,7 @@ def test_an_agent_that_was_disabled_answers_no_new_session(dial: Dial) -> None:
     Agent.objects.filter(name="echo").update(is_enabled=False)
     client = dial()
     client.send("session.create", session={}, agent="echo")
-    assert client.expect("session.error")["error"]["code"] == "agent_not_found"
+    assert client.expect("session.error")["error"]["code"] == "agent_disabled"
 
 
 def test_a_structured_tool_result_keeps_its_content_items(dial: Dial, alice: Person) -> None:

@@ -15,7 +15,7 @@ def _decode(sender: Sender = "client", **frame: Any) -> Any:
 
 def test_a_connected_agent_names_itself_inside_the_session() -> None:
     event = _decode(type="session.create", session={"agent": "alice", "token": "jwt"})
-    assert event == uamp.SessionCreate(agent="alice", token="jwt")
+    assert event == uamp.SessionCreate(agent="alice", token="jwt", registers=True)
 
 
 def test_credentials_leave_the_configuration() -> None:
@@ -163,7 +163,7 @@ def test_a_history_may_be_written_as_openai_clients_do() -> None:
             content_items=(
                 uamp.TextContent(text="what is"),
                 uamp.ImageContent(image=uamp.MediaUrl(url="/u"), detail="low"),
-                uamp.ImageContent(image="AA"),
+                uamp.ImageContent(image="data:image/png;base64,AA"),
                 uamp.TextContent(text="this?"),
             ),
         ),
@@ -307,11 +307,22 @@ def test_a_medium_may_be_a_plain_url(kind: str, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["/9j/4AAQSkZJRgABAQAAAQABAAD", "data:image/png;base64,AAAA", {"url": "data:,AAAA"}]
+    "data",
+    [
+        "/9j/4AAQSkZJRgABAQAAAQABAAD",
+        "data:image/png;base64,AAAA",
+        "DATA:image/png;BASE64,AAAA",
+        {"url": "data:,AAAA"},
+    ],
 )
 def test_data_stays_data(data: Any) -> None:
     event = _decode(type="input.image", image=data)
-    assert event.image == (data if isinstance(data, str) and data[0] == "/" else "AAAA")
+    assert event.image == (data if isinstance(data, str) else data["url"])
+
+
+@pytest.mark.parametrize("url", ["HTTPS://a.b/c.png", "Http://a.b/c.png"])
+def test_a_scheme_may_be_in_capitals(url: str) -> None:
+    assert _decode(type="input.image", image=url).image == uamp.MediaUrl(url=url)
 
 
 @pytest.mark.parametrize("role", ["wizard", "developer", "", "USER", 5, ["user"], {"a": 1}])

@@ -2,6 +2,7 @@
 
 import json
 import time
+from sys import float_info
 from typing import Any
 
 import pytest
@@ -41,8 +42,10 @@ def _code(raw: str | bytes, **limits: int) -> ErrorCode:
         ("-Infinity", ErrorCode.INVALID_NUMBER),
         ("1e309", ErrorCode.INVALID_NUMBER),
         ("-1e309", ErrorCode.INVALID_NUMBER),
-        ("9007199254740992", ErrorCode.INVALID_NUMBER),
-        ("-9007199254740992", ErrorCode.INVALID_NUMBER),
+        ("2" + "0" * 308, ErrorCode.INVALID_NUMBER),
+        ("-2" + "0" * 308, ErrorCode.INVALID_NUMBER),
+        ("1" + "0" * 309, ErrorCode.INVALID_NUMBER),
+        ("1" * 4300, ErrorCode.INVALID_NUMBER),
         ("1" * 5000, ErrorCode.INVALID_NUMBER),
         ('"\\u0000"', ErrorCode.INVALID_TEXT),
         ('{"\\u0000":1}', ErrorCode.INVALID_TEXT),
@@ -60,6 +63,10 @@ def test_a_text_that_is_not_plain_json_is_refused(raw: str | bytes, code: ErrorC
     [
         "9007199254740991",
         "-9007199254740991",
+        "9007199254740993",
+        "18446744073709551616",
+        "-" + "9" * 100,
+        str(int(float_info.max)),
         "1.7976931348623157e308",
         '"\\ud83d\\ude00 \\u00e9"',
         '"\\\\u0000"',
@@ -69,6 +76,15 @@ def test_a_text_that_is_not_plain_json_is_refused(raw: str | bytes, code: ErrorC
 def test_what_is_at_the_edge_is_read_as_json_reads_it(raw: str) -> None:
     assert load_json(raw) == json.loads(raw)
     assert load_json(raw.encode()) == json.loads(raw)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_what_is_signed_has_no_integer_that_readers_round(sign: str) -> None:
+    assert load_json(f"{sign}9007199254740991", exact=True) == int(f"{sign}9007199254740991")
+    for digits in ("9007199254740992", "1" * 300, "1" * 5000):
+        with pytest.raises(RemoteProtocolError) as refused:
+            load_json(f"[{sign}{digits}]", exact=True)
+        assert refused.value.code == ErrorCode.INVALID_NUMBER
 
 
 def test_a_frame_has_its_bytes_and_no_more() -> None:
@@ -133,7 +149,7 @@ def test_media_have_their_own_limit(key: str) -> None:
 _json = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.integers(-int(float_info.max), int(float_info.max))
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
     lambda inner: st.lists(inner) | st.dictionaries(st.text("abc\u00e9\u2028"), inner),
@@ -185,3 +201,18 @@ def test_hostile_megabytes_are_refused_in_no_time(raw: str) -> None:
     with pytest.raises(RemoteProtocolError):
         load_json(raw)
     assert time.process_time() - before < 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        ("[]" * 4_000_000, ErrorCode.TOO_MANY_VALUES),
+        ("{ }" * 2_500_000, ErrorCode.TOO_MANY_VALUES),
+        ("]" * 8_000_000 + "[" * 33, ErrorCode.INVALID_JSON),
+    ],
+    ids=range(3),
+)
+def test_brackets_without_commas_are_refused_in_no_time(raw: str, code: ErrorCode) -> None:
+    before = time.process_time()
+    assert _code(raw) == code
+    assert time.process_time() - before < 0.5

@@ -52,7 +52,8 @@ def test_client_events_are_those_of_the_specification_and_additions() -> None:
         "participant.remove",
         "participant.update",
     }
-    added |= {"call.signal", "chats.watch"}
+    added |= {"call.signal", "call.agent_add", "call.agent_remove", "call.agent_state"}
+    added |= {"chats.watch"}
     assert set(events.CLIENT_EVENTS) == {*CLIENT_TYPES, *added}
 
 
@@ -64,7 +65,7 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     added |= {"reaction.added", "reaction.removed", "chat.updated", "agent.stopped"}
     added |= {"chat.forked", "queue.updated"}
     added |= {"participant.joined", "participant.left", "participant.updated"}
-    added |= {"call.signal", "call.updated", "call.ended"}
+    added |= {"call.signal", "call.agent_state", "call.updated", "call.ended"}
     added |= {"link.created", "link.revoked"}
     added |= {"chats.watched", "chat.activity", "person.changed"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}

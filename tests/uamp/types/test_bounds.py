@@ -14,7 +14,7 @@ from uamp.types.bounds import LARGEST
 _EVENTS = {**events.CLIENT_EVENTS, **events.SERVER_EVENTS, **events.SYSTEM_EVENTS}
 
 
-def _numbers(found: msgspec.inspect.Type, at: str, seen: set[type]) -> Iterator[tuple[str, Any]]:
+def numbers_of(found: msgspec.inspect.Type, at: str, seen: set[type]) -> Iterator[tuple[str, Any]]:
     """Yield every number below a type, with its place."""
     match found:
         case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
@@ -23,29 +23,29 @@ def _numbers(found: msgspec.inspect.Type, at: str, seen: set[type]) -> Iterator[
             if cls in seen:
                 return
             for field in fields:
-                yield from _numbers(field.type, f"{at}.{field.encode_name}", seen | {cls})
+                yield from numbers_of(field.type, f"{at}.{field.encode_name}", seen | {cls})
         case msgspec.inspect.UnionType(types=types):
             for one in types:
-                yield from _numbers(one, at, seen)
+                yield from numbers_of(one, at, seen)
         case msgspec.inspect.Metadata(type=inner):
-            yield from _numbers(inner, at, seen)
+            yield from numbers_of(inner, at, seen)
         case msgspec.inspect.VarTupleType(item_type=item):
-            yield from _numbers(item, f"{at}[]", seen)
+            yield from numbers_of(item, f"{at}[]", seen)
         case msgspec.inspect.DictType(value_type=value):
-            yield from _numbers(value, f"{at}{{}}", seen)
+            yield from numbers_of(value, f"{at}{{}}", seen)
 
 
-def _all_numbers() -> list[tuple[str, Any]]:
+def _allnumbers_of() -> list[tuple[str, Any]]:
     roots = {**_EVENTS, "extensions": uamp.ModelOptions}
     return [
         found
         for name, cls in roots.items()
-        for found in _numbers(msgspec.inspect.type_info(cls), name, set())
+        for found in numbers_of(msgspec.inspect.type_info(cls), name, set())
     ]
 
 
 def test_every_number_of_every_event_has_both_bounds() -> None:
-    numbers = _all_numbers()
+    numbers = _allnumbers_of()
     assert len(numbers) > 100
     assert {"response.create.response.max_tokens", "session.create.resume.after"} <= dict(
         numbers
@@ -65,7 +65,7 @@ def test_the_walk_finds_a_number_without_bounds() -> None:
     class Outer(msgspec.Struct):
         inner: Inner | None = None
 
-    found = dict(_numbers(msgspec.inspect.type_info(Outer), "outer", set()))
+    found = dict(numbers_of(msgspec.inspect.type_info(Outer), "outer", set()))
     assert found["outer.inner.bare[]"].ge is None
 
 
@@ -94,7 +94,8 @@ def test_tokens_outside_of_their_bounds_are_refused(place: tuple[str, ...], valu
         ("response.create", ("response", "temperature"), 2.1),
         ("session.update", ("session", "extensions", "temperature"), 1e300),
         ("response.create", ("response", "top_p"), 1.1),
-        ("response.create", ("response", "seed"), 2**31),
+        ("response.create", ("response", "seed"), 2**63),
+        ("response.create", ("response", "seed"), -(2**63) - 1),
         ("response.create", ("response", "frequency_penalty"), -2.1),
         ("response.create", ("response", "presence_penalty"), 2.1),
         ("response.create", ("response", "logit_bias"), {"50256": 101}),

@@ -203,7 +203,20 @@ def until_bob_connects(product: Product) -> None:
         time.sleep(0.2)
 
 
-def test_a_socket_that_is_not_read_is_let_go(product: Product) -> None:
+LONG = "x" * 100_000
+SESSION = {"type": "realtime", "instructions": LONG}
+# What a client sends on the socket of UAMP, and of another protocol: once, and then on and on.
+UNREAD: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "/uamp": (
+        [new_event("session.create", session={}, agent="echo")],
+        [new_event("input.text", text=LONG), new_event("response.create")],
+    ),
+    "/agents/echo/realtime": ([], [new_event("session.update", session=SESSION)]),
+}
+
+
+@pytest.mark.parametrize("path", UNREAD)
+def test_a_socket_that_is_not_read_is_let_go(product: Product, path: str) -> None:
     assert product.process is not None
     memory = psutil.Process(product.process.pid).memory_info
     until_bob_connects(product)
@@ -211,12 +224,12 @@ def test_a_socket_that_is_not_read_is_let_go(product: Product) -> None:
     upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13"
     key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
     sent = 0
-    with reading_nothing(product, f"GET /uamp HTTP/1.1\r\n{upgrade}\r\n{key}") as raw:
-        raw.sendall(masked(new_event("session.create", session={}, agent="echo")))
+    once, again = UNREAD[path]
+    with reading_nothing(product, f"GET {path} HTTP/1.1\r\n{upgrade}\r\n{key}") as raw:
+        raw.sendall(b"".join(map(masked, once)))
         with suppress(ConnectionError):
             while sent < 1000:
-                raw.sendall(masked(new_event("input.text", text="x" * 100_000)))
-                raw.sendall(masked(new_event("response.create")))
+                raw.sendall(b"".join(map(masked, again)))
                 sent += 1
         grown = memory().rss - before
         until_bob_connects(product)

@@ -14,6 +14,7 @@ from chat_app import markdown
 from chat_app.contents import quota, storage
 from sessions_app.access.auth import create_api_key
 from tests import factories
+from tests.threads import join_threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,6 +101,5 @@ def test_renders_that_wait_hold_no_connection(
         check_others_are_answered(server, other)
     finally:
         go_on.set()
-        for thread in threads:
-            thread.join()
+        join_threads(threads)
     assert statuses == [httpx.codes.OK] * CLIENTS

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import close_program, limited_reads
 from uamp_project.embedded.bridge import HubIsRunningError, Kind, Spoke, socket_address
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
@@ -43,11 +44,12 @@ class SpokeProcess:
         assert self._process.stdout
         self._process.stdin.write(f"{kind} {name} {text}\n")
         self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+        with limited_reads(self._process):
+            return int(self._process.stdout.readline())
 
     def close(self) -> None:
         """End the process."""
-        self._process.communicate()
+        close_program(self._process)
 
 
 def hub_layer(path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedChannelLayer:

@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from channels.exceptions import ChannelFull
 from channels.utils import await_many_dispatch
 
+from tests.threads import join_threads
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ async def test_a_sender_on_another_thread_wakes_an_idle_receiver() -> None:
             thread = threading.Thread(target=send)
             thread.start()
             delays.append(time.perf_counter() - (await receiving)["sent"])
-            thread.join()
+            join_threads([thread])
 
     assert sorted(delays)[10] < 0.05
 

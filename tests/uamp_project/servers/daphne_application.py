@@ -2,8 +2,8 @@
 
 `/echo` sends back what comes in; `/flood` sends 64 KiB frames, and prints how many were taken and
 that a message came;
-`/slow` reads one message a second; `/stream` writes a body of 64 KiB chunks without end, with the
-status that the query names.
+`/slow` reads one message a second; `/stubborn` goes on when it is cancelled;
+`/stream` writes a body of 64 KiB chunks without end, with the status that the query names.
 The arguments are the seconds after which a stalled peer is closed, and those that draining takes.
 """
 
@@ -45,6 +45,15 @@ async def flood(receive: Any, send: Any) -> None:
     say("closed", closed.result()["code"])
 
 
+async def go_on() -> None:
+    """Outlive a server that wants to end."""
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            say("cancelled")
+
+
 async def websocket(scope: Any, receive: Any, send: Any) -> None:
     """Serve one socket."""
     await receive()
@@ -52,6 +61,8 @@ async def websocket(scope: Any, receive: Any, send: Any) -> None:
     if scope["path"] == "/flood":
         await flood(receive, send)
         return
+    if scope["path"] == "/stubborn":
+        await go_on()
     while (message := await receive())["type"] == "websocket.receive":
         if scope["path"] == "/slow":
             await asyncio.sleep(1)

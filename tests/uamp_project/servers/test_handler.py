@@ -157,7 +157,7 @@ def test_a_view_is_cancelled_when_its_client_goes(monkeypatch: pytest.MonkeyPatc
         del request
         incoming.put_nowait({"type": "http.disconnect"})
         try:
-            await asyncio.Event().wait()
+            await asyncio.wait_for(asyncio.Event().wait(), 300)
         finally:
             ended.append("view")
 
@@ -202,9 +202,9 @@ def test_a_thread_leaves_no_connection_open(
         if not received:
             received.append(None)
             return {"type": "http.request"}
-        await asyncio.to_thread(asked.wait)
+        assert await asyncio.to_thread(asked.wait, 60)
         if not leaves:
-            await asyncio.Event().wait()
+            await asyncio.wait_for(asyncio.Event().wait(), 300)
         asyncio.get_running_loop().call_later(0.2, gone.set)
         return {"type": "http.disconnect"}
 

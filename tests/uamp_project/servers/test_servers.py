@@ -18,6 +18,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from tests.programs import kill_program
+from tests.threads import join_threads
+
 MIB = 1024 * 1024
 
 
@@ -32,9 +35,13 @@ class Served:
             text=True,
         )
         self._lines: Queue[str] = Queue()
-        self._reader = threading.Thread(target=self._read)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.port = int(self.line("port").split()[1])
+        try:
+            self.port = int(self.line("port").split()[1])
+        except Empty:
+            self.end()
+            raise
 
     def line(self, start: str) -> str:
         """Wait for the next line that begins so; those before it are dropped."""
@@ -56,9 +63,8 @@ class Served:
 
     def end(self) -> None:
         """Kill it, if it still runs."""
-        self.process.kill()
-        self.process.wait()
-        self._reader.join()
+        kill_program(self.process)
+        join_threads([self._reader])
         assert self.process.stdout
         self.process.stdout.close()
 
@@ -276,6 +282,42 @@ def test_headers_that_are_too_large_are_refused_with_a_problem(
         assert refused == ("431 Request Header Fields Too Large", "headers_too_large")
 
 
+ANSWER_BYTES = 10_000
+"""A refusal is short."""
+TWO_WAYS = (
+    "",
+    "Host: a\r\nHost: b\r\n",
+    "Host: a\r\nHost: a\r\n",
+    "Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+    "Host: a\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
+    "Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    "Host: a\r\nTransfer-Encoding: chunked, identity\r\n",
+    "Host: a\r\nTransfer-Encoding: identity\r\n",
+    "Host: a\r\nTransfer-Encoding: xchunked\r\n",
+    "Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+    "Host: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n",
+    "Host: a\r\nContent-Length: +5\r\n",
+    "Host : a\r\n",
+)
+"""Headers that a proxy could read in another way than the server behind it."""
+
+
+@pytest.mark.parametrize("server", ["daphne", "uvicorn"])
+def test_headers_that_can_be_read_in_two_ways_are_refused(
+    serve: Callable[..., Served], server: str
+) -> None:
+    served = serve(server=server)
+    for headers in TWO_WAYS:
+        begin = f"POST /stream?200 HTTP/1.1\r\n{headers}\r\n0\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
+            raw.sendall(f"{begin}GET /stream?200 HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            answer = b""
+            while len(answer) < ANSWER_BYTES and (piece := raw.recv(65536)):
+                answer += piece
+        assert answer.count(b"HTTP/1.1 ") == 1, headers
+        assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 501 ")), headers
+
+
 def refused_with(served: Served, sent: bytes) -> tuple[str, str]:
     """Send what is refused; return the status and the code of the one answer."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
@@ -336,6 +378,16 @@ def test_a_second_signal_ends_the_draining(serve: Callable[..., Served]) -> None
         served.process.wait(timeout=1.5)
     served.process.send_signal(signal.SIGINT)
 
+    assert served.process.wait(timeout=120) == 0
+
+
+def test_an_application_that_goes_on_when_it_is_cancelled_is_left_behind(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve()
+    with connect(f"ws://127.0.0.1:{served.port}/stubborn"):
+        served.process.send_signal(signal.SIGTERM)
+        assert [served.line(word) for word in ("cancelled", "finished", "ended")]
     assert served.process.wait(timeout=120) == 0
 
 

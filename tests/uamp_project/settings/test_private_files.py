@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
 
 
+@pytest.mark.long
 def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Path) -> None:
     data_dir = tmp_path / "var"
     data_dir.mkdir(mode=0o755)

@@ -7,13 +7,23 @@ from pathlib import Path
 from uamp.limits import limit_table
 
 ROOT = Path(__file__).parents[3]
-ROOMS = ("uamp_project", "sessions_app", "chat_app", "payments_app", "agents_app", "upp", "uamp")
+ROOMS = (
+    "uamp_project",
+    "sessions_app",
+    "federation_app",
+    "chat_app",
+    "payments_app",
+    "signing_app",
+    "agents_app",
+    "upp",
+    "uamp",
+)
 # Django's own, and the name of a variable that a row of an agent chooses.
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 # Of uamp_project.settings.environment; `database` is asked for what was read already.
 READERS = {
-    "amount", "choice", "folder", "ice_servers", "integer", "items", "json_object", "networks",
-    "number", "origins", "redis", "switch",
+    "amount", "choice", "folder", "group_bytes", "ice_servers", "integer", "items",
+    "json_object", "jwt_issuers", "networks", "number", "origins", "redis", "switch",
 }  # fmt: skip
 
 

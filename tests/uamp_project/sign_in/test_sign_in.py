@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import httpx
@@ -14,8 +15,10 @@ from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
 
+from sessions_app.access import rate_counters
 from tests import factories
 from tests.sessions_app.access.web_sign_in import WebSignIn
+from tests.threads import join_threads
 from uamp_project.sign_in import password_hashing
 
 if TYPE_CHECKING:
@@ -168,9 +171,12 @@ def test_an_operator_ends_the_pause(server: ServerAddress) -> None:
 
 
 def test_right_passwords_are_counted_too(
-    server: ServerAddress, settings: Settings, proxied: None
+    server: ServerAddress, settings: Settings, proxied: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.UAMP_SIGN_INS_PER_MINUTE = 3
+    # The clock of the counters stands still: the turn of a minute gives one sign-in back.
+    clock = SimpleNamespace(time=lambda: 0.0)
+    monkeypatch.setattr(rate_counters, "time", clock)
     factories.user("ada")
     with WebSignIn(server) as home:
         home.web.headers["X-Forwarded-For"] = "198.51.100.1"
@@ -189,6 +195,10 @@ def test_right_passwords_are_counted_too(
     # Of the address, for every account.
     assert signs_in(server, "bea", address="198.51.100.1") == TOO_MANY
     assert not AccessAttempt.objects.exists()
+    # The next minute brings them back one by one.
+    clock.time = lambda: 61.0
+    again = [signs_in(server, "ada", address="203.0.113.3") for _ in range(2)]
+    assert again == [FOUND, TOO_MANY]
 
 
 def test_few_passwords_are_hashed_at_once_and_none_holds_a_connection(
@@ -235,8 +245,7 @@ def test_few_passwords_are_hashed_at_once_and_none_holds_a_connection(
             assert web.get("/readyz").status_code == OK
     finally:
         go_on.set()
-        for thread in threads:
-            thread.join()
+        join_threads(threads)
     assert max(at_once) == password_hashing.HASHED_AT_ONCE
     assert sorted(statuses) == [OK] * room + [httpx.codes.SERVICE_UNAVAILABLE] * 4
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from tests.programs import PROGRAM_SECONDS
 from upp import NoRetry, ProviderConfig
 
 
@@ -26,6 +27,10 @@ def test_the_protocol_itself_needs_no_provider_and_no_http() -> None:
         "import sys, upp; print(sorted({'aiohttp', 'django', 'upp.providers'} & set(sys.modules)))"
     )
     done = subprocess.run(  # noqa: S603 our own program
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PROGRAM_SECONDS,
     )
     assert done.stdout.strip() == "[]"

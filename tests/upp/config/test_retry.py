@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from tests.threads import join_threads
 from upp import (
     ErrorCode,
     ExponentialBackoff,
@@ -100,8 +101,7 @@ def test_requests_of_many_threads_take_a_token_each() -> None:
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    join_threads(threads)
     assert sorted(waits) == [float(n) for n in range(1, 801)]
 
 

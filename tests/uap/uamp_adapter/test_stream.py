@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from agents_app.runtime.stream import Translator, usage_stats
 from agents_app.tools.registry import ToolOutcome
 from uamp.events import (
     Delta,
@@ -14,11 +13,14 @@ from uamp.events import (
     Thinking,
     ToolCallDone,
     ToolProgress,
+    TranscriptDone,
     UsageDelta,
 )
 from uamp.types.content import ImageContent, ToolCallData, ToolResultData
 from uamp.types.session import UsageStats
 from uap import AgentStreamEvent, UAPEvent, UAPEventType
+from uap.state import PlanStep
+from uap.uamp_adapter.stream import Translator, usage_stats
 from upp import EventDelta, StreamEvent, TokenUsage
 from upp.stream import StreamEventType, reasoning_delta, text_delta, tool_call_delta
 
@@ -204,3 +206,36 @@ def test_texts_of_a_reasoning_phase_are_thoughts_until_it_ends() -> None:
     assert thought == Thinking(content="x", stage="analyzing", is_delta=True, response_id="r1")
     translator.follow(uap("reasoning", reasoning="x"))
     assert translator.follow(said) == ("x",)
+
+
+def test_what_a_model_speaks_and_understood_are_events() -> None:
+    translator = Translator("r1", outcomes={}, sound_format="pcm16")
+    spoken = StreamEvent(type="audio_delta", delta=EventDelta(data=b"abc"))
+    delta = Delta(type="audio", audio="YWJj", format="pcm16")
+    assert translator.translate(spoken) == (ResponseDelta(response_id="r1", delta=delta),)
+    assert translator.spoken == 3
+    received = StreamEvent(type="input_transcript", delta=EventDelta(text="hello"))
+    done = TranscriptDone(response_id="r1", transcript="hello", role="user")
+    assert translator.translate(received) == (done,)
+    assert translator.translate(StreamEvent(type="input_transcript")) == ()
+
+
+def test_a_plan_is_shown_when_it_was_read_and_its_steps_are_paragraphs() -> None:
+    translator = Translator("r1", outcomes={})
+    first, second = (
+        PlanStep(id=name, description=f"do {name}", depends_on=(), status="in_progress")
+        for name in ("a", "b")
+    )
+    translator.follow(uap("step_start", phase="planning"))
+    assert translator.follow(upp(text_delta("[{"))) == ()
+    (shown,) = translator.follow(uap("step_end", plan=[first, second]))
+    assert shown == Thinking(
+        content="1. do a\n2. do b\n", stage="planning", is_delta=True, response_id="r1"
+    )
+    (begun,) = translator.follow(uap("step_start", planStep=first))
+    assert begun == Progress(
+        target="response", target_id="r1", stage="in_progress", message="do a", response_id="r1"
+    )
+    assert translator.follow(upp(text_delta("one"))) == ("one",)
+    translator.follow(uap("step_start", planStep=second))
+    assert translator.follow(upp(text_delta("two"))) == ("\n\ntwo",)

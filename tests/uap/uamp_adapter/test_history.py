@@ -3,16 +3,8 @@
 import base64
 from typing import Any
 
-from agents_app.conversation import media as media_module
-from agents_app.conversation.history import (
-    CONTINUE,
-    NOTHING_NEW,
-    RememberedMessage,
-    attachments_of,
-    open_ended,
-    output_messages,
-    to_conversation,
-)
+import pytest
+
 from tests.agents_app.run_context import Media
 from uamp.types.content import (
     AudioContent,
@@ -29,8 +21,19 @@ from uamp.types.content import (
     ToolResultData,
     VideoContent,
 )
+from uap.uamp_adapter import media as media_module
+from uap.uamp_adapter.history import (
+    CONTINUE,
+    NOTHING_NEW,
+    RememberedMessage,
+    attachments_of,
+    open_ended,
+    output_messages,
+    to_conversation,
+)
 from upp import (
     AssistantMessage,
+    AudioBlock,
     DocumentBlock,
     ImageBlock,
     ReasoningBlock,
@@ -245,7 +248,7 @@ async def test_a_model_gets_media_where_they_stood() -> None:
         FileContent(file=linked(3), filename="z", mime_type="application/zip"),
         FileContent(file=linked(9), filename="gone.txt", mime_type="text/plain"),
         ImageContent(image=MediaUrl(url="https://elsewhere.example/a.png")),
-        ImageContent(image="no base64"),
+        ImageContent(image="no base64!"),
         ImageContent(image=base64.b64encode(b"\xff\xd8\xff").decode()),
         AudioContent(audio=linked(0), format="wav"),
         VideoContent(video=linked(0)),
@@ -303,6 +306,27 @@ async def test_a_long_document_is_cut_and_says_so(monkeypatch: Any) -> None:
     (message,) = conversation.messages
     assert isinstance(message, UserMessage)
     assert message.content[-1].source.data == "abcd\n[cut off after 4 characters]"  # type: ignore[union-attr] # a document
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("é\n".encode(), "é\n"),
+        ("é\n".encode("utf-8-sig"), "é\n"),
+        ("é\n".encode("utf-16"), "é\n"),
+        (
+            "é\n".encode("cp1252"),
+            "[not UTF-8: \ufffd stands for what could not be read]\n\ufffd\n",
+        ),
+    ],
+)
+async def test_a_document_that_is_not_utf_8_says_so(data: bytes, text: str) -> None:
+    media = Media({f"{CONTENT}0": (data, "text/csv")})
+    attached = FileContent(file=linked(0), filename="a.csv", mime_type="text/csv")
+    conversation = await to_conversation([user("", attached)], agent_name="bot", media=media)
+    (message,) = conversation.messages
+    assert isinstance(message, UserMessage)
+    assert message.content[-1].source.data == text  # type: ignore[union-attr] # a document
 
 
 def test_a_picture_is_known_by_its_first_bytes() -> None:
@@ -365,3 +389,18 @@ async def test_a_call_that_stands_before_plain_words_is_still_answered() -> None
     conversation = await to_conversation(history, agent_name="bot")
     kinds = [type(message) for message in conversation.messages]
     assert kinds == [AssistantMessage, ToolResultMessage, UserMessage]
+
+
+async def test_items_that_no_person_sends_are_passed_over() -> None:
+    odd = ToolCallContent(tool_call=call("c1"))
+    conversation = await to_conversation([user(None, odd, TextContent(text="x"))], agent_name="bot")
+    assert shape(conversation.messages) == [("user", ["x"])]
+
+
+async def test_a_sound_that_is_what_was_said_has_no_label() -> None:
+    said = AudioContent(audio="QUJD", format="wav")
+    media = media_module.RequestMedia(Media({}), accepts_audio=True, names_audio=False)
+    await media.read([user(None, said)])
+    (block,) = media.blocks(said)
+    assert isinstance(block, AudioBlock)
+    assert media_module.RequestMedia(None, accepts_audio=True).blocks(said) == []

@@ -1,0 +1,65 @@
+"""Remote agents for tests: rows and specs that name an address, and what their runs show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents_app.models import Agent
+from agents_app.outbound.rules import check_url
+from agents_app.remote.addresses import close_remotes, policy
+from agents_app.remote.keys import kept
+from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
+from agents_app.selectors import AgentSpec, get_spec
+from tests.agents_app.run_context import Broker, Media
+from uamp.types.content import Message
+
+if TYPE_CHECKING:
+    from uamp.events import Event
+
+
+def remote_agent(url: str, *, protocol: str = "completions", key: str = "", **fields: Any) -> Agent:
+    """Make a public remote agent, with a key where there is one."""
+    values: dict[str, Any] = {"name": "far", "model": "far", "is_public": True, **fields}
+    secret = kept(key, check_url(url, policy()))
+    return Agent.objects.create(kind="remote", url=url, protocol=protocol, secret=secret, **values)
+
+
+async def remote_spec(url: str, **fields: Any) -> AgentSpec:
+    """Make a remote agent and return what a run knows of it."""
+    agent = await sync_to_async(remote_agent)(url, **fields)
+    return await sync_to_async(get_spec)(agent.pk)
+
+
+def asked(text: str = "hello", **values: Any) -> RunRequest:
+    """Return a request of one message."""
+    values.setdefault("history", [Message(role="user", content=text)])
+    return RunRequest(response_id="r1", **values)
+
+
+async def run(
+    spec: AgentSpec, request: RunRequest, *, broker: Broker | None = None
+) -> tuple[list[Event | str], RunFinished]:
+    """Return what a run shows, and its end."""
+    shown: list[Event | str] = []
+    try:
+        end = await run_agent(spec, request, shown.append, broker=broker or Broker(), media=Media())
+    finally:
+        await close_remotes()
+    return shown, end
+
+
+async def failure(spec: AgentSpec, request: RunRequest) -> tuple[list[Event | str], AgentError]:
+    """Return what a run shows that fails, and its error."""
+    shown: list[Event | str] = []
+    with pytest.raises(AgentError) as caught:
+        await run_agent(spec, request, shown.append, broker=Broker(), media=Media())
+    await close_remotes()
+    return shown, caught.value
+
+
+def text_of(shown: list[Event | str]) -> str:
+    """Return the text of an answer."""
+    return "".join(piece for piece in shown if isinstance(piece, str))

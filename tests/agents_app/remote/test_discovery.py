@@ -1,0 +1,195 @@
+"""What an address says of its agent, and the admin's page that shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from agents_app.models import Agent
+from agents_app.outbound.rules import Unreachable
+from agents_app.remote import health
+from agents_app.remote.discovery import discover, facts_of
+from agents_app.remote.probes import claim, probe_due
+from tests.agents_app.remote.pages import pages
+from tests.agents_app.remote.remote_agents import remote_agent
+from tests.http_server import LocalServer, serving
+
+if TYPE_CHECKING:
+    from django.test import Client
+    from pytest_django import Settings
+
+    from tests.conftest import ServerAddress
+    from tests.live_server import Person
+
+
+def test_an_agent_of_a_server_like_this_one_says_everything(
+    demo: ServerAddress, alice: Person
+) -> None:
+    found = discover(f"{demo.http}/agents/paid-echo", alice.key)
+    assert found.name == "paid-echo"
+    assert found.pricing["per_answer"] == "0.02"
+    assert {way.protocol for way in found.ways} == {
+        "a2a", "a2a_03", "acp", "ag_ui", "completions", "responses", "uamp", "uamp_http",
+    }  # fmt: skip
+    assert {way.url for way in found.ways if way.protocol == "a2a"} == {
+        f"{demo.http}/agents/paid-echo/a2a"
+    }
+
+
+def test_a_card_and_a_list_of_models_are_read() -> None:
+    card = {
+        "name": "Weather",
+        "description": "Knows the weather.",
+        "url": "http://127.0.0.1:1/rpc",
+        "protocolVersion": "0.3.0",
+        "capabilities": {"streaming": False},
+    }
+    models = {"object": "list", "data": [{"id": "a"}, {"id": 7}, "x", {"id": "b"}]}
+    with serving(
+        LocalServer(pages({"/.well-known/agent-card.json": card, "/v1/models": models}))
+    ) as other:
+        found = discover(other.origin)
+        api = discover(f"{other.origin}/v1")
+    assert (found.name, found.description) == ("Weather", "Knows the weather.")
+    ways = {(way.protocol, way.url, way.model, way.streams) for way in found.ways}
+    assert ways == {
+        ("a2a_03", "http://127.0.0.1:1/rpc", "", False),
+        ("completions", f"{other.origin}/v1", "a", True),
+        ("completions", f"{other.origin}/v1", "b", True),
+    }
+    assert {way.model for way in api.ways} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        b"<html>",
+        b"[" * 5000,
+        b"x" * 2 * 1024 * 1024,
+        {"name": 7, "url": {"a": 1}, "capabilities": []},
+        {"name": "n", "url": "http://10.0.0.1/rpc"},
+        {"supportedInterfaces": [7, {"protocolBinding": "JSONRPC", "url": None}]},
+    ],
+)
+def test_what_is_no_card_is_no_agent(card: Any) -> None:
+    with (
+        serving(LocalServer(pages({"/.well-known/agent-card.json": card}))) as other,
+        pytest.raises(Unreachable),
+    ):
+        discover(other.origin)
+
+
+def test_an_inside_host_is_not_asked(settings: Settings) -> None:
+    settings.UAMP_REMOTE_ALLOW_HOSTS = []
+    with pytest.raises(Unreachable):
+        discover("http://127.0.0.1:9/")
+
+
+def test_an_operator_pastes_an_address_and_saves_what_was_found(
+    demo: ServerAddress, alice: Person, admin_client: Client
+) -> None:
+    page = admin_client.post(
+        reverse("admin:agents_app_agent_remote"),
+        {"url": f"{demo.http}/agents/paid-echo", "key": alice.key},
+    )
+    text = page.content.decode()
+    assert "paid-echo" in text
+    assert "UAMP (WebSocket)" in text
+    way = next(one for one in page.context["ways"] if one["protocol"] == "A2A 1.0")
+    form = admin_client.get(way["add"]).context["adminform"].form
+    values = {name: form[name].value() for name in ("name", "kind", "url", "protocol", "model")}
+    assert values["protocol"] == "a2a"
+    saved = admin_client.post(
+        reverse("admin:agents_app_agent_add"),
+        {
+            **values,
+            "name": "far-echo",
+            "key": alice.key,
+            "trigger": "mention",
+            "provider": "scripted",
+            "options": "{}",
+            "strategy": "loop",
+            "strategy_options": "{}",
+            "max_steps": "10",
+        },
+    )
+    assert saved.status_code == 302
+    agent = Agent.objects.get(name="far-echo")
+    assert agent.found["name"] == "paid-echo"
+    assert agent.found["pricing"]["per_answer"] == "0.02"
+
+
+def test_what_an_address_says_can_be_stored(admin_client: Client) -> None:
+    """PostgreSQL takes no NUL, and an agent of this server may be one of the other's names."""
+    prices = {"per_answer": "0.02", "tools": {"a\0": "0.01"}}
+    found = {"object": "agent", "name": "n\0", "tools": ["a\0b"], "pricing": prices}
+    with serving(LocalServer(pages({"/agents/n": found}))) as other:
+        found["url"] = f"{other.origin}/agents/n"
+        agent = remote_agent(f"{other.origin}/agents/n/v1", name="there")
+        agent.found = facts_of(agent)
+        agent.save()
+    agent.refresh_from_db()
+    assert agent.found["tools"] == ["a\ufffdb"]
+    assert agent.found["pricing"]["tools"] == {"a\ufffd": "0.01"}
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "a b", "a\u200b"])
+def test_a_key_that_cannot_be_sent_is_refused(admin_client: Client, key: str) -> None:
+    page = admin_client.post(
+        reverse("admin:agents_app_agent_remote"), {"url": "http://127.0.0.1:9/", "key": key}
+    )
+    assert "printable ASCII" in page.content.decode()
+
+
+def test_the_page_says_where_no_agent_is(admin_client: Client) -> None:
+    page = admin_client.post(
+        reverse("admin:agents_app_agent_remote"), {"url": "http://127.0.0.1:9/"}
+    )
+    assert "No agent was found there" in page.content.decode()
+
+
+@pytest.mark.usefixtures("database_threads")
+def test_two_processes_do_not_look_at_one_agent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both read the same rows before one of them claims: each agent is looked at once."""
+    for number in range(3):
+        remote_agent("http://127.0.0.1:9", protocol="a2a_03", name=f"far{number}")
+    was = timezone.now() - timedelta(seconds=1)
+    Agent.objects.update(failures=health.FAILURES, retry_at=was, found={"name": "W"})
+    claimed_by_other: list[str] = []
+    pause_after = health.pause_after
+
+    def claim_in_between(failures: int) -> int:
+        # The pause of an agent that was read is computed before it is claimed.
+        monkeypatch.setattr(health, "pause_after", pause_after)
+        claimed_by_other.extend(agent.pk for agent in claim())
+        return pause_after(failures)
+
+    monkeypatch.setattr(health, "pause_after", claim_in_between)
+    claimed = [agent.pk for agent in claim()]
+    assert len(claimed_by_other) == 3
+    assert claimed == []
+    assert claim() == []
+    assert not Agent.objects.filter(probed_at=None).exists()
+
+
+@pytest.mark.usefixtures("database_threads")
+def test_a_probe_finds_an_agent_that_is_there_again() -> None:
+    card = {"name": "W", "url": "http://127.0.0.1:1/rpc"}
+    was = timezone.now() - timedelta(seconds=1)
+    with serving(LocalServer(pages({"/.well-known/agent-card.json": card}))) as other:
+        there = remote_agent(other.origin, protocol="a2a_03", name="there")
+        gone = remote_agent("http://127.0.0.1:9", protocol="a2a_03", name="gone")
+        Agent.objects.update(failures=health.FAILURES, retry_at=was, found={"name": "W"})
+        asyncio.run(probe_due())
+        asyncio.run(probe_due())
+    there.refresh_from_db()
+    gone.refresh_from_db()
+    assert (there.failures, there.retry_at) == (0, None)
+    assert gone.failures == health.FAILURES + 1, "one probe for each pause"
+    assert gone.retry_at is not None
+    assert gone.retry_at > timezone.now() + timedelta(seconds=health.FIRST_PAUSE)

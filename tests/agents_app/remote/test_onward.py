@@ -1,0 +1,139 @@
+"""Remote agents that have to be paid over there, from the budget of their owner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agents_app.models import Agent
+from agents_app.remote.onward import cost_in
+from payments_app.models import Hold
+from tests.agents_app.remote.test_loopback import far
+from tests.client import wait_until
+from tests.sessions_app.billing.paid_agents import (
+    clean,
+    earned,
+    pay,
+    priced,
+    rich,
+    usd,
+    wallet,
+)
+from tests.sessions_app.turn.delegation import said
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.conftest import ServerAddress
+    from tests.live_server import Dial, Person
+
+BUDGET = "/api/payments/onward/far"
+
+
+@pytest.fixture
+def paid(demo: ServerAddress, bob: Person) -> Agent:
+    """Give an agent that asks two cents for an answer; `far` asks it with the key of bob."""
+    agent = priced("dear", per_answer="0.02")
+    row = far(demo, bob, "uamp", "dear", options={"pays_per_answer": "0.05"}, owner=bob.user)
+    row.pricing = {"per_answer": "0.25"}
+    row.save()
+    rich(bob)
+    return agent
+
+
+def budget(web: httpx.Client, who: Person) -> dict[str, str]:
+    """Return what is left, held and spent of the budget of `far`."""
+    found = web.get(BUDGET, headers=who.headers).json()
+    return {name: found[name] for name in ("left", "held", "spent")}
+
+
+def test_an_answer_is_paid_on_both_servers(
+    demo: ServerAddress, dial: Dial, web: httpx.Client, alice: Person, bob: Person, paid: Agent
+) -> None:
+    assert web.put(BUDGET, headers=bob.headers, json={"amount": "0.5"}).json()["left"] == "0.5"
+    rich(alice)
+    client = dial(alice)
+    created = client.create_session(agent="far")
+    client.ask("hello there")
+    pay(client, client.until("payment.required")[-1])
+    frames = client.until("response.done", "response.error")
+    assert said(frames) == "hello there"
+
+    wait_until(lambda: earned(paid) == "0.02")
+    assert budget(web, bob) == {"left": "0.48", "held": "0", "spent": "0.02"}
+    assert str(wallet(bob).available) == "9.98"
+    assert str(wallet(alice).available) == "9.75"
+    assert earned(Agent.objects.get(name="far")) == "0.25"
+    path = f"/api/v1/chats/{created['chat']}/payments"
+    receipt = web.get(path, headers=alice.headers).json()["data"][0]
+    assert (receipt["amount"], receipt["paid_onward"]) == ("0.25", "0.02")
+    assert clean()
+
+
+@pytest.mark.parametrize(
+    ("amount", "options"),
+    [
+        ("0", {"pays_per_answer": "0.05"}),
+        ("0.019", {"pays_per_answer": "0.05"}),
+        ("1", {"pays_per_answer": "0.01"}),
+        ("1", {}),
+    ],
+)
+def test_what_is_above_the_budget_is_not_paid(
+    demo: ServerAddress,
+    dial: Dial,
+    web: httpx.Client,
+    alice: Person,
+    bob: Person,
+    paid: Agent,
+    amount: str,
+    options: dict[str, str],
+) -> None:
+    row = Agent.objects.get(name="far")
+    row.options, row.pricing = options, {}
+    row.save()
+    web.put(BUDGET, headers=bob.headers, json={"amount": amount})
+    client = dial(alice)
+    client.create_session(agent="far")
+    client.ask("hello there")
+    error = client.until("response.error")[-1]["error"]
+    assert error["code"] == "quota_exceeded"
+    assert "far" in error["message"]
+    assert budget(web, bob) == {"left": amount, "held": "0", "spent": "0"}
+    assert str(wallet(bob).posted) == "10"
+    assert earned(paid) == "0"
+    wait_until(lambda: not Hold.objects.filter(state="active").exists())
+    assert Agent.objects.get(name="far").failures == 0, "it is no fault of the other side"
+
+
+def test_a_budget_is_set_by_the_owner_alone(
+    demo: ServerAddress, web: httpx.Client, alice: Person, bob: Person, paid: Agent
+) -> None:
+    assert web.put(BUDGET, headers=alice.headers, json={"amount": "1"}).status_code == 403
+    own = web.put("/api/payments/onward/dear", headers=bob.headers, json={"amount": "1"})
+    assert own.status_code == 403, "it is of another owner"
+    web.put(BUDGET, headers=bob.headers, json={"amount": "1"})
+    assert web.put(BUDGET, headers=bob.headers, json={"amount": "0.4"}).json()["left"] == "0.4"
+    Agent.objects.filter(name="far").update(owner=alice.user)
+    assert budget(web, alice)["left"] == "0"
+    assert clean()
+    assert usd("10") == wallet(bob).available
+
+
+@pytest.mark.parametrize(
+    ("cost", "currency", "expected"),
+    [
+        (0.02, "USD", "0.02"),
+        (1e-10, None, "1E-9"),
+        (0, None, "0"),
+        (-1, None, "None"),
+        (float("inf"), None, "None"),
+        (True, None, "None"),
+        ("1", None, "None"),
+        (1, "EUR", "None"),
+    ],
+)
+def test_a_stated_cost_is_read(cost: object, currency: object, expected: str) -> None:
+    found = cost_in(cost, currency)
+    assert (str(found) if found is None else f"{found.normalize()}") == expected

@@ -1,0 +1,131 @@
+"""Addresses of admin pages with values that no row can have: each list, filter, search and page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib import admin
+from django.db.models import CharField, DateField, IntegerField, TextField
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.db.models import Model
+
+pytestmark = pytest.mark.django_db
+
+HUGE = "9" * 30
+ODD = ("%00", HUGE)
+ODDEST = (*ODD, "x", "9" * 5000, "%ED%A0%80", "9999-12-31")
+DAYS = ("year=99999", "month=99", "gt=9999-12-32")
+COMMON = ("_add", "_change", "_changelist", "_delete", "_history", "logout")
+PATTERN = "(a%2B)%2B%24"
+
+
+@pytest.fixture
+def root() -> Client:
+    client = Client()
+    client.force_login(factories.superuser())
+    return client
+
+
+def list_of(model: type[Model]) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def filters_of(page: Any) -> Iterator[str]:
+    """Yield the names of parameters that the filters of a list take."""
+    for entry in page.list_filter:
+        field = entry[0] if isinstance(entry, tuple) else entry
+        if isinstance(field, str):
+            yield field
+            yield f"{field}_from"
+            yield f"{field}_until"
+            yield f"{field}__isnull"
+        else:
+            yield field.parameter_name
+
+
+def queries_of(model: type[Model], page: Any) -> Iterator[str]:
+    """Yield queries with odd values in each part of the address of a list."""
+    yield from (f"{name}={value}" for value in ODDEST for name in ("q", "pk__exact"))
+    yield from (f"{name}={value}" for value in ODD for name in ("p", "o", *filters_of(page)))
+    for field in model._meta.concrete_fields:
+        if isinstance(field, DateField):
+            yield from (f"{field.name}__{part}" for part in DAYS)
+        elif isinstance(field, IntegerField):
+            yield from (f"{field.name}__{lookup}={HUGE}" for lookup in ("in", "gt"))
+        elif isinstance(field, CharField | TextField):
+            yield f"{field.name}__isnull={HUGE}"
+    if page.date_hierarchy:
+        of = page.date_hierarchy
+        yield f"{of}__year=2026&{of}__month=2&{of}__day=30"
+        yield f"{of}__year=&{of}__month=13"
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("label", sorted(model._meta.label for model in admin.site._registry))
+def test_a_list_takes_any_address(label: str, root: Client) -> None:
+    ((model, page),) = [
+        (model, page) for model, page in admin.site._registry.items() if model._meta.label == label
+    ]
+    address = list_of(model)
+    for query in queries_of(model, page):
+        answer = root.get(f"{address}?{query}")
+        # 400: a lookup that the list does not offer.
+        assert answer.status_code in {200, 302, 400}, query
+        if answer.status_code == 302:
+            shown = root.get(answer.headers["Location"])
+            assert shown.status_code == 200, query
+            assert shown.context["messages"], query
+
+
+def test_a_list_has_no_patterns(root: Client) -> None:
+    for model in admin.site._registry:
+        for lookup in ("regex", "iregex", "range"):
+            query = f"{list_of(model)}?{model._meta.pk.name}__{lookup}={PATTERN}"
+            assert root.get(query).status_code == 400, query
+
+
+@pytest.mark.parametrize("object_id", ["_00", HUGE, "x", "%ED%A0%80"])
+def test_a_page_of_a_row_that_cannot_be_is_missing(object_id: str, root: Client) -> None:
+    for model in admin.site._registry:
+        for view in ("change", "delete", "history"):
+            name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}"
+            address = reverse(name, args=["x1x"]).replace("x1x", object_id)
+            assert root.get(address).status_code in {302, 403, 404}, address
+
+
+def test_every_other_page_takes_any_address(root: Client) -> None:
+    """Pages of our own: time lines, statements, operations, the search, completions."""
+    tried = 0
+    for name in names_of_pages():
+        for value in ("_00", HUGE, "x"):
+            for args in ([], [value], [value, value]):
+                try:
+                    address = reverse(f"admin:{name}", args=args)
+                except NoReverseMatch:
+                    continue
+                tried += 1
+                for query in ("", "?q=%00&at=%00&term=%00", f"?q={HUGE}&at={HUGE}&who={HUGE}&p=x"):
+                    status = root.get(address + query).status_code
+                    assert status < 500, address + query
+    assert tried > 20
+
+
+def names_of_pages() -> set[str]:
+    """Return the names of all pages of the admin."""
+    return set(_names(admin.site.urls[0]))
+
+
+def _names(patterns: Any) -> Iterator[str]:
+    for pattern in patterns:
+        if hasattr(pattern, "url_patterns"):
+            yield from _names(pattern.url_patterns)
+        elif pattern.name and not pattern.name.endswith(COMMON):
+            yield pattern.name

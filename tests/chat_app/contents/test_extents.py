@@ -1,0 +1,201 @@
+"""How much of a content a model may count, from bytes that may lie about it."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from django.core.files.base import ContentFile
+from PIL import Image
+
+from chat_app.contents import extents, storage
+from chat_app.contents.extents import extent_of
+from chat_app.contents.quota import ContentOwner
+from chat_app.contents.wave import wave_file
+from chat_app.models import Content
+from tests import factories
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import Settings
+
+HOUR = 3_600_000
+
+# Frames of MP3: 128 kbit/s at 44.1 kHz, 8 kbit/s at 24 kHz, 320 kbit/s at 48 kHz.
+USUAL = b"\xff\xfb\x90\x00" + bytes(413)
+SLOW = b"\xff\xf3\x14\xc0" + bytes(20)
+FAST = b"\xff\xfb\xe4\x00" + bytes(956)
+# A frame of AAC: 1,024 samples at 16 kHz.
+ADTS = b"\xff\xf1\x60\x40\x02\x1f\xfc" + bytes(9)
+
+
+def frames(frame: bytes, ms: float, of_one: float) -> bytes:
+    return frame * round(ms / of_one)
+
+
+def page(packets: list[bytes]) -> bytes:
+    table = bytes(map(len, packets))
+    return b"OggS" + bytes(22) + bytes([len(table)]) + table + b"".join(packets)
+
+
+def opus(first: int, packets: int) -> bytes:
+    audio = page([bytes([first]) + bytes(9)] * 100)
+    return page([b"OpusHead" + bytes(11)]) + audio * (packets // 100)
+
+
+def wave(seconds: int, *, hertz: int = 8000, per_second: int | None = None) -> bytes:
+    data = bytearray(wave_file(bytes(8_000 * seconds), "g711_ulaw") or b"")
+    struct.pack_into("<II", data, 24, hertz, hertz if per_second is None else per_second)
+    return bytes(data)
+
+
+def flac(blocks: int, claimed: int) -> bytes:
+    info = struct.pack(">HH", 4096, 4096) + bytes(6)
+    info += (16_000 << 12 | claimed >> 32).to_bytes(4) + (claimed & 0xFFFFFFFF).to_bytes(4)
+    return b"fLaC\x80\0\0\x22" + info[:18] + bytes(16) + (b"\xff\xf8" + bytes(10)) * blocks
+
+
+SOUNDS = {
+    "mp3": (frames(USUAL, HOUR / 60, 26.12), "audio/mpeg", 60_000),
+    "mp3 at 8 kbit/s": (frames(SLOW, 1.5 * HOUR, 24), "audio/mpeg", 1.5 * HOUR),
+    "mp3 of many bit rates": (
+        frames(FAST, 60_000, 24) + frames(SLOW, HOUR, 24), "audio/mpeg", HOUR + 60_000,
+    ),
+    "mp3 that hides slow frames behind a fast one": (
+        FAST[:600] + frames(SLOW, HOUR, 24), "audio/mpeg", HOUR,
+    ),
+    "mp3 with a picture before it": (
+        b"ID3\x04\0\0" + bytes([0, 0, 78, 16]) + bytes(10_000) + frames(SLOW, 60_000, 24),
+        "audio/mpeg", 60_000,
+    ),
+    "mp3 after noise": (b"\0" * 100 + frames(SLOW, HOUR, 24), "audio/mpeg", HOUR),
+    "aac": (frames(ADTS, 60_000, 64), "audio/aac", 60_000),
+    "opus": (opus(0x78, 3_000), "audio/ogg", 60_000),
+    "opus of long packets": (opus(0x1B, 1_000), "audio/ogg", 0),
+    "wave": (wave(60), "audio/wav", 60_000),
+    "wave that says it is fast": (wave(60, per_second=2**31), "audio/wav", 60_000),
+    "wave that says it is slow": (wave(60, hertz=100, per_second=2**31), "audio/wav", 80 * 60_000),
+    "flac": (flac(1_000, 4_096_000), "audio/flac", 256_000),
+    "flac that says it is short": (flac(1_000, 1), "audio/flac", 256_000),
+    "flac that says it is long": (flac(1, 16_000 * 3_600), "audio/flac", HOUR),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUNDS)
+def test_a_sound_lasts_at_least_as_long_as_it_plays(name: str) -> None:
+    data, mime_type, plays = SOUNDS[name]
+    assert plays * 0.999 <= extent_of(data, mime_type) <= max(plays * 1.1 + 500, 128_000)
+
+
+@pytest.mark.parametrize(
+    ("data", "mime_type", "least"),
+    [
+        (bytes(60_000), "audio/mpeg", 60_000),
+        (b"\xff" * 60_000, "audio/mpeg", 60_000),
+        (b"\x1aE\xdf\xa3" + bytes(60_000), "audio/webm", 80_000),
+        (bytes(4) + b"ftypM4A " + bytes(60_000), "audio/mp4", 60_000),
+        (b"#!AMR\n" + bytes(60_000), "audio/amr", 100_000),
+        (b"RIFF\0\0\0\0WAVE" + bytes(60_000), "audio/wav", 60_000),
+        (b"ID3", "audio/mpeg", 0),
+        (b"\xff\xfb", "audio/mpeg", 0),
+        (b"OggS", "audio/ogg", 0),
+        (b"fLaC", "audio/flac", 0),
+        (b"RIFF\0\0\0\0WAVEfmt ", "audio/wav", 0),
+    ],
+)
+def test_a_sound_that_cannot_be_read_lasts_as_long_as_its_bytes_may(
+    data: bytes, mime_type: str, least: int
+) -> None:
+    assert least <= extent_of(data, mime_type) < 10**9
+
+
+def pdf(*objects: bytes) -> bytes:
+    return b"%PDF-1.7\n" + b"\n".join(objects)
+
+
+def stream(dictionary: bytes, data: bytes) -> bytes:
+    packed = zlib.compress(data)
+    return b"9 0 obj <<" + dictionary + b"/Filter/FlateDecode>>\nstream\n" + packed + b"\nendstream"
+
+
+PAGE = b"3 0 obj <</Type /Page/Parent 2 0 R>> endobj"
+PACKED = b"/Type /ObjStm"
+PDFS = {
+    "one page": (pdf(PAGE), 1),
+    "seven pages": (pdf(*[PAGE] * 7), 7),
+    "one page, named often": (pdf(PAGE, b"<</Type/Pages/Kids [" + b"3 0 R " * 300 + b"]>>"), 300),
+    "a number that is too small": (pdf(b"<</Type/Pages/Count 1>>", *[PAGE] * 50), 50),
+    "a number that is large": (pdf(PAGE, b"<</Type/Pages/Count 400>>"), 400),
+    "a number that is huge": (pdf(PAGE, b"<</Type/Pages/Count 999999999>>"), 1_000),
+    "pages in an object stream": (pdf(PAGE, stream(PACKED, b"<</Type /Page>> " * 90)), 91),
+    "kids in an object stream": (pdf(PAGE, stream(PACKED, b"/Kids[" + b"3 0 R " * 80 + b"]")), 80),
+    "a bomb": (pdf(PAGE, stream(PACKED, bytes(20 * 1024 * 1024))), 1_000),
+    "a bomb of text": (pdf(PAGE, stream(b"", b"(aaaaaaaa) Tj " * 2_000_000)), 1_000),
+    "a page full of text": (pdf(PAGE, stream(b"", b"(" + b"a" * 4_000 + b") Tj " * 15)), 1),
+    "a page with a book": (pdf(PAGE, stream(b"", (b"(" + b"a" * 4_000 + b") Tj ") * 15)), 10),
+    "a picture in it": (pdf(PAGE, stream(b"/Subtype/Image", b"(a)" * 900_000)), 1),
+    "a filter that is not read": (
+        pdf(PAGE, b"<<" + PACKED + b"/Filter/LZWDecode>>stream\n"),
+        1_000,
+    ),
+    "broken": (pdf(PAGE, b"<<" + PACKED + b"/Filter/FlateDecode>>stream\nxx endstream"), 1_000),
+    "encrypted": (pdf(PAGE, b"trailer <</Encrypt 5 0 R>>"), 1_000),
+    "no page at all": (pdf(), 1_000),
+}
+
+
+@pytest.mark.parametrize("name", PDFS)
+def test_a_pdf_has_at_most_so_many_pages(name: str) -> None:
+    data, pages = PDFS[name]
+    assert extent_of(data, "application/pdf") == pages
+
+
+@pytest.mark.parametrize(
+    ("size", "tiles"),
+    [((1, 1), 1), ((768, 768), 4), ((4000, 3000), 24), ((9000, 10), 36)],
+)
+def test_a_picture_has_at_most_so_many_tiles(size: tuple[int, int], tiles: int) -> None:
+    file = io.BytesIO()
+    Image.new("1", size).save(file, "png")
+    assert extent_of(file.getvalue(), "image/png") == tiles
+
+
+@pytest.mark.parametrize(
+    ("data", "mime_type"), [(b"text", "text/plain"), (bytes(99), "application/octet-stream")]
+)
+def test_what_is_not_measured_has_no_extent(data: bytes, mime_type: str) -> None:
+    assert extent_of(data, mime_type) == 0
+
+
+@pytest.mark.django_db
+def test_an_extent_is_stored_once_and_read_of_what_was_stored_before(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    owner = ContentOwner(user_id=factories.user().pk)
+    sound = frames(SLOW, 60_000, 24)
+    content = storage.store(sound, mime_type="audio/mpeg", filename="a.mp3", owner=owner)
+    assert 60_000 <= (content.extent or 0) < 60_100
+    Content.objects.update(extent=None)
+    found = extents.extents_of([str(content.pk).upper(), "none", str(content.pk)])
+    assert {one.amount for many in found.values() for one in many} == {content.extent}
+    monkeypatch.setattr(extents, "extent_of", None)
+    assert extents.extents_of([str(content.pk)])[str(content.pk)][0].amount == content.extent
+
+
+@pytest.mark.django_db
+def test_a_handle_of_several_owners_has_the_extents_of_all(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    handle = "5f0c1d7e-0000-4000-8000-000000000001"
+    for number in range(2):
+        row = Content(handle=handle, mime_type="audio/mpeg", size_bytes=1, extent=number + 1)
+        row.owner_key = f"visitor:{number}"
+        row.blob.save(str(row.pk), ContentFile(b"x"), save=False)
+        row.save()
+    assert sorted(one.amount for one in extents.extents_of([handle])[handle]) == [1, 2]

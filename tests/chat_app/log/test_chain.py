@@ -1,0 +1,238 @@
+"""The hash chain of a chat's log in its rows: written with each entry, and what a check finds."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from chat_app.conversation.deletion import delete_message
+from chat_app.conversation.erasure import erase_in_chat
+from chat_app.conversation.revisions import edit_message
+from chat_app.forks.forking import fork_chat
+from chat_app.log import chain, verification
+from chat_app.log.retention import empty_chats
+from chat_app.log.verification import check_log
+from chat_app.models import Chat, ChatEvent, Message
+from tests import factories
+from uamp.log_check import LogProblemKind, LogSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada() -> User:
+    """Return the person who writes."""
+    return factories.user()
+
+
+@pytest.fixture
+def chat(ada: User) -> Chat:
+    """Return a chat with five messages: the second was edited, the third deleted."""
+    made = factories.chat(ada)
+    ids = [factories.message(made, ada, f"number {n} é 1.5 \U0001f600").pk for n in range(5)]
+    edit_message(chat_id=made.pk, message_id=ids[1], user_id=ada.pk, content="edited")
+    delete_message(chat_id=made.pk, message_id=ids[2], user_id=ada.pk)
+    return Chat.objects.get(pk=made.pk)
+
+
+def found(chat: Chat, **options: Any) -> LogSummary:
+    """Return what a check of a chat finds."""
+    summary = check_log(chat.pk, **options)
+    assert summary is not None
+    return summary
+
+
+def entry_of(chat: Chat, text: str) -> ChatEvent:
+    """Return the entry that announced a message with a text."""
+    seq = Message.objects.filter(chat=chat, content__startswith=text).values_list("seq", flat=True)
+    return ChatEvent.objects.get(chat=chat, seq=seq.get())
+
+
+def test_what_the_services_write_is_intact(
+    chat: Chat, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "PAGE", 2)
+    whole = found(chat)
+    assert whole.problems == ()
+    assert (whole.entries, whole.unchained, whole.chained_from) == (chat.last_seq, 0, 1)
+    assert chat.chain_seq == chat.last_seq
+    end = found(chat, last=3)
+    assert end.problems == ()
+    assert (end.entries, end.chain_hash) == (3, whole.chain_hash)
+    erase_in_chat(ada.pk, chat_id=chat.pk, pseudonym="erased-1")
+    erased = found(chat)
+    assert erased.problems == ()
+    assert erased.erased >= 5
+    assert "number" not in str(list(ChatEvent.objects.filter(chat=chat).values_list("payload")))
+    erase_in_chat(ada.pk, chat_id=chat.pk, pseudonym="erased-2")
+    assert found(chat).problems == ()
+    empty_chats([chat.pk])
+    assert found(chat).problems == ()
+    assert check_log("chat_none") is None
+
+
+def change_a_byte_of_the_log(chat: Chat) -> None:
+    """Change one byte of a stored payload, in SQL."""
+    table, text = ChatEvent._meta.db_table, "payload"
+    if connection.vendor == "postgresql":
+        text = "payload::text"
+    changed = f"replace({text}, 'number 3', 'number 4')"
+    if connection.vendor == "postgresql":
+        changed = f"({changed})::jsonb"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {table} SET payload = {changed} WHERE chat_id = %s",  # noqa: S608 names of ours
+            [chat.pk],
+        )
+
+
+def change_a_byte_of_a_message(chat: Chat) -> None:
+    Message.objects.filter(chat=chat, content__startswith="number 3").update(content="number 4")
+
+
+def show_a_former_text(chat: Chat) -> None:
+    first = ChatEvent.objects.filter(chat=chat, type="message.created").order_by("seq")[1]
+    Message.objects.filter(chat=chat, content="edited").update(
+        content=first.payload["message"]["content"], revision=None
+    )
+
+
+def mark_a_message_as_deleted(chat: Chat) -> None:
+    Message.objects.filter(chat=chat, content__startswith="number 3").update(
+        content="", deleted_at=chat.created_at
+    )
+
+
+def remove_a_message(chat: Chat) -> None:
+    Message.objects.filter(chat=chat, content__startswith="number 3").delete()
+
+
+def remove_an_entry(chat: Chat) -> None:
+    entry_of(chat, "number 3").delete()
+
+
+def cut_the_log(chat: Chat) -> None:
+    ChatEvent.objects.filter(chat=chat, seq=chat.last_seq).delete()
+
+
+def put_an_entry_in(chat: Chat) -> None:
+    last = ChatEvent.objects.get(chat=chat, seq=chat.last_seq)
+    last.pk, last.seq, last.response_id = None, chat.last_seq + 1, "resp_forged"
+    last.save(force_insert=True)
+    Chat.objects.filter(pk=chat.pk).update(last_seq=chat.last_seq + 1)
+
+
+def change_a_text_beside_its_digest(chat: Chat) -> None:
+    """Change a text in the message and in its entry, which keeps the digest of what it was."""
+    entry = entry_of(chat, "number 3")
+    chain.keep_digest(entry)
+    entry.payload["message"]["content"] = "number 4"
+    entry.save()
+    change_a_byte_of_a_message(chat)
+
+
+def delete_another_message_beside_the_digest(chat: Chat) -> None:
+    """Name another message in the entry of a deletion, which keeps its digest; hide that one."""
+    entry = ChatEvent.objects.get(chat=chat, type="message.deleted")
+    chain.keep_digest(entry)
+    entry.payload["message_id"] = Message.objects.get(content__startswith="number 3").pk
+    entry.save()
+    mark_a_message_as_deleted(chat)
+
+
+def write_as_another(chat: Chat) -> None:
+    Message.objects.filter(chat=chat, content__startswith="number 3").update(name="grace")
+
+
+def be_sent_by_another(chat: Chat) -> None:
+    other = factories.user("grace")
+    Message.objects.filter(chat=chat, content__startswith="number 3").update(sender_user=other)
+
+
+def answer_for_an_agent(chat: Chat) -> None:
+    Message.objects.filter(chat=chat, content__startswith="number 3").update(role="assistant")
+
+
+def claim_a_response(chat: Chat) -> None:
+    rows = Message.objects.filter(chat=chat, content__startswith="number 3")
+    rows.update(response_id="resp_forged")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (change_a_text_beside_its_digest, LogProblemKind.MESSAGE_UNVERIFIED),
+        (delete_another_message_beside_the_digest, LogProblemKind.MESSAGE_CHANGED),
+        (write_as_another, LogProblemKind.MESSAGE_CHANGED),
+        (be_sent_by_another, LogProblemKind.MESSAGE_CHANGED),
+        (answer_for_an_agent, LogProblemKind.MESSAGE_CHANGED),
+        (claim_a_response, LogProblemKind.MESSAGE_CHANGED),
+        (change_a_byte_of_the_log, LogProblemKind.ENTRY_CHANGED),
+        (change_a_byte_of_a_message, LogProblemKind.MESSAGE_CHANGED),
+        (show_a_former_text, LogProblemKind.MESSAGE_CHANGED),
+        (mark_a_message_as_deleted, LogProblemKind.MESSAGE_CHANGED),
+        (remove_a_message, LogProblemKind.MESSAGE_MISSING),
+        (remove_an_entry, LogProblemKind.ENTRY_MISSING),
+        (cut_the_log, LogProblemKind.ENTRY_MISSING),
+        (put_an_entry_in, LogProblemKind.ENTRY_CHANGED),
+    ],
+)
+def test_what_was_changed_in_the_database_shows(
+    chat: Chat, change: Callable[[Chat], None], kind: LogProblemKind
+) -> None:
+    change(chat)
+    assert kind in {problem.kind for problem in found(chat).problems}
+
+
+def test_a_chain_starts_after_entries_that_have_none(chat: Chat, ada: User) -> None:
+    """Entries from before the migration, and those of an older process during an update."""
+    ChatEvent.objects.filter(chat=chat).update(chain_hash=None)
+    Chat.objects.filter(pk=chat.pk).update(chain_hash=None, chain_seq=None)
+    factories.message(chat, ada, "after the migration")
+    begun = found(chat)
+    assert begun.problems == ()
+    assert (begun.unchained, begun.chained_from) == (chat.last_seq, chat.last_seq + 1)
+    last = ChatEvent.objects.filter(chat=chat).latest("seq")
+    ChatEvent.objects.create(chat=chat, seq=last.seq + 1, type="message.read", payload={"n": 1})
+    Chat.objects.filter(pk=chat.pk).update(last_seq=last.seq + 1)
+    factories.message(chat, ada, "after the update")
+    again = found(chat)
+    assert again.problems == ()
+    assert again.unchained == chat.last_seq + 1
+
+
+def test_a_fork_has_a_chain_of_its_own(chat: Chat, ada: User) -> None:
+    newest = Message.objects.filter(chat=chat, deleted_at=None).latest("seq")
+    event = fork_chat(chat_id=chat.pk, message_id=newest.pk, forked_by=ada, admit=lambda _: None)
+    fork = Chat.objects.get(pk=event.chat_id)
+    summary = found(fork)
+    assert summary.problems == ()
+    assert summary.unchained == 0
+    assert summary.entries == fork.last_seq > 1
+
+
+def test_the_command_names_what_was_changed(chat: Chat, ada: User) -> None:
+    other = factories.chat(ada)
+    factories.message(other, ada, "hello")
+    said = StringIO()
+    call_command("verify_log", stdout=said)
+    assert "2 chats, 8 entries." in said.getvalue()
+    change_a_byte_of_the_log(chat)
+    place = entry_of(chat, "number 3").seq
+    said = StringIO()
+    with pytest.raises(CommandError, match="The logs of 1 chats were changed"):
+        call_command("verify_log", stdout=said)
+    assert f"{chat.pk}#{place}: entry_changed\n" in said.getvalue()
+    call_command("verify_log", other.pk, stdout=said, verbosity=2)
+    assert f"{other.pk}: intact, 1 entries, " in said.getvalue()
+    with pytest.raises(CommandError, match="There is no chat chat_none"):
+        call_command("verify_log", "chat_none", stdout=said)

@@ -1,0 +1,189 @@
+"""Agents over REST: who may make and change them, and what is refused (docs/rest.md)."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.utils import timezone
+
+from agents_app.models import Agent
+from agents_app.remote import health
+from chat_app.rest.members import agents
+from payments_app import services as ledger
+from tests import factories
+from tests.agents_app.remote.pages import pages
+from tests.chat_app.rest.test_rest import bearer, check_problem, post
+from tests.http_server import LocalServer, serving
+from tests.payments_app.funded_accounts import usd
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.test import Client
+    from pytest_django import Settings
+
+pytestmark = pytest.mark.django_db
+
+NEW = {"name": "helper", "options": {"script": "echo"}, "pricing": {"per_answer": "0.01"}}
+
+
+def allowed(user: User) -> User:
+    """Let a person make and change agents."""
+    rights = Permission.objects.filter(codename__in=("add_agent", "change_agent"))
+    user.user_permissions.set(rights)
+    return user
+
+
+def patch(client: Client, path: str, body: Any) -> Any:
+    return client.patch(path, json.dumps(body), content_type="application/json")
+
+
+def test_people_with_the_right_make_and_change_their_agents() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    client, path = bearer(ada), "/api/v1/agents/helper"
+    check_problem(post(client, "/api/v1/agents", NEW), 403, "forbidden")
+    allowed(ada)
+    made = post(client, "/api/v1/agents", {**NEW, "instructions": "the secret prompt"})
+    assert (made.status_code, made["Location"]) == (201, path)
+    assert made.json()["configuration"]["instructions"] == "the secret prompt"
+    agent = Agent.objects.get()
+    assert (agent.owner, agent.is_public, agent.pricing) == (ada, False, {"per_answer": "0.01"})
+    # It is private, and then others use it and change nothing.
+    other = bearer(allowed(bob))
+    check_problem(other.get(path), 404, "not_found")
+    check_problem(patch(other, path, {"is_public": True}), 404, "not_found")
+    assert patch(client, path, {"is_public": True, "is_enabled": True}).status_code == 200
+    assert "configuration" not in other.get(path).json()
+    check_problem(patch(other, path, {"description": "mine"}), 403, "forbidden")
+    # One that is switched off is its owner's to switch on again.
+    assert patch(client, path, {"is_enabled": False}).status_code == 200
+    check_problem(other.get(path), 404, "not_found")
+    assert patch(client, path, {"is_enabled": True}).json()["configuration"]["is_enabled"]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"name": "a b"}, "/name"),
+        ({"options": {"script": "none"}}, "/options"),
+        ({"options": {"api_key": "sk-1"}}, "/options"),
+        ({"options": {"script": "echo", "nonsense": 1}}, "/options"),
+        ({"provider": "anthropic", "options": {}}, "/model"),
+        ({"pricing": {"per_answer": "much"}}, "/pricing"),
+        ({"tools": ["no_such_tool"]}, "/tools"),
+        ({"delegates": ["no-such-agent"]}, "/delegates"),
+        ({"max_steps": 33}, "/max_steps"),
+        ({"strategy": "guess"}, "/strategy"),
+        ({"owner": 1}, "/owner"),
+        ({"instructions": "a" * 70_000}, ""),
+    ],
+)
+def test_an_agent_that_could_not_answer_is_refused(change: dict[str, Any], pointer: str) -> None:
+    client = bearer(allowed(factories.user("ada")))
+    problem = check_problem(post(client, "/api/v1/agents", {**NEW, **change}), 400, "invalid")
+    assert pointer in [error["pointer"] for error in problem["errors"]]
+    assert not Agent.objects.exists()
+
+
+def test_a_name_is_used_once() -> None:
+    client = bearer(allowed(factories.user("ada")))
+    assert post(client, "/api/v1/agents", NEW).status_code == 201
+    check_problem(post(client, "/api/v1/agents", {**NEW, "name": "HELPER"}), 400, "invalid")
+    assert agents.AgentView.write_scope == "agents:write"
+
+
+def test_entries_are_the_callers_own_and_their_cursor_too() -> None:
+    clients = {}
+    for name in ("ada", "bob"):
+        user = factories.user(name)
+        account = ledger.account_of_user(user.pk)
+        for number in range(3):
+            key = f"{name}{number}"
+            ledger.top_up(
+                key=key, account=account.id, amount=usd("1"), provider="t", external_id=key
+            )
+        clients[name] = bearer(user)
+    path = "/api/v1/ledger/entries?limit=2"
+    first = clients["ada"].get(path).json()
+    assert (len(first["data"]), first["has_more"]) == (2, True)
+    rest = clients["ada"].get(f"{path}&cursor={first['next_cursor']}").json()
+    assert (len(rest["data"]), rest["next_cursor"]) == (1, None)
+    for wrong in (first["next_cursor"] + "x", "x"):
+        check_problem(clients["ada"].get(f"{path}&cursor={wrong}"), 400, "invalid_cursor")
+    of_another = clients["bob"].get(f"{path}&cursor={first['next_cursor']}")
+    check_problem(of_another, 400, "invalid_cursor")
+    usage = clients["ada"].get("/api/v1/usage?by=chat&days=2").json()
+    assert (usage["by"], usage["data"]) == ("chat", [])
+
+
+REMOTE = {
+    "name": "far",
+    "kind": "remote",
+    "url": "https://agents.example/v1",
+    "protocol": "completions",
+    "model": "their-agent",
+}
+
+
+def test_a_remote_agent_is_made_by_the_same_rules_and_its_key_is_never_returned() -> None:
+    client, path = bearer(allowed(factories.user("ada"))), "/api/v1/agents/far"
+    made = post(client, "/api/v1/agents", {**REMOTE, "key": "sesame-open"})
+    assert made.status_code == 201
+    assert made.json()["configuration"]["url"] == REMOTE["url"]
+    assert "sesame" not in made.content.decode()
+    assert "sesame" not in client.get(path).content.decode()
+    kept = Agent.objects.get().secret
+    assert kept
+    assert "sesame" not in kept
+    patch(client, path, {"description": "far away"})
+    assert Agent.objects.get().secret == kept
+    patch(client, path, {"url": "https://elsewhere.example/v1"})
+    assert Agent.objects.get().secret == ""
+    for change, pointer in (
+        ({"url": "http://10.0.0.1/"}, "/url"),
+        ({"url": "https://localhost/"}, "/url"),
+        ({"protocol": ""}, "/protocol"),
+        ({"model": ""}, "/model"),
+        ({"key": "a b"}, "/key"),
+        ({"kind": "hosted", "options": {"script": "echo"}, "key": "k"}, "/key"),
+    ):
+        problem = check_problem(patch(client, path, change), 400, "invalid")
+        assert pointer in [error["pointer"] for error in problem["errors"]], change
+
+
+@pytest.mark.django_db(transaction=True)
+def test_discovery_and_probes_over_rest(settings: Settings) -> None:
+    ada = factories.user("ada")
+    client, path = bearer(ada), "/api/v1/agents/far"
+    look = "/api/v1/agent-discovery"
+    check_problem(post(client, look, {"url": "https://agents.example"}), 403, "forbidden")
+    allowed(ada)
+    card = {"name": "W", "url": "http://127.0.0.1:1/rpc", "description": "A card."}
+    with serving(LocalServer(pages({"/.well-known/agent-card.json": card}))) as other:
+        found = post(client, look, {"url": other.origin}).json()
+        way = {"protocol": "a2a_03", "url": card["url"], "model": "", "streams": False}
+        assert (found["name"], found["ways"]) == ("W", [way])
+        for body in ({"url": "https://localhost/"}, {"url": other.origin, "key": "a b"}):
+            check_problem(post(client, look, body), 400, "invalid")
+        new = {"name": "far", "kind": "remote", "protocol": "a2a_03", "url": other.origin}
+        made = post(client, "/api/v1/agents", new).json()["health"]
+        assert (made["state"], made["failures"], made["found"]["name"]) == ("online", 0, "W")
+        assert made["probed_at"]
+
+        health.failed(Agent.objects.get().pk, "It was not there.")
+        Agent.objects.update(
+            failures=health.FAILURES, retry_at=timezone.now() + timedelta(seconds=60)
+        )
+        paused = client.get(path).json()["health"]
+        assert (paused["state"], paused["last_error"]) == ("paused", "It was not there.")
+        probed = client.post(f"{path}/probe").json()["health"]
+        assert (probed["state"], probed["failures"]) == ("online", 0)
+    gone = client.post(f"{path}/probe").json()["health"]
+    assert (gone["failures"], gone["found"]["name"]) == (1, "W")
+    settings.UAMP_TRIALS_PER_MINUTE = 0
+    check_problem(client.post(f"{path}/probe"), 429, "rate_limit_exceeded")
+    other_client = bearer(allowed(factories.user("bob")))
+    check_problem(other_client.post(f"{path}/probe"), 404, "not_found")

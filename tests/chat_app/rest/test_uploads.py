@@ -1,0 +1,158 @@
+"""Files in parts over REST (tus 1.0): continued, resumed wrongly, bounded and forgotten."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from chat_app.contents import storage, uploads
+from chat_app.contents.quota import ContentOwner, largest_file
+from chat_app.models import Content, Upload, UploadPart
+from tests import factories
+from tests.chat_app.rest.test_rest import bearer, check_problem
+
+if TYPE_CHECKING:
+    from django.test import Client
+    from pytest_django import Settings
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TUS = {"Tus-Resumable": "1.0.0"}
+PART = "application/offset+octet-stream"
+
+
+def begin(client: Client, length: int, name: str = "a.txt", kind: str = "text/plain") -> Any:
+    pairs = (("filename", name), ("filetype", kind))
+    metadata = ",".join(f"{k} {base64.b64encode(v.encode()).decode()}" for k, v in pairs)
+    headers = {**TUS, "Upload-Length": str(length), "Upload-Metadata": metadata}
+    return client.post("/api/v1/uploads", headers=headers)
+
+
+def send(client: Client, path: str, offset: int, data: bytes, **headers: str) -> Any:
+    shown = {**TUS, "Upload-Offset": str(offset), **headers}
+    return client.patch(path, data, content_type=PART, headers=shown)
+
+
+def stored_parts() -> list[str]:
+    return [str(part.blob.name) for part in UploadPart.objects.all()]
+
+
+def test_a_file_arrives_in_parts_and_goes_on_after_a_loss() -> None:
+    client = bearer(factories.user("ada"))
+    begun = begin(client, 11)
+    path = begun["Location"]
+    assert (begun.status_code, begun["Upload-Offset"], begun["Tus-Resumable"]) == (
+        201,
+        "0",
+        "1.0.0",
+    )
+    assert send(client, path, 0, b"hello ")["Upload-Offset"] == "6"
+    head = client.head(path, headers=TUS)
+    assert (head["Upload-Offset"], head["Upload-Length"]) == ("6", "11")
+    assert "no-store" in head["Cache-Control"]
+    (part,) = stored_parts()
+    done = send(client, path, 6, b"world")
+    content = Content.objects.get()
+    assert (done.status_code, done["X-Content-Id"]) == (204, str(content.pk))
+    assert (storage.read(content), content.filename) == (b"hello world", "a.txt")
+    assert client.get(path).json()["content"]["content_id"] == str(content.pk)
+    assert stored_parts() == []
+    assert not default_storage.exists(part)
+    # The last part again leads to the same file.
+    check_problem(send(client, path, 6, b"world"), 409, "wrong_offset")
+    assert send(client, path, 11, b"")["X-Content-Id"] == str(content.pk)
+
+
+def test_what_does_not_fit_is_refused_and_changes_nothing(settings: Settings) -> None:
+    client, other = bearer(factories.user("ada")), bearer(factories.user("bob"))
+    path = begin(client, 4)["Location"]
+    send(client, path, 0, b"ab")
+    for offset, data, status, code in (
+        (0, b"ab", 409, "wrong_offset"),
+        (3, b"c", 409, "wrong_offset"),
+        (2, b"cde", 422, "invalid_media"),
+    ):
+        check_problem(send(client, path, offset, data), status, code)
+    check_problem(
+        send(client, path, 2, b"c", **{"Tus-Resumable": "0.2"}), 412, "precondition_failed"
+    )
+    check_problem(send(client, path, 2, b"c", **{"Upload-Offset": "x"}), 400, "invalid")
+    wrong_type = client.patch(
+        path, b"c", content_type="text/plain", headers={**TUS, "Upload-Offset": "2"}
+    )
+    check_problem(wrong_type, 415, "unsupported_media_type")
+    for method in ("get", "patch", "delete"):
+        check_problem(getattr(other, method)(path, headers=TUS), 404, "not_found")
+    assert client.get(path).json()["offset"] == 2
+    settings.UAMP_BODY_BYTES = 1
+    check_problem(send(client, path, 2, b"cd"), 413, "content_too_large")
+    check_problem(client.get(f"/api/v1/uploads/{uuid.uuid4()}"), 404, "not_found")
+    assert client.delete(path, headers=TUS).status_code == 204
+    assert (Upload.objects.count(), stored_parts()) == (0, [])
+
+
+def test_a_file_of_another_type_is_refused_at_its_end() -> None:
+    client = bearer(factories.user("ada"))
+    path = begin(client, 4, "a.png", "image/png")["Location"]
+    send(client, path, 0, b"no")
+    check_problem(send(client, path, 2, b"ne"), 422, "invalid_media")
+    assert (Upload.objects.count(), stored_parts(), Content.objects.count()) == (0, [], 0)
+
+
+def test_uploads_are_bounded_counted_and_forgotten(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UAMP_STORED_BYTES_PER_USER = 10
+    client = bearer(factories.user("ada"))
+    for length in ("0", str(settings.UAMP_UPLOAD_BYTES + 1)):
+        check_problem(begin(client, int(length)), 422, "invalid_media")
+    path = begin(client, 6)["Location"]
+    # What is promised counts, though it is not there yet.
+    check_problem(begin(client, 5), 413, "quota_exceeded")
+    monkeypatch.setattr(uploads, "OPEN_UPLOADS", 1)
+    check_problem(begin(client, 1), 413, "quota_exceeded")
+    monkeypatch.setattr(uploads, "PARTS", 1)
+    send(client, path, 0, b"a")
+    check_problem(send(client, path, 1, b"b"), 422, "invalid_media")
+    (part,) = stored_parts()
+    assert uploads.forget_expired(limit=10) == 0
+    Upload.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    check_problem(client.get(path), 404, "not_found")
+    assert uploads.forget_expired(limit=10) == 1
+    assert not default_storage.exists(part)
+
+
+def test_a_file_has_the_size_that_a_role_allows(settings: Settings) -> None:
+    settings.UAMP_UPLOAD_BYTES = 1000
+    settings.UAMP_UPLOAD_BYTES_BY_GROUP = {"": 10, "Writers": 20, "Editors": 900}
+    ada = factories.user()
+    client = bearer(ada)
+
+    def stored(size: int) -> int:
+        file = SimpleUploadedFile("a.txt", b"a" * size, content_type="text/plain")
+        whole = client.post("/api/v1/contents", {"file": file}).status_code
+        begun = begin(client, size)
+        assert begun.status_code == (201 if whole == 201 else 422)
+        return int(whole)
+
+    assert [stored(10), stored(11)] == [201, 413]
+    ada.groups.add(Group.objects.create(name="Readers"))
+    assert stored(11) == 413
+    ada.groups.add(Group.objects.create(name="Writers"))
+    assert [stored(20), stored(21)] == [201, 413]
+    ada.groups.add(Group.objects.create(name="Editors"))
+    assert [stored(900), stored(901)] == [201, 413]
+    assert begin(client, 5)["Tus-Max-Size"] == "900"
+    # No group may store more than the server takes, and agents store as much as that.
+    settings.UAMP_UPLOAD_BYTES = 500
+    assert [stored(500), stored(501)] == [201, 413]
+    assert largest_file(ContentOwner(key="chat_1")) == 500
+    assert largest_file(ContentOwner(key="anonymous:1")) == 10

@@ -1,0 +1,51 @@
+"""Counts the CPU seconds of the tests by folder, in each process; `tests/run.py` adds them up.
+
+The time of a child counts once it has ended and was waited for, in the test that waited.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+FOLDER: Final = os.environ.get("CPU_FOLDER")
+TESTS: Final = Path(__file__).parent
+
+seconds: Counter[str] = Counter()
+modules: Counter[str] = Counter()
+
+
+def total(folder: Path, kind: str) -> Counter[str]:
+    """Return the seconds that all processes of a run have written, by folder or by module."""
+    added: Counter[str] = Counter()
+    for file in folder.glob("*.json"):
+        added.update(json.loads(file.read_text())[kind])
+    return added
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Count what a test takes with its set-up and its teardown."""
+    before = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        taken = sum(os.times()[:4]) - before
+        path = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
+        seconds[path.parts[0]] += taken  # type: ignore[assignment]  # a Counter of floats
+        modules[path.as_posix()] += taken  # type: ignore[assignment]  # as above
+
+
+def pytest_sessionfinish() -> None:
+    """Write the figures down."""
+    if FOLDER and seconds:
+        file = Path(FOLDER) / f"{os.getpid()}.json"
+        file.write_text(json.dumps({"folders": seconds, "modules": modules}))

@@ -1,0 +1,7 @@
+"""The fixtures of peers and of the running server."""
+
+from tests.federation_app.hypercorn_server import hypercorn
+from tests.federation_app.peer import federated, peer, rpc_place
+from tests.live_server import *  # noqa: F403 the fixtures of a running server
+
+__all__ = ["federated", "hypercorn", "peer", "rpc_place"]

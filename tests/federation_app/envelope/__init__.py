@@ -1,0 +1,1 @@
+"""The tests of the pure part: vectors, altered envelopes, streams, documents."""

@@ -1,0 +1,124 @@
+"""The real ASGI application in Hypercorn, over HTTP/2 and HTTP/3 with TLS 1.3."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from channels.layers import channel_layers
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+
+from agents_app.demo import prepare_agents
+from tests import services
+from tests.client import wait_until
+from tests.federation_app.peer import HOST
+from tests.threads import join_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+DEPLOYED = Path(__file__).parents[2] / "deploy" / "hypercorn.toml"
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Write a certificate of localhost and its key."""
+    key = generate_private_key(SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, SHA256())
+    )
+    paths = folder / "certificate.pem", folder / "key.pem"
+    paths[0].write_bytes(made.public_bytes(Encoding.PEM))
+    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return paths
+
+
+@pytest.fixture
+def hypercorn(
+    database_threads: None, _empty_at_first: None, impatience: None, settings: Any, tmp_path: Path
+) -> Iterator[httpx.Client]:
+    """Run the real ASGI application in Hypercorn, and give a client that speaks HTTP/2 alone."""
+    from sessions_app.process import registry  # noqa: PLC0415 only these tests need it
+    from uamp_project.asgi import application  # noqa: PLC0415 as above
+
+    settings.UAMP_FEDERATION_HOST = HOST
+    prepare_agents()
+    channel_layers.set("default", None)
+    channel_layers.backends.clear()
+    certfile, keyfile = certificate(tmp_path)
+    # What operators start with, but for its place.
+    config = Config.from_toml(DEPLOYED)
+    config.bind = [f"127.0.0.1:{services.free_port()}"]
+    config.certfile, config.keyfile = str(certfile), str(keyfile)
+    # The same port of UDP takes HTTP/3.
+    config.quic_bind = config.bind
+    config.graceful_timeout = 2
+    loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def run() -> None:
+        ends = asyncio.Event()
+        loops.append((asyncio.get_running_loop(), ends))
+        app: Any = application
+        try:
+            await serve(app, config, shutdown_trigger=ends.wait)
+        finally:
+            if (process := registry.known()) is not None:
+                await process.stop()
+                registry.forget()
+            # Hypercorn does not close its UDP sockets.
+            loop: Any = asyncio.get_running_loop()
+            for transport in list(loop._transports.values()):
+                transport.close()
+            await asyncio.sleep(0)
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), name="hypercorn")
+    thread.start()
+    context = ssl.create_default_context(cafile=str(certfile))
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    port = config.bind[0].rpartition(":")[2]
+    client = httpx.Client(
+        base_url=f"https://localhost:{port}",
+        http1=False,
+        http2=True,
+        verify=context,
+        timeout=60,
+        trust_env=False,
+    )
+    try:
+        wait_until(lambda: answers(client))
+        yield client
+    finally:
+        client.close()
+        loop, ends = loops[0]
+        loop.call_soon_threadsafe(ends.set)
+        join_threads([thread])
+
+
+def answers(client: httpx.Client) -> bool:
+    """Return whether the server listens."""
+    try:
+        return client.get("/healthz").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,246 @@
+"""Agents of peers that answer here, over each transport."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ValidationError
+
+from agents_app import editing
+from agents_app.models import Agent
+from federation_app import own_names
+from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
+from federation_app.peers import registry
+from sessions_app.models import Response
+from tests.agents_app.remote.remote_agents import remote_agent
+from tests.client import wait_until
+from tests.federation_app.foreign_server import SAGE, Call, ForeignServer, foreign_server
+from tests.federation_app.peer import SERVER
+from tests.live_server import shared_chat
+from tests.sessions_app.turn.delegation import said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.client import Frame
+    from tests.conftest import ServerAddress
+    from tests.live_server import Dial, Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PROTOCOLS = ("envelope", "envelope_grpc", "envelope_http")
+
+
+@pytest.fixture
+def own_peer(federated: ServerAddress) -> Peer:
+    """Return this server as a peer of its own."""
+    peer = Peer.objects.create(did=SERVER, name="here", trust=PeerTrust.OPERATOR)
+    for key in own_names.own_keys(SERVER):
+        PeerKey.objects.create(peer=peer, kid=key.kid, algorithm=key.algorithm, jwk=key.jwk())
+    return peer
+
+
+@pytest.fixture
+def far(own_peer: Peer, federated: ServerAddress, rpc_place: str) -> Callable[..., Agent]:
+    """Return a function that makes an agent, which an agent of this server answers for."""
+
+    def make(protocol: str, target: str, **fields: Any) -> Agent:
+        place = f"http://{rpc_place}" if protocol == "envelope_grpc" else federated.http
+        did = f"{SERVER}:agents:{target}"
+        values = {"name": "far", "model": did, **fields}
+        return remote_agent(place, protocol=protocol, **values)
+
+    return make
+
+
+@pytest.fixture
+def sage(federated: ServerAddress) -> Iterator[ForeignServer]:
+    """Run the server of another peer, whose agent is `sage` here."""
+    with foreign_server() as server:
+        remote_agent(server.url, protocol="envelope", name="sage", model=SAGE)
+        yield server
+
+
+def asked(dial: Dial, who: Person, agent: str, text: str = "hello there") -> list[Frame]:
+    """Return the frames up to the end of an answer in a session of its own."""
+    client = dial(who)
+    client.create_session(agent=agent)
+    return client.answer(text)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_answer_of_a_peer_streams_to_the_members_of_a_chat(
+    far: Callable[..., Agent], dial: Dial, alice: Person, bob: Person, protocol: str
+) -> None:
+    far(protocol, "slow")
+    chat = shared_chat(alice, bob, agents=("far",), trigger="always")
+    asker, reader = dial(alice), dial(bob)
+    asker.create_session(chat=chat.pk)
+    reader.create_session(chat=chat.pk)
+    asker.ask("count to 80")
+    frames = asker.until("response.done", "response.error")
+    assert len([f for f in frames if f["type"] == "response.delta"]) > 1, "it streams"
+    assert "80" in said(frames)
+    assert said(reader.until("response.done")) == said(frames)
+    stream = EnvelopeStream.objects.get()
+    assert stream.receiver == f"{SERVER}:agents:slow"
+    assert ReceivedEnvelope.objects.filter(intent="ask").count() == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_cancelling_an_answer_cancels_it_at_the_peer(
+    far: Callable[..., Agent], dial: Dial, alice: Person, protocol: str
+) -> None:
+    far(protocol, "slow")
+    client = dial(alice)
+    client.create_session(agent="far")
+    client.ask("count to 500")
+    begun = client.until("response.delta")[-1]
+    client.send("response.cancel", response_id=begun["response_id"])
+    client.until("response.cancelled")
+    slow = Agent.objects.get(name="slow")
+    states = Response.objects.filter(agent=slow).values_list("status", flat=True)
+    wait_until(lambda: set(states.all()) == {"cancelled"})
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_a_peer_refuses_ends_the_answer(
+    far: Callable[..., Agent], own_peer: Peer, dial: Dial, alice: Person, protocol: str
+) -> None:
+    far(protocol, "unknown")
+    error = asked(dial, alice, "far")[-1]
+    assert error["type"] == "response.error"
+    assert not ReceivedEnvelope.objects.exists()
+    registry.revoke(own_peer)
+    assert asked(dial, alice, "far")[-1]["type"] == "response.error"
+
+
+def test_two_agents_of_peers_that_lead_to_each_other_do_not_ask_without_an_end(
+    far: Callable[..., Agent], dial: Dial, alice: Person, settings: Any
+) -> None:
+    settings.UAMP_REMOTE_HOPS = 3
+    far("envelope", "pong", name="ping")
+    far("envelope_http", "ping", name="pong")
+    assert asked(dial, alice, "ping")[-1]["type"] == "response.error"
+    assert ReceivedEnvelope.objects.filter(intent="ask").count() == 3
+
+
+def answered(text: str = "yes", **changes: Any) -> Callable[[Call], None]:
+    """Return what answers a socket: a chunk, then the end with changes to the signed answer."""
+
+    def answer(call: Call) -> None:
+        ask = call.receive()
+        call.delta(ask["stream_id"], 0, "chunk", text="yes", offset=0)
+        signed = call.server.signed(ask, text, **changes)
+        call.delta(ask["stream_id"], 1, "done", envelope=signed)
+
+    return answer
+
+
+def test_an_agent_of_another_server_answers(sage: ForeignServer, dial: Dial, alice: Person) -> None:
+    sage.calls.append(answered())
+    assert said(asked(dial, alice, "sage")) == "yes"
+    (ask,) = sage.received_of("ask")
+    assert (ask["from"], ask["to"]) == (SERVER, [SAGE])
+    assert ask["body"]["content"].endswith("hello there")
+    assert ask["ext"] == {"uamp-hops": 1}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        answered("no"),
+        answered(reply_to="urn:uuid:3f6c2f0a-9f0b-4a5e-8d57-0d6a3b1f7c21"),
+        answered(intent="notify"),
+        answered(to=["did:web:elsewhere.example"]),
+        answered(ts="2020-01-01T00:00:00Z"),
+        answered(**{"from": "did:web:worker.example:agents:other"}),
+    ],
+    ids=["text", "question", "intent", "receiver", "time", "sender"],
+)
+def test_an_answer_that_lies_fails(
+    sage: ForeignServer, dial: Dial, alice: Person, answer: Callable[[Call], None]
+) -> None:
+    sage.calls.append(answer)
+    error = asked(dial, alice, "sage")[-1]
+    assert (error["type"], error["error"]["code"]) == ("response.error", "provider_error")
+
+
+def test_an_answer_without_a_signature_fails(
+    sage: ForeignServer, dial: Dial, alice: Person
+) -> None:
+    def answer(call: Call) -> None:
+        ask = call.receive()
+        call.delta(ask["stream_id"], 0, "chunk", text="yes", offset=0)
+        call.delta(ask["stream_id"], 1, "done")
+
+    sage.calls.append(answer)
+    assert asked(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
+
+
+def test_a_connection_that_breaks_is_made_again_and_a_missing_delta_is_asked_for(
+    sage: ForeignServer, dial: Dial, alice: Person
+) -> None:
+    def lost_at_once(call: Call) -> None:
+        call.receive()
+
+    def lost_in_the_middle(call: Call) -> None:
+        ask = call.receive()
+        call.delta(ask["stream_id"], 0, "chunk", text="one ", offset=0)
+        call.delta(ask["stream_id"], 0, "chunk", text="one ", offset=0)
+
+    def with_a_gap(call: Call) -> None:
+        stream_id = call.receive()["stream_id"]
+        call.delta(stream_id, 2, "chunk", text="three", offset=8)
+        missing = call.receive()
+        assert missing["payload"] == {"code": "4.09", "expected": 1}
+        call.delta(stream_id, 1, "patch", text="one two ")
+        call.delta(stream_id, 2, "chunk", text="three", offset=8)
+        (ask, *_) = call.server.received_of("ask")
+        call.delta(stream_id, 3, "done", envelope=call.server.signed(ask, "one two three"))
+
+    sage.calls += [lost_at_once, lost_in_the_middle, with_a_gap]
+    assert said(asked(dial, alice, "sage")) == "one two three"
+    first, second = sage.received_of("ask")
+    assert first == second, "the question is the same, byte by byte"
+    (again,) = sage.received_of("subscribe")
+    assert json.loads(again["body"]["content"]) == {"after": 0}
+
+
+def test_deltas_are_acknowledged_before_the_window_is_full(
+    sage: ForeignServer, dial: Dial, alice: Person
+) -> None:
+    def answer(call: Call) -> None:
+        ask = call.receive()
+        most = ask["delta_window"]
+        for number in range(2 * most):
+            if number == most:
+                assert call.receive()["payload"]["ack"] >= most // 2 - 1
+            call.delta(ask["stream_id"], number, "chunk", text="x", offset=number)
+        call.delta(
+            ask["stream_id"], 2 * most, "done", envelope=call.server.signed(ask, "x" * 2 * most)
+        )
+
+    sage.calls.append(answer)
+    assert said(asked(dial, alice, "sage")) == "x" * 128
+
+
+def test_only_those_who_may_change_peers_make_agents_of_peers(alice: Person) -> None:
+    values = {
+        "name": "sage",
+        "kind": "remote",
+        "protocol": "envelope",
+        "url": "http://127.0.0.1:1",
+        "model": SAGE,
+    }
+    with pytest.raises(ValidationError) as refused:
+        editing.make(values, owner=alice.user)
+    assert set(refused.value.message_dict) == {"protocol"}
+    alice.user.user_permissions.add(Permission.objects.get(codename="change_peer_trust"))
+    owner = User.objects.get(pk=alice.user.pk)
+    with pytest.raises(ValidationError) as refused:
+        editing.make({**values, "model": "sage", "key": "secret"}, owner=owner)
+    assert set(refused.value.message_dict) == {"key", "model"}
+    assert editing.make(values, owner=owner).protocol == "envelope"

@@ -1,0 +1,168 @@
+"""Envelopes over gRPC, by a client whose code is generated from the proto."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.envelope.members.reading import envelope_of
+from federation_app.envelope.signatures.signature import verify_signature
+from federation_app.envelope.streams.framing import framed
+from federation_app.models import EnvelopeStream
+from federation_app.own_names import own_keys
+from federation_app.rpc import agent_pb2, agent_pb2_grpc
+from federation_app.rpc.server import EnvelopeServer
+from federation_app.rpc.service import _RECORDS_WAITING, _RecordCall
+from sessions_app.process import registry
+from tests.federation_app.peer import ECHO, ForeignPeer, text_of
+from tests.live_server import quick_agent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECONDS = 60
+
+
+@pytest.fixture
+def stub(rpc_place: str) -> Iterator[Any]:
+    """Return a client of a gRPC server in the process of the running server."""
+    with grpc.insecure_channel(rpc_place) as channel:
+        yield agent_pb2_grpc.AgentStub(channel)
+
+
+def record(value: Any) -> Any:
+    """Return a record of a stream."""
+    return agent_pb2.Record(json=json.dumps(value).encode())
+
+
+def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any]]:
+    """Return the status of a refused call, and its error."""
+    with pytest.raises(grpc.RpcError) as raised:
+        call()
+    error: Any = raised.value
+    sent = dict(error.trailing_metadata())
+    return error.code(), json.loads(sent.get("uamp-error-bin", b"{}"))
+
+
+def test_an_ask_is_answered_after_the_client_has_sent_all(stub: Any, peer: ForeignPeer) -> None:
+    ask = peer.envelope(content="hello there")
+    answers = stub.Stream(iter([record(ask)]), timeout=SECONDS)
+    deltas = [json.loads(one.json) for one in answers]
+    assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
+    assert text_of(deltas) == "hello there"
+    answer = envelope_of(deltas[-1]["payload"]["envelope"])
+    verify_signature(answer.value, answer.sig, sender=ECHO, keys=own_keys(ECHO))
+
+
+def test_a_stream_stops_at_its_window_and_goes_on_in_another_call(
+    stub: Any, peer: ForeignPeer
+) -> None:
+    quick_agent("talker", "echo", delay=0.02)
+    text = " ".join(f"word{n}" for n in range(60))
+    to = [f"{ECHO.rpartition(':')[0]}:talker"]
+    sent: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    sent.put(record(peer.envelope(content=text, to=to, delta_window=2, stream_id="str-1")))
+    answers = stub.Stream(iter(sent.get, None), timeout=SECONDS)
+    first = [json.loads(next(answers).json) for _ in range(2)]
+    acknowledged = {
+        "delta_seq": 0,
+        "stream_id": "str-1",
+        "ts": "2026-01-02T03:04:05Z",
+        "type": "progress",
+        "payload": {"ack": 0},
+    }
+    sent.put(record(acknowledged))
+    third = json.loads(next(answers).json)
+    assert [one["delta_seq"] for one in (*first, third)] == [0, 1, 2]
+    answers.cancel()
+    sent.put(None)
+
+    again: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    again.put(record(peer.envelope("subscribe", json.dumps({"after": 2}), stream_id="str-1")))
+    deltas = []
+    for one in stub.Stream(iter(again.get, None), timeout=SECONDS):
+        deltas.append(json.loads(one.json))
+        if deltas[-1]["type"] == "done":
+            again.put(None)
+            continue
+        payload = {"ack": deltas[-1]["delta_seq"]}
+        again.put(record({**acknowledged, "payload": payload}))
+    assert [one["delta_seq"] for one in deltas] == list(range(3, 3 + len(deltas)))
+    assert deltas[0]["type"] == "patch"
+    assert text_of(deltas) == text
+
+
+def test_send_has_a_receipt_and_refusals_are_statuses(stub: Any, peer: ForeignPeer) -> None:
+    ask = peer.envelope(stream_id="str-2")
+
+    def send(value: Any) -> Any:
+        raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return stub.Send(agent_pb2.EnvelopeRecord(envelope=raw), timeout=SECONDS)
+
+    receipt = send(ask)
+    assert (receipt.stream_id, receipt.delta_window, receipt.repeated_envelope) == (
+        "str-2",
+        64,
+        False,
+    )
+    assert send(ask).repeated_envelope
+    altered = {**peer.envelope(), "intent": "inform"}
+    status, error = refused(lambda: send(altered))
+    assert (status, error["code"]) == (grpc.StatusCode.UNAUTHENTICATED, "4.01")
+    status, error = refused(lambda: send(b"{"))
+    assert (status, error["code"]) == (grpc.StatusCode.INVALID_ARGUMENT, "4.00")
+    status, _ = refused(lambda: send(b" " * (ENVELOPE_BYTES + 2000)))
+    assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert EnvelopeStream.objects.count() == 1
+
+
+def test_a_stranger_is_refused_in_the_stream_and_then_disconnected(
+    stub: Any, peer: ForeignPeer
+) -> None:
+    altered = {**peer.envelope(), "to": ["did:web:other.example"]}
+    answers = stub.Stream(iter([record(altered)] * 10), timeout=SECONDS)
+    found: list[Any] = []
+    with pytest.raises(grpc.RpcError) as raised:
+        found.extend(json.loads(one.json) for one in answers)
+    error: Any = raised.value
+    assert error.code() in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.INVALID_ARGUMENT}
+
+
+def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
+    assert stub is not None  # the process of the server has begun
+    (loop,) = registry._processes
+
+    async def requests() -> AsyncIterator[Any]:
+        for never in list[bytes]():
+            yield never
+
+    async def records() -> list[bytes]:
+        call = _RecordCall(requests(), "127.0.0.1")
+        for number in range(_RECORDS_WAITING):
+            await call._send({"type": "websocket.send", "bytes": framed(b"%d" % number)})
+        reading = asyncio.create_task(call.read())
+        await asyncio.sleep(0.1)
+        found = [one async for one in call.records()]
+        await reading
+        return found
+
+    ended = asyncio.wait_for(records(), SECONDS / 6)
+    found = asyncio.run_coroutine_threadsafe(ended, loop).result(SECONDS)
+    assert len(found) == _RECORDS_WAITING
+
+
+def test_a_server_without_tls_listens_on_loopback_alone() -> None:
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415 the one test of it
+
+    async def begin() -> None:
+        EnvelopeServer("0.0.0.0:0")
+
+    with pytest.raises(ImproperlyConfigured, match="envelopes are not sent without TLS"):
+        asyncio.run(begin())

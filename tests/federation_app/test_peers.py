@@ -1,0 +1,265 @@
+"""Peers: added by their manifest through the guard, in the admin, rotated, revoked; and liars."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from agents_app.outbound import guard
+from federation_app.envelope.errors import EnvelopeError
+from federation_app.envelope.names.identity import document_of
+from federation_app.envelope.names.manifests import MANIFEST_TYPE, AgentManifest, ManifestLimits
+from federation_app.envelope.names.manifests import signed_document as manifest_of
+from federation_app.envelope.signatures.keys import EnvelopeKey
+from federation_app.exchange import admission
+from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
+from federation_app.peers import registry
+from federation_app.peers.documents import documents_at
+from tests.federation_app.peer import HOST, ForeignPeer, add_peer
+from tests.http_server import LocalServer, QuietHandler, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+class Publisher:
+    """A server of another name, reached over plain HTTP where its name leads to https."""
+
+    def __init__(self) -> None:
+        self.did = "did:web:worker.example"
+        self.keys = [self.new_key(1)]
+        self.signer = self.keys[0]
+        self.requests: list[str] = []
+        self.replaced: dict[str, bytes] = {}
+
+    def new_key(self, number: int) -> EnvelopeKey:
+        """Return another key of its name."""
+        return EnvelopeKey(f"{self.did}#{number}", Ed25519PrivateKey.generate())
+
+    def answer(self, path: str) -> bytes | None:
+        """Return the document of a path; None for none."""
+        self.requests.append(path)
+        if path in self.replaced:
+            return self.replaced[path]
+        if path == "/.well-known/did.json":
+            return json.dumps(document_of(self.did, [key.public() for key in self.keys])).encode()
+        if path == "/.well-known/agent-manifest.json":
+            manifest = AgentManifest(
+                agent="uamp/1.0",
+                description="A worker",
+                intents=["ask"],
+                body_types=["text/plain"],
+                auth=["oauth2"],
+                limits=ManifestLimits(),
+            )
+            return manifest_of(manifest, self.signer, type_=MANIFEST_TYPE).encode()
+        return None
+
+
+@contextmanager
+def published(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:  # noqa: N802 the handler's name
+            body = publisher.answer(self.path)
+            self.send_response(200 if body is not None else 404)
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+    with serving(LocalServer(Handler)) as server:
+        fetch = guard.fetch
+
+        def plain(url: str, policy: Any, **named: Any) -> Any:
+            host = server.origin.removeprefix("http://")
+            policy = replace(policy, allowed=frozenset({host}))
+            here = url.replace("https://worker.example", server.origin)
+            answer = fetch(here, policy, **named)
+            return replace(answer, url=answer.url.replace(server.origin, "https://worker.example"))
+
+        monkeypatch.setattr(guard, "fetch", plain)
+        yield "https://worker.example/.well-known/agent-manifest.json"
+
+
+@pytest.fixture
+def publisher() -> Publisher:
+    """Return a server that publishes its documents."""
+    return Publisher()
+
+
+@pytest.fixture
+def manifest_url(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Return where the manifest of the publisher is."""
+    with published(publisher, monkeypatch) as url:
+        yield url
+
+
+def later(peer: Peer, **passed: int) -> Peer:
+    """Return a peer whose documents were read so long ago."""
+    Peer.objects.filter(pk=peer.pk).update(checked_at=timezone.now() - timedelta(**passed))
+    return Peer.objects.get(pk=peer.pk)
+
+
+def kids(peer: Peer, kid: str = "") -> list[str]:
+    return sorted(key.kid for key in registry.keys_of(peer, kid))
+
+
+def test_a_peer_is_added_by_its_manifest_and_its_keys_rotate(
+    publisher: Publisher, manifest_url: str
+) -> None:
+    peer = registry.add_peer(documents_at(manifest_url), trust=PeerTrust.MANIFEST, user=None)
+    first, second = publisher.keys[0].kid, publisher.new_key(2)
+    assert peer.manifest["description"] == "A worker"
+    assert kids(peer) == [first]
+    publisher.keys.append(second)
+    asked = len(publisher.requests)
+    # A strange key costs no request in the first minute, and one after it.
+    assert kids(peer, second.kid) == [first]
+    assert len(publisher.requests) == asked
+    assert kids(later(peer, minutes=2), second.kid) == [first, second.kid]
+    publisher.keys = [second]
+    assert kids(later(peer, minutes=11)) == [second.kid]
+    registry.revoke_key(PeerKey.objects.get(kid=second.kid))
+    assert kids(later(peer, minutes=11)) == []
+
+
+def test_the_document_of_a_peer_is_read_once_by_all_who_need_it(
+    publisher: Publisher, manifest_url: str
+) -> None:
+    peer = registry.add_peer(documents_at(manifest_url), trust=PeerTrust.MANIFEST, user=None)
+    later(peer, minutes=11)
+    readers = [Peer.objects.get(pk=peer.pk) for _ in range(3)]
+    asked = len(publisher.requests)
+    for reader in readers:
+        assert kids(reader) == [publisher.keys[0].kid]
+    assert len(publisher.requests) == asked + 1
+
+
+def test_another_key_under_a_known_id_is_not_accepted(
+    publisher: Publisher, manifest_url: str
+) -> None:
+    peer = registry.add_peer(documents_at(manifest_url), trust=PeerTrust.MANIFEST, user=None)
+    publisher.keys = [publisher.new_key(1)]
+    assert kids(later(peer, minutes=11)) == []
+
+
+def test_a_pinned_peer_keeps_its_keys_until_an_operator_reads_them(
+    publisher: Publisher, manifest_url: str
+) -> None:
+    peer = registry.add_peer(documents_at(manifest_url), trust=PeerTrust.PINNED, user=None)
+    second = publisher.new_key(2)
+    publisher.keys.append(second)
+    assert len(kids(later(peer, days=3), second.kid)) == 1
+    assert registry.refresh(peer) == 2
+
+
+def test_keys_are_good_for_an_hour_while_the_document_is_away(
+    publisher: Publisher, manifest_url: str
+) -> None:
+    peer = registry.add_peer(documents_at(manifest_url), trust=PeerTrust.MANIFEST, user=None)
+    publisher.replaced["/.well-known/did.json"] = b"not JSON"
+    peer = later(peer, minutes=11)
+    assert len(kids(peer)) == 1
+    assert Peer.objects.get().problem
+    Peer.objects.update(failing_since=timezone.now() - timedelta(minutes=61))
+    with pytest.raises(EnvelopeError) as refused:
+        kids(later(peer, minutes=11))
+    assert refused.value.code == "4.01"
+
+
+@pytest.mark.parametrize("lie", ["signer", "name", "place", "content", "document", "size"])
+def test_documents_that_lie_add_no_peer(publisher: Publisher, manifest_url: str, lie: str) -> None:
+    path = "/.well-known/agent-manifest.json"
+    if lie == "signer":
+        publisher.signer = publisher.new_key(9)
+    elif lie == "name":
+        other = EnvelopeKey("did:web:other.example#1", publisher.keys[0].key)
+        publisher.signer = other
+    elif lie == "place":
+        publisher.replaced["/elsewhere.json"] = publisher.answer(path) or b""
+        manifest_url = "https://worker.example/elsewhere.json"
+    elif lie == "content":
+        publisher.replaced[path] = b"eyJ9.e30.AA"
+    elif lie == "document":
+        publisher.replaced["/.well-known/did.json"] = json.dumps(
+            {**document_of(publisher.did, []), "id": "did:web:other.example"}
+        ).encode()
+    else:
+        publisher.replaced[path] = b"x" * 70_000
+    with pytest.raises(EnvelopeError) as refused:
+        registry.add_peer(documents_at(manifest_url), trust=PeerTrust.MANIFEST, user=None)
+    assert refused.value.code in {"4.00", "4.01", "4.13"}
+    assert not Peer.objects.exists()
+
+
+def test_an_operator_adds_refreshes_and_revokes_a_peer(
+    client: Client, publisher: Publisher, manifest_url: str
+) -> None:
+    operator = User.objects.create_superuser("operator", password="password")
+    client.force_login(operator)
+    add = "/admin/federation_app/peer/add/"
+    assert client.get(add).status_code == 200
+    wrong = client.post(add, {"trust": "manifest", "manifest_url": "https://worker.example/x"})
+    assert b"4.01" in wrong.content
+    done = client.post(
+        add, {"trust": "pinned", "manifest_url": manifest_url, "user": operator.pk, "name": "W"}
+    )
+    assert done.status_code == 302
+    peer = Peer.objects.get()
+    assert (peer.did, peer.trust, peer.user, peer.name) == (publisher.did, "pinned", operator, "W")
+    page = f"/admin/federation_app/peer/{peer.pk}"
+    assert client.get(f"{page}/change/").status_code == 200
+    publisher.keys.append(publisher.new_key(2))
+    client.post(f"{page}/operate/refresh/", {"reason": "rotation"})
+    assert PeerKey.objects.count() == 2
+    client.post(f"{page}/operate/revoke/", {"reason": "left"})
+    peer.refresh_from_db()
+    assert peer.revoked_at is not None
+    by_hand = {
+        "trust": "operator",
+        "did": "did:web:hand.example",
+        "jwks": json.dumps({"keys": [publisher.keys[0].public().jwk() | {"kid": "k"}]}),
+    }
+    assert client.post(add, by_hand).status_code == 302
+    assert PeerKey.objects.get(peer__did="did:web:hand.example").kid == "did:web:hand.example#k"
+    for model in (Peer, PeerKey, EnvelopeStream, ReceivedEnvelope):
+        assert client.get(f"/admin/federation_app/{model._meta.model_name}/").status_code == 200
+
+
+def test_the_staff_without_the_right_adds_no_peer(client: Client) -> None:
+    client.force_login(User.objects.create_user("staff", is_staff=True))
+    assert client.get("/admin/federation_app/peer/add/").status_code == 403
+
+
+def test_a_peer_whose_account_is_inactive_is_none() -> None:
+    user = User.objects.create_user("payer", is_active=False)
+    with pytest.raises(EnvelopeError):
+        registry.find_peer(add_peer(user=user).did)
+
+
+def test_old_envelopes_are_forgotten_when_they_cannot_come_again(settings: Any) -> None:
+    settings.UAMP_FEDERATION_HOST = HOST
+    peer: ForeignPeer = add_peer()
+    admitted = admission.admit(json.dumps(peer.envelope()).encode())
+    received = admission.remember(admitted)
+    assert admission.remember(admitted).pk == received.pk
+    stream = EnvelopeStream.objects.get()
+    for ack, last in ((0, 0), (7, 7), (3, 7)):
+        admission.acknowledge(stream, ack)
+        assert admission.acknowledged(stream.pk) == last
+    assert admission.forget_old(100) == 0
+    old = timezone.now() - timedelta(hours=24, seconds=1)
+    ReceivedEnvelope.objects.update(created_at=old)
+    EnvelopeStream.objects.update(created_at=old)
+    assert admission.forget_old(100) == 2
+    assert not ReceivedEnvelope.objects.exists()

@@ -1,0 +1,326 @@
+"""Envelopes over a WebSocket of the `websockets` library."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from federation_app.envelope.members.reading import envelope_of
+from federation_app.envelope.signatures.signature import verify_signature
+from federation_app.envelope.streams.framing import PREFIX
+from federation_app.exchange import streams
+from federation_app.models import EnvelopeStream, ReceivedEnvelope
+from federation_app.own_names import own_keys
+from federation_app.peers import registry
+from tests.client import wait_until
+from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, add_peer, text_of
+from tests.live_server import counted_rows, quick_agent
+
+if TYPE_CHECKING:
+    from tests.conftest import ServerAddress
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LONG = " ".join(f"word{n}" for n in range(60))
+
+
+def delta(stream_id: str, type_: str, **payload: Any) -> dict[str, Any]:
+    """Return a delta of a reader."""
+    ts = "2026-01-02T03:04:05Z"
+    return {"delta_seq": 0, "stream_id": stream_id, "ts": ts, "type": type_, "payload": payload}
+
+
+def rows() -> dict[str, int]:
+    """Return how many rows a refusal could have left."""
+    own = {m.__name__: m.objects.count() for m in (EnvelopeStream, ReceivedEnvelope)}
+    return {**counted_rows(), **own}
+
+
+def error_of(record: Any) -> dict[str, Any]:
+    """Return the content of a signed error envelope of the server."""
+    envelope = envelope_of(record)
+    assert envelope.intent == "error"
+    verify_signature(envelope.value, envelope.sig, sender=SERVER, keys=own_keys(SERVER))
+    content: dict[str, Any] = json.loads(envelope.body.content)
+    return content
+
+
+def test_an_ask_is_answered_and_the_answer_is_signed(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    ask = peer.envelope(content="hello there")
+    with Records(federated.ws) as records:
+        records.send(ask)
+        deltas = records.until("done", "error")
+
+    assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
+    assert "hello there" in text_of(deltas)
+    answer = envelope_of(deltas[-1]["payload"]["envelope"])
+    assert answer.body.content == text_of(deltas)
+    assert answer.context[0].hash == f"sha256:{envelope_of(ask).sha256}"
+    verify_signature(answer.value, answer.sig, sender=ECHO, keys=own_keys(ECHO))
+
+
+def test_the_server_stops_at_the_window_and_resumes_where_the_reader_is(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    quick_agent("talker", "echo", delay=0.02)
+    ask = peer.envelope(
+        content=LONG, to=[f"{SERVER}:agents:talker"], delta_window=2, stream_id="str-1"
+    )
+    with Records(federated.ws) as records:
+        records.send(ask)
+        first = [records.receive(), records.receive()]
+        with pytest.raises(TimeoutError):
+            records.receive(1.5)
+        records.send(delta("str-1", "progress", ack=0))
+        third = records.receive()
+        assert [one["delta_seq"] for one in (*first, third)] == [0, 1, 2]
+        # What was said meanwhile is in one chunk.
+        assert len(third["payload"]["text"]) > len(first[1]["payload"]["text"])
+        records.send(delta("str-1", "progress", ack=99))
+        assert error_of(records.receive())["code"] == "4.00"
+        # The second was lost: the server goes on with its number, and the whole text.
+        records.send(delta("str-1", "error", code="4.09", expected=1))
+        again = records.receive()
+        assert (again["delta_seq"], again["type"]) == (1, "patch")
+        assert again["payload"]["text"].startswith(text_of([*first, third]))
+    # Another socket, which knows deltas 0 to 2.
+    with Records(federated.ws) as records:
+        records.send(peer.envelope("subscribe", json.dumps({"after": 2}), stream_id="str-1"))
+        deltas = [records.receive()]
+        while deltas[-1]["type"] not in {"done", "error"}:
+            records.send(delta("str-1", "progress", ack=deltas[-1]["delta_seq"]))
+            deltas.append(records.receive())
+
+    assert [one["delta_seq"] for one in deltas] == list(range(3, 3 + len(deltas)))
+    assert deltas[0]["type"] == "patch"
+    assert text_of(deltas) == LONG
+
+
+def test_the_same_envelope_is_answered_once(federated: ServerAddress, peer: ForeignPeer) -> None:
+    ask = peer.envelope()
+    with Records(federated.ws) as records:
+        records.send(ask)
+        first = records.until("done")
+    before = rows()
+    with Records(federated.ws) as records:
+        records.send(ask)
+        again = records.until("done")
+        assert text_of(again) == text_of(first)
+        # The same id with another content, signed well.
+        records.send(peer.envelope(content="something else", id=ask["id"]))
+        assert error_of(records.receive()) == {
+            "code": "4.09",
+            "detail": "id_conflict",
+            "message": "You used this id before for something else.",
+        }
+        # Another spelling of the same id.
+        records.send(peer.envelope(content="x", id=ask["id"].removeprefix("urn:uuid:").upper()))
+        assert error_of(records.receive())["code"] == "4.09"
+
+    assert rows() == before
+
+
+def test_a_reply_goes_on_with_the_conversation(federated: ServerAddress, peer: ForeignPeer) -> None:
+    first = peer.envelope(content="one")
+    with Records(federated.ws) as records:
+        records.send(first)
+        records.until("done")
+        hashed = f"sha256:{envelope_of(first).sha256}"
+        records.send(
+            peer.envelope(
+                content="two",
+                reply_to=first["id"],
+                context=[{"id": first["id"], "hash": hashed}],
+            )
+        )
+        records.until("done")
+        records.send(
+            peer.envelope(
+                context=[{"id": first["id"], "hash": f"sha256:{'0' * 64}"}],
+            )
+        )
+        assert error_of(records.receive())["detail"] == "context"
+
+    assert len(set(EnvelopeStream.objects.values_list("session_id", flat=True))) == 1
+
+
+def test_a_reply_to_another_agent_is_refused(federated: ServerAddress, peer: ForeignPeer) -> None:
+    quick_agent("talker", "echo")
+    first = peer.envelope(content="one")
+    with Records(federated.ws) as records:
+        records.send(first)
+        records.until("done")
+        before = rows()
+        other = [f"{SERVER}:agents:talker"]
+        records.send(peer.envelope(content="two", reply_to=first["id"], to=other))
+        refused = error_of(records.receive())
+    assert (refused["code"], refused["detail"]) == ("4.09", "reply_to")
+    assert rows() == before
+
+
+def test_an_ask_is_cancelled(federated: ServerAddress, peer: ForeignPeer) -> None:
+    quick_agent("talker", "echo", delay=0.2)
+    ask = peer.envelope(content=LONG, to=[f"{SERVER}:agents:talker"])
+    with Records(federated.ws) as records:
+        records.send(ask)
+        records.receive()
+        records.send(peer.envelope("cancel", "", reply_to=ask["id"]))
+        assert records.until("cancel", "done", "error")[-1]["type"] == "cancel"
+        # After the end it changes nothing (envelope §10).
+        records.send(peer.envelope("cancel", "", reply_to=ask["id"]))
+        records.send(peer.envelope(content="still here"))
+        assert records.until("done")[-1]["type"] == "done"
+
+
+def test_a_stream_without_acknowledgement_ends_and_can_be_resumed(
+    federated: ServerAddress, peer: ForeignPeer, settings: Any
+) -> None:
+    settings.UAMP_ENVELOPE_STALL_SECONDS = 1
+    quick_agent("talker", "echo", delay=0.005)
+    ask = peer.envelope(
+        content=LONG, to=[f"{SERVER}:agents:talker"], delta_window=1, stream_id="str-1"
+    )
+    with Records(federated.ws) as records:
+        records.send(ask)
+        records.receive()
+        error = error_of(records.receive())
+        assert (error["code"], error["detail"]) == ("5.04", "window")
+    settings.UAMP_ENVELOPE_STALL_SECONDS = 30
+    with Records(federated.ws) as records:
+        records.send(peer.envelope("subscribe", json.dumps({"after": 0}), stream_id="str-1"))
+        got = records.receive()
+        assert (got["delta_seq"], got["type"]) == (1, "patch")
+
+
+def bad_envelopes(peer: ForeignPeer, stranger: ForeignPeer) -> list[tuple[str, Any]]:
+    """Return envelopes that are refused, with the codes of their refusals."""
+    good = peer.envelope()
+    late = ForeignPeer(peer.did, peer.key, peer.row)
+    from datetime import timedelta  # noqa: PLC0415 beside its only use
+
+    late.skew = timedelta(seconds=-400)
+    forged = {**good, "id": f"urn:uuid:{uuid.uuid4()}"}
+    return [
+        ("4.00", {**good, "delta_window": 0}),
+        ("4.00", peer.envelope(delta_window=2**31)),
+        ("4.00", peer.envelope(stream_id="a/b")),
+        ("4.01", forged),
+        ("4.01", {**good, "body": {"type": "text/plain", "content": "other"}}),
+        ("4.01", stranger.envelope()),
+        ("4.01", late.envelope()),
+        ("4.01", peer.envelope(cap_token=peer.bearer()["Authorization"].split()[1])),
+        ("4.03", peer.envelope(to=["did:web:other.example"])),
+        ("4.04", peer.envelope(to=[f"{SERVER}:agents:unknown"])),
+        ("4.04", peer.envelope("cancel", "", stream_id="unknown")),
+        ("4.04", peer.envelope(reply_to=f"urn:uuid:{uuid.uuid4()}")),
+        ("4.15", peer.envelope("propose")),
+        ("4.15", peer.envelope(body={"type": "image/png", "content": "x"})),
+        ("4.15", peer.envelope(body={"type": "text/plain", "content": "x", "compression": "br"})),
+    ]
+
+
+def test_a_refused_envelope_stores_and_runs_nothing(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    stranger = add_peer("stranger.example")
+    registry.revoke(stranger.row)
+    with Records(federated.ws) as records:
+        records.send(peer.envelope())
+        records.until("done")
+        before = rows()
+        for code, bad in bad_envelopes(peer, stranger):
+            records.send(bad)
+            refused = records.receive()
+            assert error_of(refused)["code"] == code, bad
+            assert refused["to"] == [bad["from"]]
+        after = rows()
+
+    assert after == before
+
+
+def test_a_socket_of_strangers_and_of_garbage_is_closed(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    stranger = add_peer("stranger.example")
+    registry.revoke(stranger.row)
+    with Records(federated.ws) as records:
+        for _ in range(6):
+            records.send(stranger.envelope())
+        for _ in range(6):
+            assert error_of(records.receive())["code"] == "4.01"
+        with pytest.raises(ConnectionClosed) as closed:
+            records.receive()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 4401
+    for garbage, code in ((b"\0\0\0\5{}", 1007), (PREFIX.pack(2**31), 1009)):
+        with Records(federated.ws) as records:
+            records.socket.send(garbage)
+            error_of(records.receive())
+            with pytest.raises(ConnectionClosed) as closed:
+                records.receive()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == code
+
+
+def test_a_revoked_peer_is_sent_nothing_more(
+    federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "TRUST_SECONDS", 0.0)
+    quick_agent("talker", "echo", delay=0.1)
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content=LONG, to=[f"{SERVER}:agents:talker"]))
+        records.receive()
+        registry.revoke(peer.row)
+        found = records.receive()
+        while "delta_seq" in found:
+            assert found["type"] == "chunk"
+            found = records.receive()
+        assert error_of(found)["code"] == "4.01"
+        records.send(peer.envelope())
+        assert error_of(records.receive())["code"] == "4.01"
+
+
+def test_a_stream_belongs_to_its_peer(federated: ServerAddress, peer: ForeignPeer) -> None:
+    other = add_peer("other.example")
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(stream_id="str-1"))
+        records.until("done")
+        records.send(other.envelope("subscribe", "", stream_id="str-1"))
+        assert error_of(records.receive())["code"] == "4.04"
+        records.send(other.envelope(content="mine", stream_id="str-1"))
+        assert error_of(records.receive())["code"] == "4.09"
+    with Records(federated.ws) as records:
+        records.send(other.envelope("subscribe", "", stream_id="str-1"))
+        assert "mine" in text_of(records.until("done"))
+
+
+def test_another_receiver_of_an_envelope_is_sent_no_answer(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    """The envelope is sent again by a receiver that is not ours, on a socket of its own."""
+    ask = peer.envelope(content="for two", to=[ECHO, "did:web:other.example"], stream_id="str-1")
+    with Records(federated.ws) as records:
+        records.send(ask)
+        records.send(peer.envelope("subscribe", "", stream_id="str-1"))
+        assert "for two" in text_of(records.until("done"))
+    with Records(federated.ws) as records:
+        records.send(ask)
+        both = [ECHO, "did:web:other.example"]
+        records.send(peer.envelope("subscribe", "", stream_id="str-1", to=both))
+        with pytest.raises(TimeoutError):
+            records.receive(1.5)
+
+
+def test_a_left_stream_is_closed(federated: ServerAddress, peer: ForeignPeer) -> None:
+    quick_agent("talker", "echo", delay=0.3)
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content=LONG, to=[f"{SERVER}:agents:talker"], stream_id="str-1"))
+        records.receive()
+        stream = EnvelopeStream.objects.get()
+        assert streams.open_streams(stream.pk)
+    wait_until(lambda: not streams.open_streams(stream.pk))

@@ -1,0 +1,400 @@
+"""Starts processes of the product as forks of a process that has imported their libraries.
+
+Importing them costs a process several seconds of CPU; a fork has them at once.
+After `use`, every `subprocess.Popen` of `python manage.py`, of a module in FORKED, or of code that
+sets Django up, asks the fork server of this process, which starts with the first of them. The fork
+becomes a child of this process, which waits for it and ends it like any other. The product's own
+modules are imported in the fork, under its own environment. `serve` has a
+fork server of its own, for its workers.
+
+What depends on a fresh interpreter starts without it, and so does everything once the fork server
+has failed to answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import inspect
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+START_SECONDS: Final = 120.0
+ANSWER_SECONDS: Final = 30.0
+WORKER: Final = "uamp_project.embedded.worker"
+FORKED: Final = frozenset({"celery", "tests.faults.ledger_debits", "uvicorn", WORKER})
+SERVERS: Final = "tests.uamp_project.servers."
+# Those of the product that import neither settings nor anything that starts a thread. Not gRPC,
+# which does not survive a fork, nor OpenTelemetry, which reads its environment when imported.
+LIBRARIES: Final = frozenset({
+    "aiohttp", "asgiref", "billiard", "celery", "channels", "charset_normalizer", "click",
+    "cryptography", "dateutil", "django", "httpcore", "httpx", "httpx2", "jwt", "kombu", "limits",
+    "linkify_it", "markdown_it", "msgspec", "multidict", "nh3", "PIL", "prompt_toolkit", "psutil",
+    "psycopg", "psycopg_pool", "pydantic", "pygments", "redis", "regex", "requests", "rfc8785",
+    "rich", "servestatic", "sqlparse", "starlette", "uamp", "uap", "upp", "urllib3", "uvicorn",
+    "wcwidth", "websockets", "x402", "yaml", "yarl",
+})  # fmt: skip
+# Daphne's, but not the reactor: its epoll would be shared by all forks.
+TWISTED: Final = (
+    "autobahn.twisted.websocket", "daphne.http_protocol", "twisted.internet.asyncioreactor",
+    "twisted.internet.endpoints", "twisted.web.http",
+)  # fmt: skip
+UNSAFE: Final = ("grpc", "twisted.internet.reactor")
+# Variables that Python reads at its start and that a fork can still follow.
+FOLLOWED: Final = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
+
+PR_SET_CHILD_SUBREAPER: Final = 36
+PR_GET_CHILD_SUBREAPER: Final = 37
+HEADER: Final = struct.Struct("!I")
+READY: Final = b"r"
+# `ps` shows the command of a fork in the place of the server's own arguments.
+ROOM: Final = "-" * 1000
+PIPES: Final = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+# The defaults of `Popen` as it hands them on; a process that is started otherwise is no fork.
+DEFAULTS: Final = {
+    "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False,
+    "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,
+}  # fmt: skip
+
+_execute = subprocess.Popen._execute_child  # type: ignore[attr-defined]  # starts every process
+_PARAMETERS: Final = list(inspect.signature(_execute).parameters)[1:]
+
+
+# --- In the process of the tests ---
+
+
+class ForkServer:
+    """The fork server of this process; any thread may ask it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._has_failed = False
+
+    def connect(self, connection: socket.socket) -> None:
+        """Use a fork server that runs already."""
+        connection.settimeout(ANSWER_SECONDS)
+        self._socket = connection
+
+    def start(self, order: dict[str, Any], fds: list[int]) -> int | None:
+        """Start a process with these streams; return its id, or None without a server."""
+        with self._lock:
+            if self._has_failed:
+                return None
+            try:
+                if self._socket is None:
+                    self._socket = self._begin()
+                return self._ask(self._socket, order, fds)
+            except OSError:
+                self._has_failed = True
+                self._end()
+                return None
+
+    def close(self) -> None:
+        """End the fork server; what it has started stays."""
+        with self._lock:
+            self._end()
+
+    def _begin(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        ours.settimeout(START_SECONDS)
+        # Without settings: what is imported must not read those of the tests.
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in {"DJANGO_SETTINGS_MODULE", "PYTHONUNBUFFERED"}
+        }
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 our own interpreter
+                [sys.executable, "-c", f"from {__name__} import serve; serve()",
+                 str(theirs.fileno()), ROOM],
+                cwd=ROOT,
+                env=kept,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )  # fmt: skip
+        libraries = [name for name in list(sys.modules) if name.partition(".")[0] in LIBRARIES]
+        _send(ours, [*libraries, *TWISTED], [])
+        _receive(ours, len(READY))
+        self.connect(ours)
+        return ours
+
+    def _ask(self, connection: socket.socket, order: dict[str, Any], fds: list[int]) -> int:
+        # The fork goes on when it reads a byte, and ends when this process has given it up.
+        reading, writing = os.pipe()
+        try:
+            with _adopting():
+                _send(connection, order, [reading, *fds])
+                (pid,) = HEADER.unpack(_receive(connection, HEADER.size))
+            # Raises ChildProcessError unless it has become a child of this process.
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            os.write(writing, b"\0")
+        finally:
+            os.close(reading)
+            os.close(writing)
+        return int(pid)
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=ANSWER_SECONDS)
+            self._process = None
+
+
+server = ForkServer()
+
+
+def use() -> None:
+    """Have processes of the product be forks; on Linux."""
+    if sys.platform == "linux":
+        subprocess.Popen._execute_child = _execute_child  # type: ignore[attr-defined]  # as above
+
+
+def _execute_child(process: Any, *values: Any) -> None:
+    """Start a process as `Popen._execute_child` does, a process of the product as a fork."""
+    options = dict(zip(_PARAMETERS, values, strict=True))
+    environment = dict(os.environ if options["env"] is None else options["env"])
+    pid = None
+    if _is_product(options, environment):
+        order = {
+            "arguments": list(map(os.fspath, options["args"])),
+            "cwd": os.fspath(options["cwd"] or Path.cwd()),
+            "environment": environment,
+            "has_own_session": options["start_new_session"],
+        }
+        streams = (options["p2cread"], options["c2pwrite"], options["errwrite"])
+        fds = [number if fd == -1 else fd for number, fd in enumerate(streams)]
+        pid = server.start(order, fds)
+    if pid is None:
+        _execute(process, *values)
+        return
+    process.pid = pid
+    process._child_created = True
+    process._close_pipe_fds(*(options[name] for name in PIPES))
+
+
+def _is_product(options: dict[str, Any], environment: dict[str, str]) -> bool:
+    """Return whether a process may be a fork."""
+    if any(options.get(name, default) != default for name, default in DEFAULTS.items()):
+        return False
+    match options["args"]:
+        case [sys.executable, "manage.py", *_]:
+            pass
+        case [sys.executable, "-m", str(name), *_] if name in FORKED or name.startswith(SERVERS):
+            pass
+        case [sys.executable, "-c", str(code), *_] if "django.setup()" in code:
+            pass
+        case _:
+            return False
+    read_at_start = {
+        name
+        for name, value in environment.items()
+        if value and name.startswith("PYTHON") and name not in FOLLOWED
+    }
+    return not read_at_start - {"PYTHONPATH"} and environment.get("PYTHONPATH") in {
+        *(None, "", str(ROOT))
+    }
+
+
+@contextmanager
+def _adopting() -> Iterator[None]:
+    """Become the parent of descendants that lose theirs, for the length of a block.
+
+    Not for longer: this process does not wait for others that lose their parent.
+    """
+    prctl = ctypes.CDLL(None).prctl
+    before = ctypes.c_int()
+    prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
+
+
+def _send(connection: socket.socket, message: object, fds: list[int]) -> None:
+    """Send a message as a big-endian uint32 length and that many bytes of JSON."""
+    text = json.dumps(message).encode()
+    socket.send_fds(connection, [HEADER.pack(len(text))], fds)
+    connection.sendall(text)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Return exactly `size` bytes; raises ConnectionError when the other side has closed."""
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise ConnectionError("the fork server has ended")
+        data += piece
+    return data
+
+
+# --- In the fork server ---
+
+
+def serve() -> None:
+    """Import libraries, and fork for each order until the tests close the connection."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    names = json.loads(_receive(connection, *HEADER.unpack(_receive(connection, HEADER.size))))
+    _preload(names)
+    if threading.active_count() > 1 or any(name in sys.modules for name in UNSAFE):
+        raise SystemExit("the libraries have become unfit for a fork")
+    gc.collect()
+    gc.freeze()
+    connection.sendall(READY)
+    _take_orders(connection)
+
+
+def _take_orders(connection: socket.socket) -> None:
+    """Fork for each order until the other side closes the connection; a fork returns never."""
+    _show_command(["fork", "server", "of", "the", "tests"])
+    # Ctrl-C is for the tests, which then close the connection.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        header, fds, _, _ = socket.recv_fds(connection, HEADER.size, 4)
+        if not header:
+            return
+        order = json.loads(_receive(connection, *HEADER.unpack(header)))
+        pid = _fork(has_own_session=order["has_own_session"])
+        if pid is None:
+            break
+        for fd in fds:
+            os.close(fd)
+        connection.sendall(HEADER.pack(pid))
+    connection.close()
+    go, *streams = fds
+    if not os.read(go, 1):
+        os._exit(1)
+    os.close(go)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _become(order, streams)
+
+
+def _preload(names: list[str]) -> None:
+    limit = sys.getrecursionlimit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            # Some modules of Django need settings.
+            with suppress(Exception):
+                importlib.import_module(name)
+    sys.setrecursionlimit(limit)
+
+
+def _fork(*, has_own_session: bool) -> int | None:
+    """Return the id of a new process whose parent has ended; in that process, None."""
+    reading, writing = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        if os.fork() > 0:
+            os._exit(0)
+        os.close(reading)
+        if has_own_session:
+            os.setsid()
+        os.write(writing, HEADER.pack(os.getpid()))
+        os.close(writing)
+        return None
+    os.close(writing)
+    _wait(middle)
+    readable, _, _ = select.select([reading], [], [], ANSWER_SECONDS)
+    (pid,) = HEADER.unpack(os.read(reading, HEADER.size) if readable else b"")
+    os.close(reading)
+    return int(pid)
+
+
+def _wait(pid: int) -> None:
+    """Wait for the end of a child."""
+    watched = os.pidfd_open(pid)
+    select.select([watched], [], [], ANSWER_SECONDS)
+    os.close(watched)
+    os.waitpid(pid, os.WNOHANG)
+
+
+def _begin_another(streams: list[int]) -> None:
+    """Begin a fork server for the workers that this process starts."""
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        ours.close()
+        # A reader of this process's output waits until every process that holds it has ended.
+        for fd in streams:
+            os.close(fd)
+        _take_orders(theirs)
+        os._exit(0)
+    theirs.close()
+    server.connect(ours)
+    use()
+
+
+def _become(order: dict[str, Any], streams: list[int]) -> NoReturn:
+    """Be the process that was ordered."""
+    match order["arguments"][1:]:
+        case ["manage.py", "serve", *options] if "--no-worker" not in options:
+            _begin_another(streams)
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    time.tzset()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    if os.environ.get("PYTHONUNBUFFERED"):
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a text stream
+    _show_command(order["arguments"])
+    program, *arguments = order["arguments"][1:]
+    if program == "-m":
+        sys.path[0] = order["cwd"]
+        sys.argv = arguments
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        sys.exit()
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    if program == "-c":
+        sys.path[0] = ""
+        code, *arguments = arguments
+        file = "<string>"
+    else:
+        file = main.__file__ = str(Path(program).resolve())
+        sys.path[0] = str(Path(file).parent)
+        code = Path(file).read_text(encoding="utf-8")
+    sys.argv = [program, *arguments]
+    exec(compile(code, file, "exec"), main.__dict__)  # noqa: S102 as the interpreter does
+    sys.exit()
+
+
+def _show_command(command: list[str]) -> None:
+    """Have `ps` and psutil show a command for this process.
+
+    The kernel shows one string where the last byte of the arguments' memory is not zero.
+    """
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    # The 48th and 49th field of proc_pid_stat(5); the third is the first here.
+    start, end = int(fields[45]), int(fields[46])
+    size = end - start
+    if size > 0:
+        text = " ".join(command).encode()[: size - 2]
+        ctypes.memmove(start, text.ljust(size - 1, b"\0") + b".", size)

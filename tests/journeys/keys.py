@@ -1,0 +1,23 @@
+"""Going through a page with the keyboard alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playwright.async_api import expect
+
+if TYPE_CHECKING:
+    from playwright.async_api import Locator, Page
+
+MOST_TABS = 60
+HAS_FOCUS = "one => one === document.activeElement"
+
+
+async def tab_to(page: Page, place: Locator, key: str = "Tab") -> None:
+    """Press Tab until a place has the focus, which must come within MOST_TABS."""
+    await expect(place).to_be_visible()
+    for _ in range(MOST_TABS):
+        if await place.evaluate(HAS_FOCUS):
+            return
+        await page.keyboard.press(key)
+    raise AssertionError(f"{place} was not reached")

@@ -1,0 +1,282 @@
+"""Operators at work: an auditor, support, finance and an operator, with the rights of each role.
+
+A click is a click; a reason is typed and sent with Enter. Everything here runs against the product
+as `make run` starts it: daphne, SQLite, a Celery child.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.paying_person import PayingPerson
+from tests.journeys.product import browser, fill_in_login, running_product, sign_in, write
+from tests.screens.admin import rows_of
+from tests.screens.findings import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Page, ViewportSize
+
+    from tests.journeys.product import Product
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+ROLES = ("Auditor", "Support", "Finance", "Operator")
+WORDS = "What does the vault hold?"
+PEOPLE = """
+from django.contrib.auth.models import Group, User
+from agents_app.models import Agent
+for role in {roles!r}:
+    user = User.objects.create_user(role, password="password", is_staff=True)
+    user.groups.set(Group.objects.filter(name=role))
+Agent.objects.create(name="broken", is_public=True, provider="openai_compat", model="m",
+    options={{"base_url": "http://127.0.0.1:9/v1"}})
+"""
+# A call that a worker took and did not end: it is not lost for an hour.
+HELD_CALL = """
+from datetime import timedelta
+from django.utils import timezone
+from agents_app.models import Agent
+from sessions_app.models import Response, Session, ToolCall
+session = Session.objects.filter(user__username="alice").latest("created_at")
+response = Response.objects.create(agent=Agent.objects.get(name="report"), chat_id=session.chat_id,
+    session=session, status="waiting")
+hour = timezone.now() + timedelta(hours=1)
+print(ToolCall.objects.create(response=response, call_id="held", kind="long", name="csv_report",
+    arguments='{}', status="running", attempts=1, lease_until=hour,
+    deadline=hour).pk)
+"""
+
+LONG_CHANGES = """
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from agents_app.models import Agent
+from sessions_app.models import Session
+for model in (Agent, Session):
+    for row in model.objects.all():
+        LogEntry.objects.create(user=User.objects.get(username="admin"), object_id=str(row.pk),
+            content_type=ContentType.objects.get_for_model(model), object_repr=str(row)[:200],
+            action_flag=CHANGE, change_message="Changed " + "W" * 120)
+"""
+# Most have rows whose name is an id, which a browser does not break by itself.
+ON_A_PHONE = (
+    "agents_app/agent",
+    "chat_app/chatevent",
+    "payments_app/account",
+    "sessions_app/response",
+    "sessions_app/session",
+)
+PHONE: ViewportSize = {"width": 360, "height": 740}
+TOO_WIDE = "() => Math.max(0, document.documentElement.scrollWidth - innerWidth)"
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product"), has_workers=True) as running:
+        running.run(PEOPLE.format(roles=ROLES))
+        running.people |= {role: {"username": role, "password": "password"} for role in ROLES}
+        yield running
+
+
+class Desk:
+    """A member of the staff in the admin, whose clicks are counted."""
+
+    def __init__(self, product: Product, page: Page) -> None:
+        self.product, self.page, self.clicks = product, page, 0
+        self.complaints: list[str] = []
+        page.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    async def start(self, path: str = "/admin/") -> None:
+        """Open a page, from which clicks are counted."""
+        await self.page.goto(self.product.url + path)
+        self.clicks = 0
+
+    async def click(self, name: str, *, within: str = "#content", exact: bool = False) -> None:
+        """Click a link, and check the page that it leads to."""
+        link = self.page.locator(within).get_by_role("link", name=name, exact=exact).first
+        await link.click()
+        await self.page.wait_for_load_state()
+        self.clicks += 1
+        if "/timeline/" in self.page.url or "/operate/" in self.page.url:
+            assert self.complaints == []
+            assert await findings(self.page) == []
+            # What is checked adds styles of its own, which the policy refuses.
+            self.complaints.clear()
+
+    async def open_list(self, model: str) -> None:
+        """Click the way to the list of a model."""
+        await self.page.locator(f'a[href="/admin/sessions_app/{model}/"]').first.click()
+        await self.page.wait_for_load_state()
+        self.clicks += 1
+
+    async def open_first_row(self) -> None:
+        """Click the newest row of a list."""
+        await self.page.locator("#result_list tbody th a").first.click()
+        await self.page.wait_for_load_state()
+        self.clicks += 1
+
+    async def confirm(self, done: str) -> None:
+        """Give a reason, send it, and read what happened."""
+        await self.page.get_by_label("Reason").fill("it hung")
+        await self.page.keyboard.press("Enter")
+        await expect(self.page.locator(".messagelist")).to_contain_text(done)
+
+    def is_done_within(self, clicks: int) -> bool:
+        """Return whether few clicks were needed, and nothing broke."""
+        assert self.complaints == []
+        return self.clicks <= clicks
+
+
+async def at_work(product: Product, running: Browser, role: str) -> Desk:
+    """Sign a member of the staff in."""
+    page = await (await running.new_context(viewport={"width": 1280, "height": 800})).new_page()
+    await fill_in_login(page, product, role)
+    return Desk(product, page)
+
+
+def number_of(product: Product, code: str) -> Any:
+    return product.run(f"from sessions_app.models import *\nprint({code})").strip()
+
+
+async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
+    product: Product, chromium: Browser
+) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await payer.open(running)
+        await write(page, WORDS)
+        await page.get_by_test_id("pay").click()
+        await expect(page.get_by_test_id("receipt")).to_have_count(1)
+        desk = await at_work(product, running, "Auditor")
+        message = product.run(
+            "from chat_app.models import Message\nfrom django.contrib.admin.utils import quote\n"
+            f"print(quote(Message.objects.get(content={WORDS!r}, role='user').pk))"
+        ).strip()
+        await desk.start(f"/admin/chat_app/message/{message}/change/")
+        await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
+        await desk.click(f"Answer of {payer.agent}")
+        await desk.click("Transfer")
+        # The row of the ledger: what was moved, and both accounts.
+        await expect(desk.page.locator("#content")).to_contain_text("answer")
+        await desk.click("user:", within="#entries-group")
+        await desk.page.go_back()
+        await desk.click("Time line of its answer")
+        await desk.click("Asked by")
+        await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
+        assert desk.is_done_within(6)
+        # Reading is recorded; the auditor changes nothing.
+        kept = product.run(
+            "from audit_app.models import AuditRecord\n"
+            "print(AuditRecord.objects.filter(actor__username='Auditor').count())"
+        )
+        assert int(kept) >= 2
+        await desk.page.go_back()
+        await desk.click("Transfer")
+        await expect(desk.page.get_by_role("link", name="Refund", exact=True)).to_have_count(0)
+        # Finance may refund, and edits nothing of the ledger.
+        finance = await at_work(product, running, "Finance")
+        await finance.start(desk.page.url.removeprefix(product.url))
+        edited = finance.page.locator("#content form input:not([type=hidden])")
+        await expect(edited).to_have_count(0)
+        await finance.click("Refund", exact=True)
+        await finance.confirm("Refund: 1 USD")
+        assert payer.has["available"] == "10"
+        assert finance.is_done_within(3)
+
+
+async def test_support_finds_why_an_answer_failed(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        asker = await sign_in(await running.new_context(), product, "alice")
+        chat = product.run(
+            "from chat_app.members.chats import create_chat\nfrom agents_app.models import Agent\n"
+            "from django.contrib.auth.models import User\n"
+            "alice = User.objects.get(username='alice')\n"
+            "print(create_chat(title='Broken', created_by_id=alice.pk, user_ids=[alice.pk],"
+            " agents=[(Agent.objects.get(name='broken').pk, 'always')]).pk)"
+        ).strip()
+        await asker.goto(f"{product.url}/chats/{chat}")
+        await write(asker, "Are you there?")
+        await expect(asker.get_by_text("The model refused the request.").first).to_be_visible()
+        desk = await at_work(product, running, "Support")
+        await desk.start()
+        await desk.open_list("response")
+        await desk.open_first_row()
+        await desk.click("Time line")
+        cause = desk.page.locator("#cause")
+        await expect(cause).to_contain_text("its base_url may not be asked")
+        response = number_of(product, "Response.objects.get(agent__name='broken').pk")
+        await expect(cause).to_contain_text(response)
+        await expect(desk.page.locator("#content")).not_to_contain_text("Are you there?")
+        assert desk.is_done_within(3)
+
+
+async def test_an_operator_revokes_a_key_ends_a_session_and_runs_a_tool_again(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        asker = await sign_in(await running.new_context(), product, "alice")
+        await write(asker, "I am here")
+        desk = await at_work(product, running, "Operator")
+        await desk.start()
+        await desk.open_list("apikey")
+        prefix = number_of(product, "ApiKey.objects.get(user__username='bob').prefix")
+        await desk.click(prefix)
+        await desk.click("Revoke")
+        await desk.confirm("Revoke: revoked")
+        assert desk.is_done_within(3)
+        with product.api("bob") as client:
+            assert client.get("/api/v1/me").status_code == 401
+
+        await desk.start()
+        await desk.open_list("session")
+        await desk.open_first_row()
+        session = await desk.page.locator(".field-id .readonly").inner_text()
+        await desk.click("End session")
+        await desk.confirm("End session: ended")
+        assert desk.is_done_within(3)
+        assert number_of(product, f"Session.objects.get(pk={session!r}).status") == "closed"
+
+        call = product.run(HELD_CALL).strip()
+        await desk.start()
+        await desk.open_list("toolcall")
+        await desk.open_first_row()
+        await desk.click("Run again")
+        await desk.confirm("Run again: it is queued again")
+        assert desk.is_done_within(3)
+        # A worker takes it and ends it: its arguments name no file, which the tool says.
+        facts = f"(lambda c: f'{{c.attempts}} {{c.status}}')(ToolCall.objects.get(pk={call}))"
+        for _ in range(300):
+            if (found := number_of(product, facts)) == "2 failed":
+                break
+            await desk.page.wait_for_timeout(200)
+        assert found == "2 failed"
+
+
+async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        asker = await sign_in(await running.new_context(), product, "alice")
+        await write(asker, "@echo I am here")
+        answer = asker.locator(".message.from-agent:not([data-testid=live-response])")
+        await expect(answer.filter(has_text="I am here")).to_have_count(1)
+        product.run(LONG_CHANGES)
+        desk = await at_work(product, running, "admin")
+        await desk.page.set_viewport_size(PHONE)
+        wide = {}
+        for model in ON_A_PHONE:
+            path = f"/admin/{model}/"
+            further = await rows_of(desk.page, product.url, path)
+            for name, place in {model: path, **further}.items():
+                await desk.start(place)
+                if pixels := await desk.page.evaluate(TOO_WIDE):
+                    wide[name] = pixels
+        assert wide == {}
+        assert desk.complaints == []

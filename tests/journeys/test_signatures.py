@@ -1,0 +1,99 @@
+"""The badge of an answer: the browser verifies what the agent signed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+# A person with the database alone changes one letter of a stored text. The log has it too: a page
+# that opens reads the history, and the session sends the newest entries of the log once more.
+CHANGE = """
+from chat_app.models import ChatEvent, Message
+row = Message.objects.filter({which}).order_by("-seq").first()
+text = row.content.replace("wood", "food")
+Message.objects.filter(pk=row.pk).update(content=text)
+entry = ChatEvent.objects.get(chat_id=row.chat_id, seq=row.seq)
+entry.payload["message"]["content"] = text
+entry.save()
+"""
+KEYS = """
+from signing_app import owner_keys
+from signing_app.models import PublishedKey
+{act}
+"""
+ROTATE = "for owner in owner_keys.owners(): owner_keys.rotate(owner)"
+WITHDRAW = "for key in PublishedKey.objects.all(): owner_keys.withdraw(key.pk)"
+FORGET = """
+from chat_app.models import ChatEvent
+row = ChatEvent.objects.filter(type="response.done").order_by("-seq").first()
+row.payload.pop("signature")
+row.save()
+"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+def badge_of(page: Page) -> Locator:
+    """Return the badge of the newest answer that has one."""
+    return page.get_by_test_id("signature").last
+
+
+async def shows(page: Page, state: str, text: str, request: str = "same") -> None:
+    await expect(badge_of(page)).to_have_attribute("data-state", state)
+    await expect(badge_of(page)).to_have_attribute("data-request", request)
+    await expect(badge_of(page)).to_have_text(text)
+
+
+async def test_the_badge_shows_what_became_of_an_answer(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        page = await sign_in(await running.new_context(), product, "alice")
+        await write(page, "@echo a house of wood")
+        # Live, by the event that ended the answer; and read again from history.
+        await shows(page, "valid", "Signed")
+        await page.reload()
+        await shows(page, "valid", "Signed")
+
+        product.run(CHANGE.format(which='role="assistant"'))
+        await page.reload()
+        await shows(page, "changed", "Changed")
+
+        await write(page, "@echo of wood again")
+        await shows(page, "valid", "Signed")
+        product.run(KEYS.format(act=ROTATE))
+        # The browser keeps a set of keys for minutes: another one reads it anew.
+        other = await sign_in(await running.new_context(), product, "alice")
+        await shows(other, "rotated", "Signed, key rotated")
+        product.run(CHANGE.format(which='role="user"'))
+        await other.reload()
+        await shows(other, "rotated", "Question changed", request="changed")
+        product.run(KEYS.format(act=WITHDRAW))
+        third = await sign_in(await running.new_context(), product, "alice")
+        await shows(third, "unknown_key", "Key unknown", request="absent")
+        product.run(FORGET)
+        await third.reload()
+        await shows(third, "unsigned", "Unsigned", request="absent")
+        no_complaints(page, other, third)

@@ -1,0 +1,238 @@
+"""The operators' home and its search: running answers, failures, rows for a hand, any id."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from audit_app.models import AuditRecord
+from payments_app import services as ledger
+from payments_app.models import Account, Hold, Transfer
+from sessions_app.models import AnswerHour, ChargeHour, CountedHour, Response
+from sessions_app.reporting.hours import HOUR, count_hours, hour_of, recent_figures
+from tests import factories
+from tests.payments_app.funded_accounts import authorize, capture_response, usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def member_of(role: str) -> Client:
+    person = factories.user(role.lower(), is_staff=True)
+    person.groups.add(Group.objects.get(name=role))
+    return signed_in(person)
+
+
+def paid_answer() -> Response:
+    """Return an answer that was paid, with its session."""
+    ada, paid = factories.user("ada"), factories.agent("paid")
+    chat = factories.chat(ada, paid, title="Plans")
+    session = factories.session(ada, chat, agent=paid)
+    response = factories.response(
+        paid,
+        chat,
+        session=session,
+        status="completed",
+        usage={"input_tokens": 1200, "output_tokens": 34},
+    )
+    wallet = ledger.account_of_user(ada.pk)
+    ledger.top_up(key="in", account=wallet.id, amount=usd("10"), provider="tests", external_id="in")
+    authorize(key="hold", account_id=wallet.id, amount=usd("2"), response_id=response.pk)
+    capture_response(
+        key="settle",
+        response_id=response.pk,
+        amount=usd("1.5"),
+        splits=[ledger.Split(ledger.account_of_agent(paid.pk).id, usd("1.5"))],
+        kind="answer",
+        release=True,
+        chat_id=chat.pk,
+        agent_id=paid.pk,
+        protocol="websocket",
+    )
+    return response
+
+
+def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
+    answer = paid_answer()
+    lost = timezone.now() - timedelta(minutes=5)
+    running = factories.response(answer.agent, answer.chat, lease_until=lost)
+    factories.response(answer.agent, answer.chat, status="failed", error={"code": "provider_error"})
+    call = factories.tool_call(running, "csv_report", deadline=lost)
+    root = signed_in(factories.superuser())
+    page = root.get("/admin/").content.decode()
+    assert "style=" not in page.split('id="content-main"')[1]
+    assert "provider_error: 1" in page
+    assert "paid: 1,234" in page
+    assert "paid: 1.5 USD" in page
+    # Each number leads to the rows that it counts.
+    stuck = f"{reverse('admin:sessions_app_toolcall_changelist')}?stuck=yes"
+    assert f'<a href="{stuck}"><strong>1</strong> Tool calls past their time' in page
+    listed = root.get(stuck).content.decode()
+    assert call.name in listed
+    assert "past its time" in listed
+    stuck = f"{reverse('admin:sessions_app_response_changelist')}?stuck=yes"
+    assert stuck in page
+    listed = root.get(stuck).content.decode()
+    assert quote(running.pk) in listed
+    assert quote(answer.pk) not in listed
+    # It is made once a minute, for all.
+    with CaptureQueriesContext(connection) as asked:
+        assert root.get("/admin/").status_code == 200
+    assert not [query for query in asked if "sessions_app_" in query["sql"]]
+
+
+def test_each_role_sees_its_own_home() -> None:
+    paid_answer()
+    seen = {role: member_of(role).get("/admin/").content.decode() for role in
+            ("Support", "Finance", "Developer")}  # fmt: skip
+    assert "1.5 USD" in seen["Finance"]
+    assert "1.5 USD" not in seen["Support"] + seen["Developer"]
+    assert "Connected sessions" in seen["Support"]
+    assert "Connected sessions" not in seen["Finance"]
+    assert reverse("admin:payments_app_account_changelist") not in seen["Support"]
+
+
+def test_ended_hours_are_counted_once_and_again_when_their_last_answer_ends() -> None:
+    answer = paid_answer()
+    now = timezone.now()
+    before = hour_of(now) - 3 * HOUR
+    at = before + timedelta(minutes=5)
+    Response.objects.filter(pk=answer.pk).update(created_at=at)
+    late = factories.response(answer.agent, answer.chat, created_at=at)
+    assert count_hours(now, limit=400) > 300
+    assert count_hours(now, limit=400) == 0
+    row = AnswerHour.objects.get()
+    assert (row.hour, row.transport, row.status, row.answers) == (
+        before,
+        "websocket",
+        "completed",
+        1,
+    )
+    assert (row.input_tokens, row.output_tokens) == (1200, 34)
+    assert not CountedHour.objects.get(hour=before).is_complete
+    Response.objects.filter(pk=late.pk).update(
+        status="failed", finished_at=now, error={"code": "timeout"}
+    )
+    assert count_hours(now, limit=400) == 1
+    assert CountedHour.objects.get(hour=before).is_complete
+    rows = AnswerHour.objects.values_list("status", "cause", "answers")
+    assert sorted(rows) == [("completed", "", 1), ("failed", "timeout", 1)]
+    # The hour that runs is added up from the rows: the charge is of now.
+    figures, missing = recent_figures(now)
+    assert missing == 0
+    assert [(one.amount, one.protocol) for one in figures.charges] == [
+        (usd("1.5").amount, "websocket")
+    ]
+    assert not ChargeHour.objects.exists()
+
+
+def test_the_search_leads_to_the_row_of_any_id() -> None:
+    answer = paid_answer()
+    message = factories.message(answer.chat, factories.user("bob"), "a zebra crossing")
+    call = factories.tool_call(answer)
+    hold, transfer = Hold.objects.get(), Transfer.objects.get(kind="answer")
+    client = signed_in(factories.superuser())
+
+    def led_to(text: str) -> str:
+        found = client.get(reverse("admin:find"), {"q": text})
+        return found["Location"] if found.status_code == 302 else found.content.decode()
+
+    rows: dict[str, Any] = {
+        "chat_app_chat": answer.chat,
+        "chat_app_message": message,
+        "sessions_app_response": answer,
+        "sessions_app_session": answer.session,
+        "payments_app_hold": hold,
+        "payments_app_transfer": transfer,
+    }
+    for name, row in rows.items():
+        page = reverse(f"admin:{name}_change", args=[quote(row.pk)])
+        assert led_to(row.pk) == page
+        # As lists show it.
+        assert led_to(row.pk[:17]) == page
+    assert led_to(call.call_id) == reverse("admin:sessions_app_toolcall_change", args=[call.pk])
+    assert led_to("bob") == reverse("admin:auth_user_change", args=[message.sender_user_id])
+    code = Account.objects.get(kind="user").code
+    assert "payments_app/account" in led_to(code)
+    assert "Nothing was found" in led_to("resp_0000000000")
+    for odd in ("", "%", "\N{SNOWMAN}" * 300, "' OR 1=1 --", "7" * 40):
+        assert "Search" in led_to(odd)
+
+
+def test_words_are_searched_for_by_readers_of_contents_and_it_is_recorded() -> None:
+    ada = factories.user("ada")
+    chat = factories.chat(ada, title="Plans")
+    message = factories.message(chat, ada, "a Zebra crossing at noon")
+    factories.message(chat, ada, "nothing of the kind")
+    address = reverse("admin:find")
+    support = member_of("Support").get(address, {"q": "zebra"}).content.decode()
+    assert "crossing" not in support
+    assert not AuditRecord.objects.exists()
+    auditor = member_of("Auditor")
+    found = auditor.get(address, {"q": "zebra noon"}).content.decode()
+    assert quote(message.pk) in found
+    assert "nothing of the kind" not in found
+    assert AuditRecord.objects.get().detail == "zebra noon"
+
+
+def test_every_step_from_words_to_the_ledger_is_a_link() -> None:
+    answer = paid_answer()
+    message = factories.message(answer.chat, factories.user("bob"), "hi", response_id=answer.pk)
+    hold, transfer = Hold.objects.get(), Transfer.objects.get(kind="answer")
+    account = Account.objects.get(kind="user")
+    auditor = member_of("Auditor")
+
+    def page(name: str, row: Any) -> str:
+        return reverse(f"admin:{name}_change", args=[quote(row.pk)])
+
+    steps = [
+        (page("chat_app_message", message), page("sessions_app_response", answer)),
+        (page("sessions_app_response", answer), f"/payments_app/transfer/?q={answer.pk}"),
+        (f"/admin/payments_app/transfer/?q={answer.pk}", page("payments_app_transfer", transfer)),
+        (page("payments_app_transfer", transfer), page("payments_app_hold", hold)),
+        (page("payments_app_hold", hold), page("payments_app_account", account)),
+        (page("payments_app_transfer", transfer), page("sessions_app_response", answer)),
+        (page("sessions_app_response", answer), f"/chat_app/message/?q={answer.pk}"),
+        (page("payments_app_account", account), f"/payments_app/entry/?account={account.pk}"),
+        (f"/admin/payments_app/entry/?account={account.pk}",
+         page("payments_app_transfer", transfer)),
+    ]  # fmt: skip
+    for start, end in steps:
+        shown = auditor.get(start)
+        assert shown.status_code == 200, start
+        assert end in shown.content.decode(), (start, end)
+
+
+def test_the_page_of_an_app_has_its_lists(admin_client: Client) -> None:
+    page = admin_client.get("/admin/payments_app/").content.decode()
+    assert reverse("admin:payments_app_transfer_changelist") in page
+    assert "You have no right" not in page
+    body = page.partition('id="content-main"')[2]
+    assert reverse("admin:chat_app_message_changelist") not in body

@@ -1,0 +1,172 @@
+"""Operations in the admin: confirmed with a reason, done once, recorded, and refused by role."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from audit_app.models import AuditRecord
+from sessions_app.access.auth import create_api_key, verify_token
+from sessions_app.access.principal import AuthenticationError
+from sessions_app.models import ApiKey, Response, Session, ToolCall
+from sessions_app.tools.worker import claim_call
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.db.models import Model
+
+pytestmark = pytest.mark.django_db
+
+# The model, the operation, a role that has the right, one that only looks, and what is recorded.
+OPERATIONS: Final = {
+    "end": (Session, "Support", "Auditor", "session.ended"),
+    "cancel": (Response, "Support", "Finance", "response.cancelled"),
+    "requeue": (ToolCall, "Operator", "Developer", "tool.requeued"),
+    "revoke": (ApiKey, "Operator", "Auditor", "key.revoked"),
+}
+IS_DONE: Final[dict[str, Callable[[], bool]]] = {
+    "end": lambda: Session.objects.get().status == "closed",
+    "cancel": lambda: Response.objects.get().cancel_requested_at is not None,
+    "requeue": lambda: ToolCall.objects.get().status == "queued",
+    "revoke": lambda: ApiKey.objects.get().revoked_at is not None,
+}
+
+
+def staff(role: str) -> Client:
+    user = factories.user(role, is_staff=True)
+    user.groups.set(Group.objects.filter(name=role))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def row_of(model: type[Model]) -> Any:
+    """Make a person with a key, and a session in which an answer waits for a tool; return a row."""
+    ada, agent = factories.user("ada"), factories.agent()
+    chat = factories.chat(ada, agent)
+    response = factories.response(agent, chat, session=factories.session(ada, chat))
+    factories.tool_call(response, attempts=1)
+    create_api_key(ada, name="ci")
+    return model._default_manager.get()
+
+
+def page_of(row: Model, name: str) -> str:
+    opts = row._meta
+    view = f"admin:{opts.app_label}_{opts.model_name}_operate"
+    return reverse(view, args=[quote(row.pk), name])
+
+
+def sent(client: Client, url: str, **wanted: str) -> Any:
+    """Send the form of a page as it was shown."""
+    page = client.get(url)
+    seen = page.context["form"].initial["seen"]
+    return client.post(url, {"seen": seen, **wanted})
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_needs_a_reason_and_is_done_and_recorded_once(name: str) -> None:
+    model, role, _, act = OPERATIONS[name]
+    row, client = row_of(model), staff(role)
+    url = page_of(row, name)
+    page = client.get(url.replace(f"operate/{name}/", "change/"))
+    assert f'href="{url}"' in page.content.decode()
+    assert client.get(url).status_code == 200
+    assert not IS_DONE[name]()
+    # Without a reason it is not done.
+    answer = sent(client, url, reason="")
+    assert (answer.status_code, answer.context["form"].errors["reason"]) == (
+        200,
+        ["This field is required."],
+    )
+    assert not IS_DONE[name]()
+    seen = client.get(url).context["form"].initial["seen"]
+    for _ in range(2):
+        assert client.post(url, {"seen": seen, "reason": "it hung"}).status_code == 302
+        assert IS_DONE[name]()
+    (record,) = AuditRecord.objects.filter(action=act)
+    assert (record.object_id, record.reason) == (str(row.pk), "it hung")
+    assert record.actor is not None
+    assert record.actor.username == role
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_who_only_looks_does_nothing(name: str) -> None:
+    model, _, role, _ = OPERATIONS[name]
+    row, client = row_of(model), staff(role)
+    url = page_of(row, name)
+    assert client.get(url).status_code == 403
+    assert client.post(url, {"reason": "it hung"}).status_code == 403
+    label = f"{row._meta.app_label}_{row._meta.model_name}"
+    listed = {"action": name, "_selected_action": [row.pk], "reason": "it hung"}
+    client.post(reverse(f"admin:{label}_changelist"), listed)
+    assert not IS_DONE[name]()
+    assert not AuditRecord.objects.exists()
+
+
+def test_a_list_asks_once_and_leaves_out_what_has_ended() -> None:
+    session = row_of(Session)
+    ended = factories.session(session.user, session.chat, status="closed", closed_at=timezone.now())
+    client, url = staff("Support"), reverse("admin:sessions_app_session_changelist")
+    chosen = {"action": "end", "_selected_action": [session.pk, ended.pk]}
+    page = client.post(url, chosen).content.decode()
+    assert session.pk in page
+    assert "1 of the selected rows are left" in page
+    assert Session.objects.get(pk=session.pk).status == "idle"
+    assert client.post(url, {**chosen, "reason": "it hung"}).status_code == 302
+    assert Session.objects.filter(status="closed").count() == 2
+    assert AuditRecord.objects.get().object_id == session.pk
+
+
+def test_a_call_that_another_worker_took_is_not_queued_again() -> None:
+    call, client = row_of(ToolCall), staff("Operator")
+    url = page_of(call, "requeue")
+    seen = client.get(url).context["form"].initial["seen"]
+    assert client.post(url, {"seen": seen, "reason": "it hung"}).status_code == 302
+    taken = claim_call(call.pk)
+    assert taken is not None
+    # The form that is sent twice does not take the call from its new worker.
+    assert client.post(url, {"seen": seen, "reason": "it hung"}).status_code == 302
+    assert ToolCall.objects.get().status == "running"
+    assert AuditRecord.objects.filter(action="tool.requeued").count() == 1
+    # No one reads the result of an answer that has ended.
+    ToolCall.objects.update(status="running", finished_at=None)
+    Response.objects.update(status="completed", finished_at=timezone.now())
+    answer = sent(client, url, reason="it hung")
+    assert "Its answer has ended" in answer.content.decode()
+
+
+def test_a_rotated_key_has_a_new_secret_that_is_shown_once() -> None:
+    ada = factories.user("ada")
+    before = create_api_key(ada, name="ci")
+    key, client = ApiKey.objects.get(), staff("Operator")
+    url = page_of(key, "rotate")
+    assert staff("Auditor").get(url).status_code == 403
+    seen = client.get(url).context["form"].initial["seen"]
+    form = {"seen": seen, "reason": "it leaked", "keep": "0"}
+    assert client.post(url, {**form, "keep": "48"}).context["form"].errors
+    answer = client.post(url, form)
+    assert "no-store" in answer["Cache-Control"]
+    found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", answer.content.decode())
+    assert found is not None
+    assert verify_token(found.group(), protocol="rest").user_id == ada.pk
+    with pytest.raises(AuthenticationError):
+        verify_token(before, protocol="rest")
+    # The form again changes nothing, and shows no secret.
+    assert client.post(url, form).status_code == 302
+    assert verify_token(found.group(), protocol="rest").user_id == ada.pk
+    record = AuditRecord.objects.get()
+    assert (record.action, record.object_id, record.reason) == (
+        "key.rotated",
+        str(key.pk),
+        "it leaked",
+    )
+    assert found.group() not in client.get(page_of(key, "rotate")).content.decode()

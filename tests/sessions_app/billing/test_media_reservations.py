@@ -1,0 +1,166 @@
+"""What a vendor counts of a medium is reserved before anything is delivered."""
+
+from __future__ import annotations
+
+import base64
+import io
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PIL import Image
+
+from agents_app.providers import scripts
+from payments_app.models import Hold
+from payments_app.spending import approvals
+from tests.client import TERMINAL, wait_until
+from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
+from upp.conversation.turn import TokenUsage
+from upp.providers.scripted import Pause, Step, Text, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from pytest_django import Settings
+
+    from agents_app.selectors import AgentSpec
+    from tests.client import UampClient
+    from tests.live_server import Dial, Person
+    from upp import LLMRequest
+
+TEN_MINUTES = b"\xff\xf3\x14\xc0" + bytes(20)
+"""A frame of 24 ms of MP3 at 8 kbit/s."""
+
+
+def _picture(width: int, height: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("1", (width, height)).save(file, "png")
+    return file.getvalue()
+
+
+def _pdf(pages: int) -> bytes:
+    kids = b"<</Type/Pages/Count 1/Kids[" + b"3 0 R " * pages + b"]>>"
+    packed = zlib.compress(kids + b"<</Type /Page>>")
+    head = b"9 0 obj <</Type/ObjStm/Filter/FlateDecode>>\nstream\n"
+    return b"%PDF-1.7\n" + head + packed + b"\nendstream endobj"
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+SOUND = _base64(TEN_MINUTES * 25_000)
+PICTURE = _base64(_picture(4_000, 3_000))
+PDF = _base64(_pdf(200))
+# What is sent, and what a vendor counts of it: 32 tokens a second, 258 a tile, 3,000 a page.
+MEDIA: dict[str, tuple[dict[str, Any], int]] = {
+    "audio": ({"audio": SOUND, "format": "mp3"}, 600 * 32),
+    "image": ({"image": PICTURE, "format": "png"}, 24 * 258),
+    "file": ({"file": PDF, "filename": "a.pdf", "mime_type": "application/pdf"}, 200 * 3_000),
+    "file of a picture": (
+        {"file": PICTURE, "filename": "a.png", "mime_type": "image/png"}, 24 * 258,
+    ),
+}  # fmt: skip
+
+
+def script(counted: int, *, pause: bool = False) -> Any:
+    """Return a script that answers, and counts so much input."""
+
+    async def listener(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("Listened.")
+        if pause:
+            yield Pause(60)
+        yield Usage(TokenUsage(input_tokens=counted, output_tokens=1, total_tokens=counted + 1))
+
+    return listener
+
+
+def _send(client: UampClient, name: str, place: str) -> None:
+    fields, _ = MEDIA[name]
+    kind = name.partition(" ")[0]
+    if place == "input":
+        client.send("input.text", text="Listen")
+        client.send(f"input.{kind}", **fields)
+    else:
+        before = {"role": "user", "content": "Before", "content_items": [{"type": kind, **fields}]}
+        client.send("input.text", text="Listen", messages=[before])
+    client.send("response.create")
+
+
+@pytest.mark.parametrize("place", ["input", "messages"])
+@pytest.mark.parametrize("name", MEDIA)
+def test_as_much_as_a_vendor_counts_is_held_before_the_first_word(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    counted = MEDIA[name][1]
+    monkeypatch.setitem(scripts.SCRIPTS, "listener", script(counted))
+    agent = priced("paid", "listener", input_per_1k="0.001")
+    client = dial(rich(alice))
+    client.create_session(agent="paid")
+    _send(client, name, place)
+    asked = client.until("payment.required", "session.error", *TERMINAL)[-1]
+    assert asked["type"] == "payment.required", asked
+    price = usd("0.000001") * counted
+    assert price <= usd(asked["requirements"]["amount"])
+    pay(client, asked)
+    assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
+    wait_until(clean)
+    assert usd(earned(agent)) == price
+
+
+def test_a_sound_of_an_earlier_turn_is_held_again(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = MEDIA["audio"][1]
+    monkeypatch.setitem(scripts.SCRIPTS, "listener", script(counted))
+    agent = priced("paid", "listener", audio_input_per_1k="0.001", input_per_1k="0.001")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    _send(client, "audio", "input")
+    client.until(*TERMINAL)
+    client.ask("Again")
+    client.until("response.created")
+    client.until(*TERMINAL)
+    first = [hold.amount for hold in Hold.objects.order_by("pk")]
+    assert len(first) == 2
+    assert min(first) >= (usd("0.000001") * counted).amount
+
+
+@pytest.mark.parametrize("ending", ["cancel", "time-out"])
+def test_a_step_that_is_cut_off_is_charged_what_a_vendor_usually_counts(
+    dial: Dial, alice: Person, settings: Settings, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    if ending == "time-out":
+        settings.UAMP_RESPONSE_SECONDS = 2
+    monkeypatch.setitem(scripts.SCRIPTS, "listener", script(0, pause=True))
+    agent = priced("paid", "listener", input_per_1k="0.001", audio_input_per_1k="0.002")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    _send(client, "audio", "input")
+    client.until("response.delta")
+    if ending == "cancel":
+        client.send("response.cancel")
+    client.until(*TERMINAL)
+    wait_until(clean)
+    of_sound = usd("0.000002") * (600 * 32)
+    assert of_sound <= usd(earned(agent)) <= of_sound + usd("0.0001")
+
+
+def test_a_cancel_at_the_card_pays_what_was_held_of_what_was_counted_beyond_it(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(scripts.SCRIPTS, "listener", script(9_000_000))
+    agent = priced("paid", "listener", input_per_1k="0.001")
+    client = dial(rich(alice))
+    client.create_session(agent="paid")
+    _send(client, "audio", "input")
+    asked = client.until("payment.required")[-1]
+    pay(client, asked)
+    more = client.until("payment.required", *TERMINAL)[-1]
+    assert more["extra"] == {"action": "topup"}
+    client.send("response.cancel")
+    assert client.until(*TERMINAL)[-1]["type"] == "response.cancelled"
+    wait_until(clean)
+    assert usd(earned(agent)) == usd(asked["requirements"]["amount"])

@@ -1,0 +1,64 @@
+"""A daemon on a real socket, as the reference's PortalConnect behaves: it registers and answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agents_app.models import Agent
+from agents_app.rest.rights import ALL
+from sessions_app.access import connect_tokens
+from tests.client import UampClient, wait_until
+
+if TYPE_CHECKING:
+    from tests.client import Frame
+    from tests.live_server import Person
+
+
+def token_for(owner: Person, name: str) -> str:
+    """Make a connect token of a person for an agent; a free name becomes theirs."""
+    return connect_tokens.issue(owner.user.pk, name, by=ALL)[1].secret
+
+
+class Daemon:
+    """A socket on which agents are registered; a test plays what they do."""
+
+    def __init__(self, socket: UampClient) -> None:
+        self.socket = socket
+
+    def register(self, name: str, token: str, **fields: Any) -> Frame:
+        """Register an agent as `PortalConnect` does; return `session.created`."""
+        self.socket.send("session.create", session={"agent": name, "token": token}, **fields)
+        created = self.socket.expect("session.created")
+        self.socket.expect("capabilities")
+        assert (created["agent"], created["session"]["agent"]) == (name, name)
+        return created
+
+    def refused(self, name: str, token: str) -> str:
+        """Register an agent in vain; return the code of the error."""
+        self.socket.send("session.create", session={"agent": name, "token": token})
+        error: str = self.socket.expect("session.error")["error"]["code"]
+        return error
+
+    def turn(self) -> Frame:
+        """Return the next turn that comes."""
+        return self.socket.expect("input.text")
+
+    def say(self, turn: Frame, *texts: str) -> None:
+        """Send pieces of an answer, as the reference's daemon does."""
+        for text in texts:
+            self.send(turn, "response.delta", delta={"type": "text", "text": text})
+
+    def end(self, turn: Frame, **fields: Any) -> None:
+        """End an answer: the reference's daemon sends no `response`."""
+        self.send(turn, "response.done", **fields)
+
+    def send(self, turn: Frame, type_: str, **fields: Any) -> None:
+        """Send an event of a turn."""
+        named = {"response_id": f"daemon of {turn['event_id']}", **fields}
+        self.socket.send(type_, session_id=turn["session_id"], **named)
+
+
+def wait_for_daemons(name: str, count: int) -> None:
+    """Wait until so many daemons are connected for an agent, by the rows."""
+    rows = Agent.objects.get(name=name).connections
+    wait_until(lambda: rows.count() == count)

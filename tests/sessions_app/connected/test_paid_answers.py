@@ -1,0 +1,159 @@
+"""What a connected agent costs: its owner's price, paid by who agreed, no more than was said."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agents_app.models import Agent
+from payments_app.models import Hold
+from sessions_app.models import Response
+from tests.client import TERMINAL, output_text, wait_until
+from tests.sessions_app.billing.paid_agents import earned, pay, rich, wallet
+from tests.sessions_app.connected.daemons import Daemon, token_for
+
+if TYPE_CHECKING:
+    from tests.client import Frame, UampClient
+    from tests.live_server import Dial, Person
+
+
+def priced_daemon(dial: Dial, owner: Person, **pricing: Any) -> tuple[Daemon, Agent]:
+    """Return a daemon of a public agent with a price."""
+    daemon = Daemon(dial(path="/ws"))
+    daemon.register("helper", token_for(owner, "helper"))
+    agent = Agent.objects.get(name="helper")
+    agent.is_public, agent.pricing = True, pricing
+    agent.save()
+    return daemon, agent
+
+
+def payer(dial: Dial, who: Person) -> UampClient:
+    """Return a client of a person with money, with a session of the agent."""
+    client = dial(rich(who))
+    client.create_session(agent="helper")
+    return client
+
+
+def asked_and_paid(client: UampClient, text: str = "hello") -> None:
+    """Ask, and pay what is demanded before the daemon is asked."""
+    client.ask(text)
+    pay(client, client.until("payment.required")[-1])
+    client.until("payment.accepted")
+
+
+def end_of(client: UampClient) -> Frame:
+    """Return the terminal event, when what is left is given back."""
+    end = client.until(*TERMINAL)[-1]
+    wait_until(lambda: not Hold.objects.filter(state="active").exists())
+    return end
+
+
+def test_an_answer_is_paid_before_the_daemon_is_asked(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    daemon, agent = priced_daemon(dial, alice, per_answer="0.01")
+    client = payer(dial, bob)
+    client.ask("hello")
+    asked = client.until("payment.required")[-1]
+    # The daemon receives nothing that is not paid.
+    assert daemon.socket.settle() == []
+    pay(client, asked)
+    turn = daemon.turn()
+    daemon.say(turn, "paid")
+    # It cannot ask for more than its owner's price.
+    requirements = {"amount": "5", "currency": "USD", "schemes": [{"scheme": "token"}]}
+    daemon.send(turn, "payment.required", requirements=requirements)
+    refused = daemon.socket.expect("payment.error")
+    assert (refused["session_id"], refused["can_retry"]) == (turn["session_id"], False)
+    daemon.end(turn)
+    assert output_text(end_of(client)) == "paid"
+    assert Decimal(str(wallet(bob).posted)) == Decimal("9.99")
+    assert Decimal(earned(agent)) > 0
+
+
+def test_no_more_tokens_are_paid_than_went_through_the_socket(
+    dial: Dial, alice: Person, bob: Person
+) -> None:
+    daemon, _ = priced_daemon(dial, alice, output_per_1k="1", input_per_1k="0")
+    client = payer(dial, bob)
+    asked_and_paid(client)
+    turn = daemon.turn()
+    daemon.say(turn, "0123456789")
+    claimed = {"input_tokens": 10**9, "output_tokens": 10**9}
+    daemon.send(turn, "usage.delta", delta=claimed)
+    daemon.send(turn, "usage.delta", delta=claimed)
+    daemon.end(turn)
+    end = end_of(client)
+    usage = end["response"]["usage"]
+    assert usage["output_tokens"] == 10
+    assert usage["input_tokens"] <= 2000
+    assert usage["cost"]["total_cost"] == 0.01
+
+
+def test_what_a_daemon_asks_in_vain_is_no_input(dial: Dial, alice: Person, bob: Person) -> None:
+    daemon, _ = priced_daemon(dial, alice, output_per_1k="1", input_per_1k="0")
+    client = payer(dial, bob)
+    asked_and_paid(client)
+    turn = daemon.turn()
+    size = len(json.dumps(turn).encode())
+    for number in range(20):
+        daemon.send(turn, "tool.call", call_id=f"c{number}", name="none", arguments="{}")
+        daemon.socket.expect("tool.result")
+    daemon.say(turn, "0123456789")
+    daemon.send(turn, "usage.delta", delta={"input_tokens": 10**9, "output_tokens": 1})
+    daemon.end(turn)
+    assert 0 < end_of(client)["response"]["usage"]["input_tokens"] <= size
+
+
+def test_a_second_price_of_a_daemon_ends_its_answer(dial: Dial, alice: Person, bob: Person) -> None:
+    daemon, _ = priced_daemon(dial, alice, per_answer="0.01")
+    client = payer(dial, bob)
+    asked_and_paid(client)
+    turn = daemon.turn()
+    requirements = {"amount": "5", "currency": "USD", "schemes": [{"scheme": "token"}]}
+    for _ in range(2):
+        daemon.send(turn, "payment.required", requirements=requirements)
+    assert daemon.socket.expect("payment.error")["can_retry"] is False
+    assert end_of(client)["error"]["code"] == "provider_error"
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "due"), [("half", "interrupted", "0.01"), ("", "agent_offline", "0")]
+)
+def test_a_lost_daemon_is_paid_what_it_delivered(
+    dial: Dial, alice: Person, bob: Person, said: str, code: str, due: str
+) -> None:
+    daemon, agent = priced_daemon(dial, alice, per_answer="0.01")
+    client = payer(dial, bob)
+    asked_and_paid(client)
+    turn = daemon.turn()
+    if said:
+        daemon.say(turn, said)
+        client.until("response.delta")
+    daemon.socket.cut()
+    assert end_of(client)["error"]["code"] == code
+    assert Response.objects.get().status == "failed"
+    assert Decimal(str(wallet(bob).posted)) == 10 - Decimal(due)
+    assert Decimal(earned(agent)) == Decimal(due)
+
+
+def test_a_priced_tool_of_a_daemon_is_paid(dial: Dial, alice: Person, bob: Person) -> None:
+    daemon, _ = priced_daemon(dial, alice, per_answer="0.01", tools={"search": "0.05"})
+    client = payer(dial, bob)
+    asked_and_paid(client)
+    turn = daemon.turn()
+    call = {"type": "tool_call", "call_id": "c1", "name": "search", "arguments": "{}"}
+    daemon.send(turn, "response.delta", delta=call)
+    # The tool has a price of its own, which is asked for before its call is shown.
+    asked = client.until("payment.required")[-1]
+    assert asked["requirements"]["amount"] == "0.05"
+    pay(client, asked)
+    result = {"type": "tool_result", "id": "c1", "result": "ok"}
+    daemon.send(turn, "response.delta", delta=result)
+    daemon.say(turn, "found")
+    daemon.end(turn)
+    end = end_of(client)
+    assert end["response"]["usage"]["cost"]["total_cost"] == 0.06

@@ -1,0 +1,313 @@
+"""Completed answers are signed, and what was changed since shows (UAMP §6.7)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import msgspec
+import pytest
+import rfc8785
+from click.testing import CliRunner
+
+from chat_app.log import chain
+from chat_app.models import ChatEvent, Message
+from payments_app.models import Transfer
+from payments_app.spending import approvals
+from signing_app import owner_keys
+from tests.live_server import quick_agent
+from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from uamp.command_line.program import program
+from uamp.signatures import ALGORITHMS, agent_owner, check_answer, check_receipt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
+    from pytest_django import Settings
+
+    from tests.client import Frame
+    from tests.live_server import Dial, Person
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+def answered(dial: Dial, who: Person, agent: str, text: str = "Hello wörld") -> Frame:
+    client = dial(who)
+    client.create_session(agent=agent)
+    return client.answer(text)[-1]
+
+
+def keys_of(web: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = web.get("/.well-known/jwks.json").json()["keys"]
+    return found
+
+
+def history(web: httpx.Client, who: Person, chat_id: str) -> list[dict[str, Any]]:
+    query = {"expand": "signature", "order": "asc"}
+    path = f"/api/v1/chats/{chat_id}/messages"
+    found: list[dict[str, Any]] = web.get(path, params=query, headers=who.headers).json()["data"]
+    return found
+
+
+def verified(file: Path, keys: list[dict[str, Any]]) -> tuple[int, str]:
+    """Return the exit code of `uamp verify` with keys, and what it prints."""
+    given = file.with_name("keys.json")
+    given.write_text(json.dumps({"keys": keys}))
+    done = CliRunner().invoke(program, ["verify", str(file), "--keys", str(given)])
+    return done.exit_code, done.output
+
+
+def with_checksum(text: str, kind: str) -> str:
+    """Return an export with the checksum of the messages that it has."""
+    if kind == "json":
+        whole = json.loads(text)
+        lines = [msgspec.json.encode(one) + b"\n" for one in whole["messages"]]
+        whole["sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
+        return json.dumps(whole)
+    lines = text.encode().splitlines(keepends=True)
+    said = [line for line in lines if line.startswith(b'{"type":"message"')]
+    end = {**json.loads(lines[-1]), "sha256": hashlib.sha256(b"".join(said)).hexdigest()}
+    return b"".join(lines[:-1]).decode() + json.dumps(end) + "\n"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_answer_is_signed_and_another_library_verifies_it(
+    dial: Dial, web: httpx.Client, alice: Person, settings: Settings, algorithm: str
+) -> None:
+    settings.UAMP_SIGNATURE_ALGORITHM = algorithm
+    agent = quick_agent("signer", "echo")
+    done = answered(dial, alice, "signer")
+    header = jwt.get_unverified_header(done["signature"])
+    keys = web.get("/agents/signer/.well-known/jwks.json").json()
+    key = jwt.PyJWKSet.from_dict(keys)[header["kid"]]
+    claims = jwt.decode(done["signature"], key, algorithms=[algorithm])
+    question, answer = Message.objects.order_by("seq")
+    assert header["typ"] == "response+jwt"
+    assert claims["iss"] == settings.UAMP_ISSUER
+    assert (claims["sub"], claims["agent"]) == (agent.pk, "signer")
+    assert (claims["jti"], claims["message_id"]) == (done["response_id"], answer.pk)
+    assert claims["chat_id"] == answer.chat_id
+    assert claims["output_hash"] == digest(done["response"]["output"])
+    assert claims["request_id"] == question.pk
+    assert claims["request_hash"] == digest(
+        {"id": question.pk, "role": "user", "content": "Hello wörld", "content_items": []}
+    )
+
+
+def test_the_text_hash_is_that_of_the_specification(dial: Dial, alice: Person) -> None:
+    quick_agent("signer", "echo")
+    done = answered(dial, alice, "signer")
+    claims = jwt.decode(done["signature"], options={"verify_signature": False})
+    text = "".join(item["text"] for item in done["response"]["output"])
+    assert claims["response_hash"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_history_and_the_log_keep_the_signature(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    done = answered(dial, alice, "signer")
+    question, answer = history(web, alice, Message.objects.all()[0].chat_id)
+    assert question["signature"] is None
+    assert answer["signature"] == done["signature"]
+    payload = ChatEvent.objects.get(type="response.done").payload
+    assert payload["signature"] == done["signature"]
+    verdict = check_answer(answer, keys_of(web), chat_id=answer["chat_id"], question=question)
+    assert (verdict.state, verdict.request) == ("valid", "same")
+
+
+def test_one_changed_byte_in_the_database_shows(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    row = Message.objects.get(role="assistant")
+    Message.objects.filter(pk=row.pk).update(content=row.content.replace("w", "v", 1))
+    _, answer = history(web, alice, row.chat_id)
+    assert check_answer(answer, keys_of(web)).state == "changed"
+
+
+def test_a_changed_question_and_an_edited_one_show(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    row = Message.objects.get(role="user")
+    Message.objects.filter(pk=row.pk).update(content="Hello there")
+    question, answer = history(web, alice, row.chat_id)
+    verdict = check_answer(answer, keys_of(web), question=question)
+    assert (verdict.state, verdict.request, verdict.is_good) == ("valid", "changed", False)
+
+
+def test_a_deleted_question_shows_as_erased_and_not_as_changed(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    row = Message.objects.get(role="user")
+    found = web.delete(f"/api/v1/messages/{row.pk}", headers=alice.headers)
+    assert found.status_code == 204
+    question, answer = history(web, alice, row.chat_id)
+    verdict = check_answer(answer, keys_of(web), question=question)
+    assert (verdict.state, verdict.request) == ("valid", "erased")
+
+
+def test_rotated_and_withdrawn_keys_show(dial: Dial, web: httpx.Client, alice: Person) -> None:
+    agent = quick_agent("signer", "echo")
+    done = answered(dial, alice, "signer")
+    kid = jwt.get_unverified_header(done["signature"])["kid"]
+    _, answer = history(web, alice, Message.objects.all()[0].chat_id)
+    owner_keys.rotate(agent_owner(agent.pk))
+    assert check_answer(answer, keys_of(web)).state == "rotated"
+    owner_keys.withdraw(kid)
+    assert check_answer(answer, keys_of(web)).state == "unknown_key"
+
+
+def test_the_price_and_its_transfer_are_signed(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", per_answer="0.25")
+    rich(alice)
+    approvals.approve(alice.user.pk, agent.pk, usd("1"))
+    done = answered(dial, alice, "paid")
+    claims = jwt.decode(done["signature"], options={"verify_signature": False})
+    transfer = Transfer.objects.get(kind="answer")
+    assert claims["price"] == {"amount": "0.25", "currency": "USD", "transfer_id": transfer.pk}
+    assert transfer.response_id == claims["jti"]
+
+
+def test_a_receipt_is_signed_for_its_answer(
+    dial: Dial, web: httpx.Client, alice: Person, tmp_path: Path
+) -> None:
+    agent = priced("paid", per_answer="0.25")
+    rich(alice)
+    approvals.approve(alice.user.pk, agent.pk, usd("1"))
+    answered(dial, alice, "paid")
+    row = Message.objects.get(role="assistant")
+    path = f"/api/v1/chats/{row.chat_id}"
+    (receipt,) = web.get(f"{path}/payments", headers=alice.headers).json()["data"]
+    _, answer = history(web, alice, row.chat_id)
+    keys = keys_of(web)
+    verdict = check_receipt(receipt, keys, chat_id=row.chat_id, message=answer)
+    assert (verdict.state, receipt["transfers"]) == (
+        "valid",
+        [Transfer.objects.get(kind="answer").pk],
+    )
+    assert check_receipt({**receipt, "amount": "0.24"}, keys).state == "changed"
+    assert check_receipt(receipt, keys, message={**answer, "signature": "e30"}).state == "changed"
+    # In both kinds of export, and verified by the command with the published keys.
+    for kind in ("ndjson", "json"):
+        query = {"format": kind, "log": "true"}
+        file = tmp_path / f"chat.{kind}"
+        file.write_bytes(web.get(f"{path}/export", params=query, headers=alice.headers).content)
+        # The head of the log is signed by then.
+        keys = keys_of(web)
+        code, said = verified(file, keys)
+        assert (code, "The receipts: 1 as signed." in said) == (0, True), said
+        assert "The answers: 1 as signed." in said
+        # One character of the amount, and the checksum made anew.
+        text = file.read_text().replace('"amount":"0.25"', '"amount":"0.24"')
+        file.write_text(with_checksum(text, kind))
+        code, said = verified(file, keys)
+        assert (code, "Its receipt: The receipt is not what the server signed" in said) == (8, True)
+
+
+def test_one_changed_byte_in_the_database_shows_in_the_command(
+    dial: Dial, web: httpx.Client, alice: Person, tmp_path: Path
+) -> None:
+    """The byte is changed in the message and in the log, and the chain is computed anew."""
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    row = Message.objects.get(role="assistant")
+    text = row.content.replace("w", "v", 1)
+    Message.objects.filter(pk=row.pk).update(content=text)
+    entries = list(ChatEvent.objects.filter(chat_id=row.chat_id).order_by("seq"))
+    chat = row.chat
+    chat.last_seq, chat.chain_hash = 0, None
+    for entry in entries:
+        if entry.seq == row.seq:
+            entry.payload["message"]["content"] = text
+        chain.extend(chat, entry)
+        entry.save()
+    chat.save()
+    file = tmp_path / "chat.ndjson"
+    query = {"format": "ndjson", "log": "true"}
+    path = f"/api/v1/chats/{row.chat_id}/export"
+    file.write_bytes(web.get(path, params=query, headers=alice.headers).content)
+    code, said = verified(file, keys_of(web))
+    assert (code, "It is not what the agent signed." in said) == (8, True)
+
+
+def test_an_export_has_signatures_and_keys(dial: Dial, web: httpx.Client, alice: Person) -> None:
+    quick_agent("signer", "echo")
+    done = answered(dial, alice, "signer")
+    chat_id = Message.objects.all()[0].chat_id
+    path = f"/api/v1/chats/{chat_id}/export"
+    lines = web.get(path, params={"format": "ndjson"}, headers=alice.headers).text.splitlines()
+    chat, question, answer, end = map(json.loads, lines)
+    assert answer["signature"] == done["signature"]
+    verdict = check_answer(answer, end["keys"], chat_id=chat["id"], question=question)
+    assert (verdict.state, verdict.request) == ("valid", "same")
+    whole = web.get(path, params={"format": "json"}, headers=alice.headers).json()
+    assert whole["keys"] == end["keys"]
+    assert check_answer(whole["messages"][1], whole["keys"]).state == "valid"
+
+
+def test_other_protocols_carry_the_signature(web: httpx.Client, alice: Person) -> None:
+    quick_agent("signer", "echo")
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "Over A2A"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    headers = {**alice.headers, "A2A-Version": "1.0"}
+    task = web.post("/agents/signer/a2a", json=body, headers=headers).json()["result"]["task"]
+    asked = {"model": "signer", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+    path = "/agents/signer/chat/completions"
+    stream = web.post(path, json=asked, headers=alice.headers).text
+    _, _, after = stream.partition("data: [DONE]\n\n")
+    assert after.startswith("event: response_signature\ndata: {")
+    sent = json.loads(after.partition("data: ")[2])["signature"]
+    whole = web.post(
+        "/agents/signer/responses", json={"model": "signer", "input": "Hi"}, headers=alice.headers
+    ).json()
+    question = {"id": "m1", "role": "user", "content": "Hi"}
+    run = {"threadId": "t1", "runId": "r1", "messages": [question]}
+    events = web.post("/agents/signer/agui", json=run, headers=alice.headers).text
+    finished = json.loads(events.strip().rpartition("data: ")[2])
+    params = {"messages": [{"role": "user", "content": "Hi"}]}
+    prompt = {"jsonrpc": "2.0", "id": 1, "method": "prompt/submit", "params": params}
+    acp = web.post("/agents/signer/acp", json=prompt, headers=alice.headers).json()
+    ends = ChatEvent.objects.filter(type="response.done").order_by("created_at")
+    stored = [end.payload["signature"] for end in ends]
+    assert [task["metadata"]["uamp_signature"], sent] == stored[:2]
+    assert whole.get("signature") == stored[2], whole
+    assert finished["metadata"]["signature"] == stored[3], finished
+    assert acp["result"]["_meta"]["uamp_signature"] == stored[4], acp
+
+
+def test_a_shared_page_says_whether_an_answer_is_as_it_was_signed(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    chat_id = Message.objects.all()[0].chat_id
+    made = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
+    address = made.json()["url"]
+    assert 'data-signature="valid"' in web.get(address).text
+    row = Message.objects.get(role="assistant")
+    Message.objects.filter(pk=row.pk).update(content=f"{row.content}.")
+    assert 'data-signature="changed"' in web.get(address).text
+
+
+def test_a_signature_that_is_none_breaks_neither_export_nor_page(
+    dial: Dial, web: httpx.Client, alice: Person
+) -> None:
+    quick_agent("signer", "echo")
+    answered(dial, alice, "signer")
+    entry = ChatEvent.objects.get(type="response.done")
+    entry.payload["signature"] = "eyJ..."
+    entry.save()
+    path = f"/api/v1/chats/{entry.chat_id}/export"
+    whole = web.get(path, params={"format": "json"}, headers=alice.headers).json()
+    assert check_answer(whole["messages"][1], whole["keys"]).state == "changed"

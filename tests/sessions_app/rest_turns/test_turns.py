@@ -1,0 +1,237 @@
+"""REST that sends messages, asks agents, and answers what their calls wait for."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chat_app.models import Message, Participant
+from sessions_app.models import InboundEvent, Response, Session, ToolCall
+from tests.client import open_stream, output_text, text_of, wait_until
+from tests.live_server import person, shared_chat
+from tests.sessions_app.response.test_approval import asker, task
+from tests.threads import join_threads
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
+    from pytest_django import Settings
+
+    from tests.live_server import Dial, Person
+
+SEARCH = {"type": "function", "function": {"name": "search"}}
+SSE = {"Accept": "text/event-stream"}
+
+
+class Program:
+    """A program of a person: JSON in, JSON out."""
+
+    def __init__(self, web: httpx.Client, who: Person) -> None:
+        self.web, self.who = web, who
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, status: int = 200, **headers: str
+    ) -> Any:
+        """Send a request and return the body of its answer, which has this status."""
+        shown = {**self.who.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        answer = self.web.request(method, f"/api/v1/{path}", json=body, headers=shown)
+        assert answer.status_code == status, answer.text
+        assert "RateLimit-Remaining" in answer.headers
+        return answer.json() if answer.content else None
+
+    def ended(self, response_id: str) -> dict[str, Any]:
+        """Wait for the end of an answer and return it."""
+        wait_until(lambda: Response.objects.get(pk=response_id).finished_at is not None)
+        found: dict[str, Any] = self.call("GET", f"responses/{response_id}")
+        return found
+
+
+def test_a_message_is_sent_once_and_seen_live(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    path = f"chats/{chat.pk}/messages"
+    bobs = dial(bob)
+    bobs.create_session(chat=chat.pk)
+    program = Program(web, alice)
+    with open_stream(
+        web, "GET", f"/api/v1/chats/{chat.pk}/events", headers={**alice.headers, **SSE}
+    ) as tail:
+        assert "RateLimit-Remaining" in tail.response.headers
+        sent = program.call(
+            "POST", path, {"content": "@echo one two"}, status=201, Idempotency_Key="a"
+        )
+        streamed = tail.until("response.done")
+    message, (response,) = sent["message"], sent["responses"]
+    assert (message["content"], message["name"], message["transport"]) == (
+        "@echo one two",
+        "alice",
+        "rest",
+    )
+    assert (response["agent"], response["question_id"], sent["queued"]) == (
+        "echo",
+        message["id"],
+        False,
+    )
+    frames = [event.data for event in streamed]
+    assert text_of(frames, response["id"]) == "one two"
+    created = next(frame for frame in frames if frame["type"] == "message.created")
+    assert created["message"]["id"] == message["id"]
+    assert output_text(bobs.until("response.done")[-1]) == "one two"
+    # The same request again changes nothing; another body under its key is refused.
+    done = program.ended(response["id"])
+    assert (done["status"], done["text"]) == ("completed", "one two")
+    again = program.call(
+        "POST", path, {"content": "@echo one two"}, status=201, Idempotency_Key="a"
+    )
+    assert (again["message"]["id"], again["responses"]) == (message["id"], [done])
+    problem = program.call("POST", path, {"content": "other"}, status=409, Idempotency_Key="a")
+    assert problem["code"] == "idempotency_conflict"
+    # A message that addresses no agent starts none. It is one more session of no one.
+    quiet = program.call("POST", path, {"content": "hello all"}, status=201)
+    assert quiet["responses"] == []
+    assert Session.objects.filter(transport="rest").count() == 1
+    # The stream goes on where it was left.
+    last = [event.id for event in streamed if event.id][-1]
+    with open_stream(
+        web,
+        "GET",
+        f"/api/v1/chats/{chat.pk}/events",
+        headers={**alice.headers, **SSE, "Last-Event-ID": last},
+    ) as tail:
+        missed = tail.until("message.created")
+        while missed[-1].data["message"]["id"] != quiet["message"]["id"]:
+            missed += tail.until("message.created")
+    seqs = [int(event.id.partition(":")[2]) for event in missed if event.id]
+    assert seqs == list(range(int(last.partition(":")[2]) + 1, seqs[-1] + 1))
+
+
+def test_the_same_request_at_once_has_one_effect(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice)
+    program = Program(web, alice)
+    ids: list[str] = []
+
+    def send() -> None:
+        body = {"content": "@echo hi"}
+        path = f"chats/{chat.pk}/messages"
+        sent = program.call("POST", path, body, status=201, Idempotency_Key="once")
+        ids.append(sent["message"]["id"])
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    join_threads(threads)
+    assert len(ids) == 4
+    assert len(set(ids)) == 1
+    assert Message.objects.filter(chat=chat, role="user").count() == 1
+    assert InboundEvent.objects.count() == 1
+
+
+def test_an_answer_is_asked_for_cancelled_and_made_again(web: httpx.Client, alice: Person) -> None:
+    program = Program(web, alice)
+    question = {"agent": "slow", "content": "count"}
+    sent = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
+    (response,) = sent["responses"]
+    again = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
+    assert [one["id"] for one in again["responses"]] == [response["id"]]
+    chat_id = response["chat_id"]
+    running = program.call("GET", f"chats/{chat_id}/responses?status=in_progress")
+    assert [one["id"] for one in running["data"]] == [response["id"]]
+    problem = program.call("POST", f"responses/{response['id']}/retry", {}, status=409)
+    assert problem["code"] == "response_running"
+    program.call("POST", f"responses/{response['id']}/cancel", status=202)
+    ended = program.ended(response["id"])
+    assert (ended["status"], ended["message_id"]) == ("cancelled", ended["message_id"])
+    problem = program.call("POST", f"responses/{response['id']}/cancel", status=409)
+    assert problem["code"] == "nothing_to_cancel"
+    made = program.call("POST", f"responses/{response['id']}/retry", {}, status=201)
+    (newer,) = made["responses"]
+    assert newer["question_id"] == sent["message"]["id"]
+    program.call("POST", f"responses/{newer['id']}/cancel", status=202)
+    program.ended(newer["id"])
+    mallory = Program(web, person("mallory"))
+    for method, path in (
+        ("GET", f"responses/{newer['id']}"),
+        ("POST", f"responses/{newer['id']}/cancel"),
+        ("POST", f"responses/{newer['id']}/retry"),
+        ("GET", f"responses/{newer['id']}/tool-calls"),
+    ):
+        mallory.call(method, path, {} if method == "POST" else None, status=404)
+
+
+def test_a_program_gives_the_results_of_its_own_tools(web: httpx.Client, alice: Person) -> None:
+    program = Program(web, alice)
+    question = {
+        "agent": "tool-user",
+        "content": "find it",
+        "response": {"tools": [SEARCH], "client_tools": "wait"},
+    }
+    (response,) = program.call("POST", "responses", question, status=201)["responses"]
+    wait_until(ToolCall.objects.filter(response=response["id"]).exists)
+    (call,) = program.call("GET", f"responses/{response['id']}/tool-calls")["data"]
+    assert (call["name"], call["status"], call["kind"]) == ("search", "waiting", "client")
+    path = f"tool-calls/{call['id']}/result"
+    Program(web, person("mallory")).call("POST", path, {"result": "{}"}, status=404)
+    result = {"result": json.dumps({"found": 3})}
+    done = program.call("POST", path, result)
+    assert (done["status"], done["result"]) == ("done", result["result"])
+    program.call("POST", path, result)
+    program.call("POST", path, {"result": "other"}, status=404)
+    assert program.ended(response["id"])["status"] == "completed"
+
+
+def test_a_person_decides_on_a_call(
+    web: httpx.Client, settings: Settings, alice: Person, bob: Person, tmp_path: Path
+) -> None:
+    settings.UAMP_SERVER_TOOLS = [
+        *settings.UAMP_SERVER_TOOLS,
+        "tests.sessions_app.turn.team_tools.STEPS",
+    ]
+    asker()
+    chat = shared_chat(alice, bob, agents=("asker",), trigger="always")
+    program = Program(web, bob)
+    body = {"content": task(tmp_path / "journal")}
+    sent = program.call("POST", f"chats/{chat.pk}/messages", body, status=201)
+    (response,) = sent["responses"]
+    wait_until(ToolCall.objects.filter(response=response["id"], status="asking").exists)
+    (call,) = program.call("GET", f"chats/{chat.pk}/approvals")["data"]
+    assert (call["name"], call["asked_user_id"]) == ("steps", str(bob.user.pk))
+    path = f"tool-calls/{call['id']}/decision"
+    Program(web, person("mallory")).call("POST", path, {"approved": True}, status=404)
+    carol = person("carol")
+    Participant.objects.create(chat=chat, user=carol.user)
+    assert (
+        Program(web, carol).call("POST", path, {"approved": True}, status=404)["code"]
+        == "not_found"
+    )
+    refused = program.call("POST", path, {"approved": False, "reason": "no"})
+    assert (refused["status"], refused["decided_by"]) == ("failed", str(bob.user.pk))
+    program.call("POST", path, {"approved": False, "reason": "no"})
+    program.call("POST", path, {"approved": True}, status=404)
+    assert program.call("GET", f"chats/{chat.pk}/approvals")["data"] == []
+    assert program.ended(response["id"])["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, "/content"),
+        ({"content": " \n"}, "/content"),
+        ({"content": "a", "attachments": ["x"]}, "/attachments/0"),
+        ({"content": "a", "attachments": [str(uuid.uuid4())]}, "/attachments/0"),
+        ({"content": "a", "thread": "no"}, "/thread"),
+        ({"content": "a", "role": "system"}, "/role"),
+    ],
+)
+def test_a_message_that_cannot_be_sent_is_refused(
+    web: httpx.Client, alice: Person, body: Any, pointer: str
+) -> None:
+    chat = shared_chat(alice)
+    problem = Program(web, alice).call("POST", f"chats/{chat.pk}/messages", body, status=400)
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+    assert not Message.objects.exists()

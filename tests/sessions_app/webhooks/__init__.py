@@ -1,0 +1,1 @@
+"""Tests of webhooks: for chats, over REST."""

@@ -1,0 +1,174 @@
+"""The keys of owners: made once, encrypted at rest, rotated, withdrawn, published."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+
+from audit_app.models import AuditRecord
+from signing_app import owner_keys, published
+from signing_app.keys import ALGORITHMS, UnusableKey, new_key, read_key
+from signing_app.models import PublishedKey
+from tests import factories
+from tests.threads import join_threads
+from uamp.signatures import agent_owner
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
+
+pytestmark = pytest.mark.django_db
+
+OWNER = agent_owner("agent_1")
+CLAIMS = {"sub": "resp_1", "response_hash": "00"}
+
+
+def jwk_of(kid: str) -> dict[str, Any] | None:
+    return next(iter(published.keys_named([kid])["keys"]), None)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_a_key_signs_another_library_verifies_by_the_published_set(
+    algorithm: str, settings: Settings
+) -> None:
+    settings.UAMP_SIGNATURE_ALGORITHM = algorithm
+    signed = owner_keys.signing_key(OWNER).sign(CLAIMS, typ="response+jwt")
+    header = jwt.get_unverified_header(signed)
+    assert (header["alg"], header["typ"]) == (algorithm, "response+jwt")
+    document = Client().get("/.well-known/jwks.json", {"kid": header["kid"]}).json()
+    key = jwt.PyJWKSet.from_dict(document)[header["kid"]]
+    assert jwt.decode(signed, key, algorithms=[algorithm]) == CLAIMS
+    with pytest.raises(jwt.InvalidSignatureError):
+        jwt.decode(signed[:-8] + "AAAAAAAA", key, algorithms=[algorithm])
+
+
+def test_an_owner_has_one_key_and_owners_have_different_ones() -> None:
+    first = owner_keys.signing_key(OWNER)
+    owner_keys.forget()
+    assert owner_keys.signing_key(OWNER).kid == first.kid
+    assert owner_keys.signing_key(owner_keys.LOG).kid != first.kid
+    assert owner_keys.owners() == [OWNER, owner_keys.LOG]
+
+
+def test_the_private_half_is_encrypted_and_goes_with_the_rotation() -> None:
+    first = owner_keys.signing_key(OWNER)
+    row = PublishedKey.objects.get(pk=first.kid)
+    assert "PRIVATE" not in row.secret
+    assert first.pem.decode()[40:80] not in row.secret
+    assert "d" not in row.jwk
+    second = owner_keys.rotate(OWNER)
+    row.refresh_from_db()
+    assert (row.secret, row.retired_at is not None) == ("", True)
+    assert owner_keys.signing_key(OWNER).kid == second.kid
+
+
+def test_a_retired_key_is_published_with_its_times_and_a_withdrawn_one_is_not() -> None:
+    old = owner_keys.signing_key(OWNER)
+    owner_keys.rotate(OWNER)
+    found = jwk_of(old.kid)
+    assert found is not None
+    assert found["iat"] <= found["exp"]
+    assert owner_keys.withdraw(old.kid)
+    assert not owner_keys.withdraw(old.kid)
+    assert jwk_of(old.kid) is None
+
+
+def test_a_key_that_signs_is_withdrawn_and_its_owner_gets_another() -> None:
+    old = owner_keys.signing_key(OWNER)
+    owner_keys.withdraw(old.kid)
+    assert owner_keys.signing_key(OWNER).kid != old.kid
+
+
+def test_another_algorithm_rotates(settings: Settings) -> None:
+    old = owner_keys.signing_key(OWNER)
+    settings.UAMP_SIGNATURE_ALGORITHM = "ES256"
+    new = owner_keys.signing_key(OWNER)
+    assert (old.algorithm, new.algorithm) == ("EdDSA", "ES256")
+    assert jwk_of(old.kid) is not None
+    assert owner_keys.signing_key(owner_keys.LOG, "EdDSA").algorithm == "EdDSA"
+
+
+def test_a_key_of_another_secret_is_rotated_and_said(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = owner_keys.signing_key(OWNER)
+    owner_keys.forget()
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another " + "1" * 50
+    assert owner_keys.signing_key(OWNER).kid == old.kid
+    owner_keys.forget()
+    settings.SECRET_KEY_FALLBACKS = []
+    assert owner_keys.signing_key(OWNER).kid != old.kid
+    assert "cannot be read" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_that_sign_first_at_once_agree_on_one_key() -> None:
+    made: list[str] = []
+
+    def sign() -> None:
+        try:
+            made.append(owner_keys.signing_key(OWNER).kid)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=sign) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    join_threads(threads)
+    assert len(made) == 4
+    assert len(set(made)) == 1
+
+
+def test_the_database_refuses_a_second_key_that_signs() -> None:
+    owner_keys.signing_key(OWNER)
+    other = new_key("EdDSA")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        PublishedKey.objects.create(kid=other.kid, owner=OWNER, algorithm="EdDSA", jwk=other.jwk)
+
+
+def test_keys_of_other_kinds_are_refused() -> None:
+    with pytest.raises(UnusableKey):
+        new_key("HS256")
+    with pytest.raises(ValueError, match="PEM"):
+        read_key(b"no key")
+
+
+def test_many_and_long_key_ids_ask_for_nothing() -> None:
+    answer = Client().get("/.well-known/jwks.json", {"kid": ["x" * 4000] * 90})
+    assert (answer.status_code, answer.json()) == (200, {"keys": []})
+    assert answer["Access-Control-Allow-Origin"] == "*"
+
+
+def test_the_command_rotates_and_records_it() -> None:
+    old = owner_keys.signing_key(OWNER)
+    call_command("rotate_signing_keys")
+    assert owner_keys.signing_key(OWNER).kid != old.kid
+    assert AuditRecord.objects.filter(action="key.rotated").count() == 1
+    with pytest.raises(CommandError, match="none"):
+        call_command("rotate_signing_keys", "none")
+
+
+def test_an_operator_rotates_and_withdraws_with_a_reason() -> None:
+    old = owner_keys.signing_key(OWNER)
+    client = Client()
+    client.force_login(factories.user("root", is_staff=True, is_superuser=True))
+    page = f"/admin/signing_app/publishedkey/{old.kid}"
+    shown = client.get(f"{page}/change/").content.decode()
+    assert old.kid in shown
+    assert PublishedKey.objects.get(pk=old.kid).secret not in shown
+    assert client.get("/admin/signing_app/publishedkey/").status_code == 200
+    client.post(f"{page}/operate/rotate/", {"reason": "a drill"})
+    assert owner_keys.signing_key(OWNER).kid != old.kid
+    client.post(f"{page}/operate/withdraw/", {"reason": "it leaked"})
+    assert jwk_of(old.kid) is None
+    acts = AuditRecord.objects.filter(kind="signing_app.publishedkey").order_by("id")
+    assert [(act.action, act.reason) for act in acts] == [
+        ("key.rotated", "a drill"),
+        ("key.revoked", "it leaked"),
+    ]

@@ -1,0 +1,44 @@
+"""Threads that tests start: everything that waits for one has a limit."""
+
+from __future__ import annotations
+
+import faulthandler
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from threading import Thread
+
+JOIN_SECONDS = 120.0
+
+
+def join_threads(threads: Iterable[Thread], seconds: float = JOIN_SECONDS) -> None:
+    """Wait until threads have ended; fail, and print where they stand, when they have not in time.
+
+    `Thread.join(seconds)` returns either way.
+    """
+    deadline = time.monotonic() + seconds
+    running = []
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            running.append(thread.name)
+    if running:
+        faulthandler.dump_traceback()
+        pytest.fail(f"still running after {seconds:g} s: {', '.join(running)}")
+
+
+@contextmanager
+def thread_pool(workers: int, seconds: float = JOIN_SECONDS) -> Iterator[ThreadPoolExecutor]:
+    """Run jobs on threads for the length of a block; fail when they do not end after it."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="pool")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False)
+        join_threads(pool._threads, seconds)

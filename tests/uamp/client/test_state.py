@@ -1,0 +1,194 @@
+"""What a client shows of an answer, whatever is sent again: each part once, and no part missing."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from uamp.client.errors import (
+    ExportCutError,
+    InvalidRequestError,
+    OutcomeUnknownError,
+    error_of,
+)
+from uamp.client.exports import check_export
+from uamp.client.spending import SpendingPlan
+from uamp.client.state.answers import AnswerState, Piece
+from uamp.client.state.session import ClientSession
+from uamp.client.tools import ClientTool
+from uamp.errors import ErrorCode
+from uamp.events import (
+    ChatMessage,
+    ErrorDetail,
+    InputText,
+    MessageCreated,
+    ResponseCreate,
+    ResponseDone,
+    SessionCreated,
+    SessionError,
+    text_delta,
+)
+from uamp.events.server import ResponseOutput
+from uamp.types.content import TextContent
+from uamp.types.session import Session, SessionConfig
+
+TEXT = "one twö three"
+
+
+def done(text: str) -> ResponseDone:
+    """Return the end of an answer."""
+    output = ResponseOutput(id="r", status="completed", output=(TextContent(text=text),))
+    return ResponseDone(response_id="r", response=output)
+
+
+@pytest.mark.parametrize("shown", range(len(TEXT) + 1))
+@pytest.mark.parametrize("again", range(len(TEXT) + 1))
+def test_text_that_comes_again_is_shown_once(shown: int, again: int) -> None:
+    answer = AnswerState("r")
+    events = [text_delta("r", letter, at) for at, letter in enumerate(TEXT[:shown])]
+    # After a lost connection: the text so far, which may be less than was shown, then the rest.
+    events += [text_delta("r", TEXT[:again], 0)]
+    events += [text_delta("r", letter, at) for at, letter in enumerate(TEXT)][again:]
+    pieces: list[Piece | None] = [answer.take(event) for event in [*events, done(TEXT)]]
+
+    assert "".join(piece.text for piece in pieces if piece) == TEXT
+    assert not any(piece.restarted for piece in pieces if piece)
+    assert answer.result().status == "completed"
+
+
+def test_an_answer_that_was_begun_again_says_so_and_one_that_was_missed_is_whole() -> None:
+    answer = AnswerState("r")
+    answer.take(text_delta("r", "one two", 0))
+    piece = answer.take(text_delta("r", "another", 0))
+    assert piece is not None
+    assert (piece.text, piece.restarted) == ("another", True)
+
+    missed = AnswerState("r").take(done(TEXT))
+    assert missed is not None
+    assert missed.text == TEXT
+
+
+def opened(session: ClientSession, session_id: str, **fields: object) -> None:
+    """Give a session its `session.created`."""
+    session.begin()
+    session.events_to_send()
+    created = SessionCreated(session=Session(id=session_id), epoch="e", **fields)  # type: ignore[arg-type]
+    session.receive(created)
+
+
+def test_a_durable_event_that_comes_twice_is_taken_once() -> None:
+    ids = map(str, itertools.count())
+    session = ClientSession(
+        chat="chat_1", agent=None, config=SessionConfig(), new_id=lambda: next(ids), now=lambda: 0
+    )
+    opened(session, "s1", seq=7)
+    message = ChatMessage(id="m", role="user", created_at=0)
+    event = MessageCreated(chat_id="chat_1", message=message, seq=8)
+
+    assert [session.receive(event), session.receive(event)] == [True, False]
+    assert session.seq == 8
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_message_of_a_forgotten_session_is_never_sent_twice(*, is_stored: bool) -> None:
+    ids = map(str, itertools.count())
+    session = ClientSession(
+        chat="chat_1",
+        agent=None,
+        config=SessionConfig(),
+        new_id=lambda: next(ids),
+        now=lambda: int(next(ids)),
+    )
+    opened(session, "s1", seq=7)
+    turn = session.ask([InputText(text="hello")], ResponseCreate())
+    sent = session.events_to_send()
+    session.lost()
+    # The same session: the same frames again, under the same ids.
+    opened(session, "s1", seq=7, resumed=True)
+    assert session.events_to_send() == sent
+    session.lost()
+    session.begin()
+    (create,) = session.events_to_send()
+    details = {"event_id": create.event_id}
+    refusal = ErrorDetail(code=ErrorCode.UNKNOWN_SESSION, message="gone", details=details)
+    session.receive(SessionError(error=refusal))
+    (create,) = session.events_to_send()
+    session.receive(SessionCreated(session=Session(id="s2"), epoch="e", seq=8, resumed=True))
+    assert not turn.is_complete
+    message = ChatMessage(
+        id="m",
+        role="user",
+        created_at=0,
+        client_event_id=turn.create.event_id if is_stored else "x",
+    )
+    session.receive(MessageCreated(chat_id="chat_1", message=message, seq=8))
+
+    resent = {event.event_id for event in session.events_to_send()} & turn.event_ids
+    assert resent == set()
+    assert isinstance(turn.error, OutcomeUnknownError) is not is_stored
+    assert turn.is_stored is is_stored
+
+
+def test_every_code_of_the_protocol_is_a_typed_error_with_a_remedy() -> None:
+    for code in ErrorCode:
+        error = error_of(ErrorDetail(code=code, message="said", details={"retry_after": 2}))
+        assert (error.code, error.message, error.retry_after) == (code, "said", 2.0)
+        assert error.what_to_do
+    assert {type(error_of(ErrorDetail(code=code, message=""))).__name__ for code in ErrorCode} == {
+        *("ConflictError", "InvalidRequestError", "NotFoundError", "NotPermittedError"),
+        *("PaymentRefusedError", "RateLimitError", "UnauthorizedError", "UnavailableError"),
+    }
+
+
+def test_a_tool_is_described_by_its_annotations_and_refuses_what_does_not_fit() -> None:
+    def find(words: list[str], most: int = 3) -> str:
+        """Find messages.
+
+        Not for the model.
+        """
+        return f"{words}{most}"
+
+    tool = ClientTool(find)
+    function = tool.definition.function
+    assert function is not None
+    assert (function.name, function.description) == ("find", "Find messages.")
+    assert function.parameters is not None
+    assert function.parameters["required"] == ["words"]
+    assert tool.bind('{"words": ["a"]}') == {"words": ["a"], "most": 3}
+    for wrong in ('{"words": "a"}', '{"words": [], "more": 1}', "{"):
+        with pytest.raises(ValueError, match="The arguments of find do not fit"):
+            tool.bind(wrong)
+    with pytest.raises(TypeError, match="needs a name and a type"):
+        ClientTool(lambda words: words)
+
+
+@pytest.mark.parametrize("amount", ["-1", "NaN", "Infinity", "much", ""])
+def test_a_limit_is_an_amount(amount: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        SpendingPlan(amount)
+
+
+LINES = [
+    b'{"type":"chat","id":"chat_1","title":"Notes"}\n',
+    b'{"type":"message","content":"one"}\n',
+    b'{"type":"message","content":"two"}\n',
+    b'{"type":"end","count":2,"sha256":"4c3f2a"}\n',
+]
+
+
+def test_an_export_is_whole_or_it_is_said_where_it_is_not() -> None:
+    with pytest.raises(ExportCutError, match="was changed") as changed:
+        check_export(LINES)
+    assert changed.value.code == "export_changed"
+    for cut, said in ((3, "2 messages and no end"), (1, "0 messages and no end"), (0, "is empty")):
+        with pytest.raises(ExportCutError, match=said):
+            check_export(LINES[:cut])
+    with pytest.raises(ExportCutError, match="cut off in line 2"):
+        check_export([LINES[0], LINES[1][:-1]])
+    with pytest.raises(ExportCutError, match="its end says 2"):
+        check_export([*LINES[:2], LINES[3]])
+    with pytest.raises(ExportCutError, match="no NDJSON export"):
+        check_export([LINES[1]])
+    with pytest.raises(ExportCutError, match="goes on after its end"):
+        check_export([LINES[0], b'{"type":"end","count":0,"sha256":""}\n', LINES[1]])

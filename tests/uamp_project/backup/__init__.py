@@ -1,0 +1,1 @@
+"""Tests of uamp_project.backup."""

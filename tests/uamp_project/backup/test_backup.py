@@ -1,0 +1,216 @@
+"""A server that is backed up while it writes, and restored elsewhere, on both databases."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests import databases, services
+from tests.journeys.product import Product
+from tests.threads import join_threads
+from tests.uamp_project.serving import ROOT, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LISTED = "id", "seq", "content", "content_items"
+
+
+def manage(*arguments: str, data_dir: Path, url: str) -> subprocess.CompletedProcess[str]:
+    """Run a command on the server of a folder and a database."""
+    chosen = {"DATABASE_URL": url} if url else {}
+    return subprocess.run(  # noqa: S603 our own interpreter
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**environment(data_dir), **chosen},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@contextmanager
+def database(kind: str) -> Iterator[str]:
+    """Give the URL of a database that is empty or not there yet; '' for SQLite."""
+    if kind == "sqlite":
+        yield ""
+        return
+    server = services.postgres()
+    if server is None:
+        pytest.skip("needs PostgreSQL")
+    name = f"uamp_backup_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}"'.encode())
+    try:
+        yield f"{server.rpartition('/')[0]}/{name}"
+    finally:
+        with psycopg.connect(server, autocommit=True) as admin:
+            admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+
+@dataclass
+class BackedUp:
+    """A backup, and what the server said before it."""
+
+    file: Path
+    messages: list[dict[str, Any]]
+    content: bytes
+    content_url: str
+    key: str
+    chat_id: str
+
+
+# It migrates two databases, and starts a server for each.
+@pytest.mark.timeout(600)
+@pytest.mark.any_database
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def test_a_restored_server_has_what_was_there(kind: str, tmp_path: Path) -> None:
+    with database(kind) as url, database(kind) as other:
+        backed_up = back_up(tmp_path, url)
+        fresh = tmp_path / "fresh"
+        fresh.mkdir()
+        restored = manage("restore", str(backed_up.file), data_dir=fresh, url=other)
+        assert restored.returncode == 0, restored.stderr
+        audited = manage("audit_ledger", data_dir=fresh, url=other)
+        assert (audited.returncode, audited.stdout) == (0, "The ledger adds up.\n")
+        again = manage("restore", str(backed_up.file), data_dir=fresh, url=other)
+        assert again.returncode == 1
+
+        with running(fresh, other) as client:
+            headers = {"Authorization": f"Bearer {backed_up.key}"}
+            path = f"/api/v1/chats/{backed_up.chat_id}/messages?order=asc"
+            messages = client.get(path, headers=headers).json()["data"]
+            shown = [{name: one[name] for name in LISTED} for one in messages]
+            assert shown[: len(backed_up.messages)] == backed_up.messages
+            content = client.get(backed_up.content_url, headers=headers)
+            assert content.content == backed_up.content
+
+
+def back_up(folder: Path, url: str) -> BackedUp:
+    """Use a server, and back it up while it answers."""
+    data_dir, file = folder / "first", folder / "backup.tar"
+    data_dir.mkdir()
+    if not url:
+        databases.copy_migrated(data_dir)
+    assert manage("migrate", "-v", "0", data_dir=data_dir, url=url).returncode == 0
+    demo = json.loads(manage("demo", "--json", data_dir=data_dir, url=url).stdout)
+    key = next(one["api_key"] for one in demo["users"] if one["username"] == "alice")
+    chat_id = demo["chats"][0]["id"]
+    headers = {"Authorization": f"Bearer {key}"}
+    data = os.urandom(70_000)
+    with running(data_dir, url) as client:
+        stored = client.post(
+            "/api/v1/contents", files={"file": ("noise.bin", data)}, headers=headers
+        ).json()
+        path = f"/api/v1/chats/{chat_id}/messages"
+
+        def write(text: str) -> int:
+            sent = client.post(
+                path,
+                json={"content": text},
+                headers={**headers, "Idempotency-Key": uuid.uuid4().hex},
+            )
+            return sent.status_code
+
+        assert write("before the backup") == 201
+        listed = client.get(f"{path}?order=asc", headers=headers).json()["data"]
+        ended = threading.Event()
+
+        def write_on() -> None:
+            while not ended.is_set():
+                # Until the limit of messages refuses more.
+                if write("meanwhile") == 429:
+                    return
+
+        writer = threading.Thread(target=write_on)
+        writer.start()
+        try:
+            done = manage("backup", str(file), data_dir=data_dir, url=url)
+        finally:
+            ended.set()
+            join_threads([writer])
+    assert done.returncode == 0, done.stderr
+    assert file.stat().st_mode & 0o077 == 0
+    return BackedUp(
+        file=file,
+        messages=[{name: one[name] for name in LISTED} for one in listed],
+        content=data,
+        content_url=stored["url"],
+        key=key,
+        chat_id=chat_id,
+    )
+
+
+@contextmanager
+def running(data_dir: Path, url: str) -> Iterator[httpx.Client]:
+    """Serve, and give a client."""
+    variables = {"DATABASE_URL": url} if url else {}
+    product = Product(data_dir, services.free_port(), variables, has_workers=False)
+    try:
+        product.start()
+        with httpx.Client(base_url=product.url, timeout=60) as client:
+            yield client
+    finally:
+        product.stop()
+
+
+def changed(archive: Path, to: Path, *, name: str = "", cut: int = 0, extra: str = "") -> Path:
+    """Copy an archive with one member changed, its end cut off, or a member more."""
+    if cut:
+        to.write_bytes(archive.read_bytes()[:-cut])
+        return to
+    with tarfile.open(archive) as source, tarfile.open(to, "w") as copy:
+        for member in source:
+            data = source.extractfile(member)
+            text = b"" if data is None else data.read()
+            if member.name == name:
+                text = bytes([text[0] ^ 1]) + text[1:]
+            copy.addfile(member, io.BytesIO(text))
+        if extra:
+            member = tarfile.TarInfo(extra)
+            member.size = 1
+            copy.addfile(member, io.BytesIO(b"x"))
+    return to
+
+
+@pytest.mark.any_database
+def test_a_backup_that_is_not_whole_restores_nothing(tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    first.mkdir()
+    databases.copy_migrated(first)
+    assert manage("migrate", "-v", "0", data_dir=first, url="").returncode == 0
+    file = tmp_path / "good.tar"
+    assert manage("backup", str(file), data_dir=first, url="").returncode == 0
+    bad = {
+        "was changed": changed(file, tmp_path / "changed.tar", name="db.sqlite3"),
+        "unexpected end of data": changed(file, tmp_path / "cut.tar", cut=20_000),
+        "does not have the files": changed(file, tmp_path / "more.tar", extra="content/x"),
+        "no backup that can be read": changed(file, tmp_path / "out.tar", extra="../../outside"),
+        "There is no file": tmp_path / "absent.tar",
+    }
+    for words, archive in bad.items():
+        fresh = tmp_path / archive.stem
+        fresh.mkdir()
+        done = manage("restore", str(archive), data_dir=fresh, url="")
+
+        assert done.returncode == 1
+        assert words in done.stderr, done.stderr
+        assert not (fresh / "db.sqlite3").exists()
+        assert not (fresh / "content").exists()
+    assert not (tmp_path / "outside").exists()
+    assert "exists" in manage("backup", str(file), data_dir=first, url="").stderr

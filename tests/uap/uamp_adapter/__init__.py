@@ -1,0 +1,1 @@
+"""Tests of uap.uamp_adapter."""

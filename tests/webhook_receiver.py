@@ -1,0 +1,59 @@
+"""A receiver of webhooks on this machine, which is the one address that may be asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.http_server import LocalServer, QuietHandler, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from email.message import Message as HeaderFields
+
+    import httpx
+    from pytest_django.fixtures import Settings
+
+
+@dataclass
+class Receiver:
+    """A receiver of webhooks; it answers with the next of `statuses`, then with 200."""
+
+    url: str = ""
+    statuses: list[int] = field(default_factory=list)
+    seen: list[tuple[HeaderFields, bytes]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """Return what was sent, as JSON."""
+        return [json.loads(body) for _, body in self.seen]
+
+
+@pytest.fixture
+def receiver(
+    web: httpx.Client, settings: Settings, celery_worker_thread: None
+) -> Iterator[Receiver]:
+    """Give a receiver, and a worker that sends."""
+    found = Receiver()
+
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 the interface's
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with found.lock:
+                found.seen.append((self.headers, body))
+                status = found.statuses.pop(0) if found.statuses else 200
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", found.url)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with serving(LocalServer(Handler)) as server:
+        found.url = f"{server.origin}/hook"
+        settings.UAMP_FETCH_ALLOW_HOSTS = [server.origin.removeprefix("http://")]
+        yield found
