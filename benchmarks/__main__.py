@@ -9,29 +9,50 @@ import argparse
 import importlib
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
+class Command(NamedTuple):
+    """The subject, which is the folder of the command's module, and what it measures."""
+
+    subject: str
+    measures: str
+
+
 DEFAULT: Final = "turns"
 COMMANDS: Final = {
-    "turns": "a stored turn, against a bare application, the reference or another commit",
-    "model": "a turn with a model over HTTP, against a proxy of bytes",
-    "completions": "a streamed completion, against the WebSocket and servers of others",
-    "paid": "a paid turn, against a free one",
-    "fanout": "an answer that streams to 100 members, in one process and in two",
-    "joins": "1,000 people who join a chat within a minute",
-    "workers": "two server processes, against one",
-    "memory": "memory over many turns",
-    "slow_reader": "a client that stops reading, and what the others notice",
-    "growth": "chats and databases that have grown, against small ones",
-    "idle": "a process without work, and sessions without work",
-    "ledger": "operations of the ledger",
-    "streams": "many answers that stream at once",
-    "runtime": "what the agent runtime adds to a provider's stream",
-    "resume": "how long a killed process is missed",
-    "browser": "the page of a chat in a browser: opening it, and an answer that streams fast",
+    "turns": Command(
+        "answers", "a stored turn, against a bare application, the reference or another commit"
+    ),
+    "model": Command("answers", "a turn with a model over HTTP, against a proxy of bytes"),
+    "completions": Command(
+        "answers", "a streamed completion, against the WebSocket and servers of others"
+    ),
+    "paid": Command("answers", "a paid turn, against a free one"),
+    "fanout": Command("chats", "an answer that streams to 100 members, in one process and in two"),
+    "connected": Command(
+        "agents", "a turn of a connected agent against a hosted one, and 10,000 registered agents"
+    ),
+    "joins": Command("chats", "1,000 people who join a chat within a minute"),
+    "workers": Command("processes", "two server processes, against one"),
+    "memory": Command("processes", "memory over many turns"),
+    "slow_reader": Command("chats", "a client that stops reading, and what the others notice"),
+    "growth": Command("data", "chats and databases that have grown, against small ones"),
+    "admin_lists": Command("data", "each list of the admin in a database that has grown"),
+    "history": Command(
+        "data", "the history, searches and the export of a long chat over REST, against a short one"
+    ),
+    "idle": Command("processes", "a process without work, and sessions without work"),
+    "ledger": Command("data", "operations of the ledger"),
+    "streams": Command("answers", "many answers that stream at once"),
+    "runtime": Command("agents", "what the agent runtime adds to a provider's stream"),
+    "resume": Command("processes", "how long a killed process is missed"),
+    "browser": Command(
+        "chats", "the page of a chat in a browser: opening it, and an answer that streams fast"
+    ),
 }
 AIMS: Final = (
     "turns", "model", "completions", "paid", "fanout", "workers", "memory", "slow_reader",
@@ -42,7 +63,7 @@ AIMS: Final = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; without one `turns`, with `all` those that have an aim."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    listed = "\n".join(f"  {name:13} {what}" for name, what in COMMANDS.items())
+    listed = "\n".join(f"  {name:13} {command.measures}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=f"{__doc__}\ncommands:\n{listed}\n  {'all':13}those of the aims: "
@@ -66,8 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(command: str, arguments: Sequence[str]) -> None:
-    where = "benchmarks" if command == "report" else "benchmarks.commands"
-    importlib.import_module(f"{where}.{command}").main(arguments)
+    where = f"commands.{COMMANDS[command].subject}." if command in COMMANDS else ""
+    importlib.import_module(f"benchmarks.{where}{command}").main(arguments)
 
 
 if __name__ == "__main__":

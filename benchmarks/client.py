@@ -32,7 +32,7 @@ TIMEOUT_SECONDS = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to do: open `sockets` at `path`, and run turns for `seconds` after `warm`."""
+    """Open `sockets` at `path`, and run turns for `seconds` after `warm`."""
 
     port: int
     path: str = "/uamp"

@@ -1,4 +1,4 @@
-"""What a process costs, read from /proc: CPU seconds of its threads, and its own memory."""
+"""The CPU seconds of a process's threads, and its own memory, read from /proc."""
 
 from __future__ import annotations
 

@@ -49,6 +49,7 @@ NO_LIMITS: Final = {
     "UAMP_RUNS_PER_PROCESS": "1000000",
     "UAMP_RESPONSES_PER_PERSON": "1000000",
     "UAMP_MODEL_ALLOW_HOSTS": "127.0.0.1:*",
+    "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
     "LOG_LEVEL": "WARNING",
 }
 _numbers: Final = itertools.count(1)
@@ -56,7 +57,7 @@ _numbers: Final = itertools.count(1)
 
 @dataclass(frozen=True, kw_only=True)
 class SeedPlan:
-    """What a database holds beside one person with a key, money and the scripted agents.
+    """The rows of a database beside one person with a key, money and the scripted agents.
 
     `agents` are rows of agents; `chats` the lengths of chats in messages; `rows` how many messages
     of other people there are, with their events, answers and sessions; `members` how many people

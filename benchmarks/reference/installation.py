@@ -1,7 +1,7 @@
 """Installs each server of others once, in a folder that its lock's hash names, and runs it.
 
-A folder is below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-benchmarks`. pip installs, with
-the settings of this machine.
+A folder is below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-benchmarks`.
+`requirements/install` installs, with pip's settings.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from benchmarks.servers import ServerProgram
 from benchmarks.turn_runs import TEXT
 
 HERE: Final = Path(__file__).resolve().parent
+INSTALL: Final = HERE.parents[1] / "requirements" / "install"
+INSTALL_SECONDS: Final = 1800
 LOCK: Final = HERE / "requirements.txt"
 LITELLM_LOCK: Final = HERE / "litellm.txt"
 COMPLETIONS_PATH: Final = "/bench/chat/completions"
@@ -34,7 +36,7 @@ def cache_folder() -> Path:
 def python(lock: Path = LOCK) -> str:
     """Return the interpreter that has what a lock names; installs it where it is not there yet.
 
-    Raises subprocess.CalledProcessError when pip fails.
+    Raises subprocess.CalledProcessError when the installation fails.
     """
     name = "reference" if lock == LOCK else lock.stem
     folder = cache_folder() / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
@@ -43,9 +45,15 @@ def python(lock: Path = LOCK) -> str:
     if not done.exists():
         print(f"Installing {name} into {folder} ...", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 our own interpreter
-        command = [str(interpreter), "-m", "pip", "install", "-q", "--require-hashes"]
-        subprocess.run([*command, "-r", str(lock)], check=True, stdout=sys.stderr)  # noqa: S603 our own interpreter
+        subprocess.run(  # noqa: S603 our own interpreter
+            [sys.executable, "-m", "venv", str(folder)], check=True, timeout=INSTALL_SECONDS
+        )
+        subprocess.run(  # noqa: S603 our own script
+            [str(INSTALL), str(lock), str(interpreter)],
+            check=True,
+            stdout=sys.stderr,
+            timeout=INSTALL_SECONDS,
+        )
         done.touch()
     return str(interpreter)
 

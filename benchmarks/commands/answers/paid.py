@@ -1,4 +1,4 @@
-"""What a paid turn costs beside a free one.
+"""The cost of a paid turn beside a free one.
 
 The same turn of 20 deltas with an agent that has a price, paid within a standing approval: its two
 writes carry a hold and its settlement, and the log gets two more events.

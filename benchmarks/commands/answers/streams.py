@@ -111,7 +111,7 @@ def run_streams(
         seconds=seconds,
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.commands.streams", "--client"],
+        [sys.executable, "-m", "benchmarks.commands.answers.streams", "--client"],
         cwd=servers.ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

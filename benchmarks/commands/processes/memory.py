@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import AGENT, MODEL_AGENT, gauges, results, servers, turn_runs
-from benchmarks.commands.model import agent_of
+from benchmarks.commands.answers.model import agent_of
 from benchmarks.rounds import load, spread
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What it costs that many people join a chat within a minute, and how long each of them waits.
+"""The cost of many people joining a chat within a minute, and how long each of them waits.
 
 The owner adds one person after another over REST, evenly, and each opens a session in the chat when
 added, and stays. Everybody who is there learns who joined and who is online. CPU is that of all
@@ -25,7 +25,7 @@ CLIENT: Final = "benchmarks.join_client"
 
 @dataclass(frozen=True, kw_only=True)
 class JoinRun:
-    """What one run saw: CPU per person and times at the 95th percentile in ms, bytes per person."""
+    """Figures of one run: CPU per person and 95th-percentile times in ms, bytes per person."""
 
     cpu: float
     added: float

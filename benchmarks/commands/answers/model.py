@@ -1,9 +1,10 @@
-"""What a turn with a model over HTTP costs, beside a proxy that passes the same stream on.
+"""The cost of a turn with a model over HTTP, beside a proxy that forwards the same stream.
 
 The model is a stub process that answers each request with 20 words, 2 ms apart (MODEL_PAUSE_MS). N
 streams: for the server, sockets whose agent asks the model; for the proxies, HTTP requests of
 Chat Completions. A proxy is a bare ASGI application with httpx or aiohttp as its client; it stores
-and parses nothing. `scripted` is the same turn of the server without a model. `after model` is the
+and parses nothing. `scripted` is the same turn of the server without a model, and `remote` the one
+of a remote agent behind the same stub, over Chat Completions. `after model` is the
 time from the model's writing of the first delta to its arrival at the client; `1st delta` runs from
 the question, which the model answers at once.
 """
@@ -15,7 +16,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks import AGENT, MODEL_AGENT, earlier, results, servers, turn_runs
+from benchmarks import AGENT, MODEL_AGENT, REMOTE_AGENT, earlier, results, servers, turn_runs
 from benchmarks.client import Order
 from benchmarks.rounds import measure, ratio, spread
 from benchmarks.turn_runs import TEXT, TurnTarget
@@ -47,6 +48,17 @@ def agent_of(model: Server) -> dict[str, Any]:
     }
 
 
+def remote_of(model: Server) -> dict[str, Any]:
+    """Return the row of the remote agent for which the stub answers."""
+    return {
+        "name": REMOTE_AGENT,
+        "kind": "remote",
+        "protocol": "completions",
+        "model": "m",
+        "url": f"http://127.0.0.1:{model.port}/v1",
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cells in shuffled turns and print their ratios."""
     parser = results.parser("model", __doc__)
@@ -60,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trees["@earlier"] = earlier.tree(chosen.against)
     with results.Results("model", chosen.results) as kept, ExitStack() as stack:
         model = stack.enter_context(servers.serving(servers.of_stub("model")))
-        plan = servers.SeedPlan(agents=[agent_of(model)])
+        plan = servers.SeedPlan(agents=[agent_of(model), remote_of(model)])
         targets: dict[str, TurnTarget] = {}
         for client in CLIENTS:
             url = f"http://127.0.0.1:{model.port}{PATH}"
@@ -71,9 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         for database in results.databases_of(chosen):
             for mark, tree in trees.items():
-                data = stack.enter_context(servers.prepared(database, plan, settings, tree))
+                of_tree = servers.SeedPlan(agents=[agent_of(model)]) if mark else plan
+                data = stack.enter_context(servers.prepared(database, of_tree, settings, tree))
                 server = stack.enter_context(servers.serving(servers.of_ours(data)))
-                for kind, agent in (("model", MODEL_AGENT), ("scripted", AGENT)):
+                kinds = [("model", MODEL_AGENT), ("scripted", AGENT), ("remote", REMOTE_AGENT)]
+                # An earlier commit has no remote agents.
+                for kind, agent in kinds[:2] if mark else kinds:
                     target = turn_runs.ours(data, server, agent=agent)
                     targets[f"{database}{mark}, {kind}"] = target
         cells = {
@@ -111,6 +126,8 @@ def show_ratios(runs: Runs, kept: Results) -> None:
         for base, others in runs.items():
             if base[1] != streams or base[0] == name or base[0].endswith("@earlier, scripted"):
                 continue
+            if base[0].endswith(", remote"):
+                continue
             figure = ratio(over, [turns.cpu for turns in others])
             print(f"{name}, {streams} streams: {figure} x {base[0]}")
             short = "earlier" if "@" in base[0] else base[0].rpartition(", ")[2]
@@ -122,3 +139,9 @@ def show_ratios(runs: Runs, kept: Results) -> None:
             time = spread([getattr(turns, field) for turns in found])
             kept.add(f"model.{database}.{streams}.{field}", time, "ms")
             print(f"{name}, {streams} streams: {what} {time} ms")
+        far = runs[f"{database}, remote", streams]
+        for field, what in (("cpu", "CPU per turn"), ("first_p50", "asked to first delta")):
+            there = [getattr(turns, field) for turns in far]
+            figure = ratio(there, [getattr(turns, field) for turns in found])
+            kept.add(f"model.{database}.{streams}.remote_{field}", figure)
+            print(f"{database}, remote, {streams} streams: {what} {figure} x {name}")

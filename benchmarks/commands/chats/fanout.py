@@ -1,4 +1,4 @@
-"""What an answer costs that streams to 100 members of a chat, in one process and in two.
+"""The cost of an answer that streams to 100 members of a chat, in one process and in two.
 
 One member asks a scripted agent that says a word every 30 ms; what it says within UAMP_COALESCE_MS
 is a frame to each other member. In two processes half of the members are connected to each, and
@@ -50,7 +50,7 @@ def order_of(data: Data, target: TurnTarget, members: int, seconds: float) -> Ro
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerRun:
-    """What one run saw: CPU in microseconds, `behind` in milliseconds.
+    """Figures of one run: CPU in microseconds, `behind` in milliseconds.
 
     `frame` is the CPU of a frame to a member, `word` that of a word of the answer to a member: a
     frame has several. `behind` is the 95th percentile of how long after the asker a member had the

@@ -1,4 +1,4 @@
-"""What a stored turn costs, beside a bare application, the reference or another commit.
+"""The cost of a stored turn, beside a bare application, the reference or another commit.
 
 A turn: `input.text` and `response.create` in, 22 frames out (20 deltas) by a scripted agent that
 answers without delay, 2 messages and 4 events stored in 2 commits. N sockets, each with a private

@@ -1,4 +1,4 @@
-"""What a process without work uses: its CPU, and the memory of sessions that do nothing.
+"""The CPU of a process without work, and the memory of sessions that do nothing.
 
 CPU is in milliseconds per second, of the server process and of its PostgreSQL backends, without a
 socket and with idle sessions. Memory is the growth of the process's proportional set size.

@@ -34,7 +34,7 @@ CLIENT: Final = "benchmarks.room_client"
 
 @dataclass(frozen=True, kw_only=True)
 class RoomRun:
-    """What one run saw: memory in bytes, times in milliseconds."""
+    """Figures of one run: memory in bytes, times in milliseconds."""
 
     growth: int
     owed: float

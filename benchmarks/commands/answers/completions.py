@@ -1,4 +1,4 @@
-"""What a streamed completion costs, beside a turn of the WebSocket and servers of others.
+"""The cost of a streamed completion, beside a WebSocket turn and other servers.
 
 A completion: one request of `/agents/echo/v1/chat/completions` with a key and one message, whose
 answer has 20 deltas. It opens a session and a chat of its own, and stores the message and the

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(environment: dict[str, str], seconds: float) -> None:
     for command in (
         ["manage.py", "migrate", "-v0"],
-        ["-m", "benchmarks.commands.ledger", "--here", "--seconds", str(seconds)],
+        ["-m", "benchmarks.commands.data.ledger", "--here", "--seconds", str(seconds)],
     ):
         subprocess.run([sys.executable, *command], cwd=servers.ROOT, env=environment, check=True)  # noqa: S603 our own interpreter
 

@@ -1,4 +1,4 @@
-"""What the agent runtime adds to a provider's stream: `python -m benchmarks runtime`.
+"""Measure what the agent runtime adds to a provider's stream: `python -m benchmarks runtime`.
 
 In one process and without a socket or a database, by the scripted provider: each layer plays the
 same script, and its cost is a slope (many deltas, or many steps, against none), so that what a
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks runtime", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     chosen = parser.parse_args(arguments)
-    with override_settings(UAMP_SERVER_TOOLS=["benchmarks.commands.runtime.SERVER_TOOL"]):
+    with override_settings(UAMP_SERVER_TOOLS=["benchmarks.commands.agents.runtime.SERVER_TOOL"]):
         asyncio.run(measure(chosen.rounds))
 
 

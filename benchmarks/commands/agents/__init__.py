@@ -1,0 +1,1 @@
+"""The runtime of agents, and agents whose answers come from elsewhere."""

@@ -1,0 +1,176 @@
+"""Compare connected agents with hosted ones, and count the daemons that two processes hold.
+
+The same turn of 20 deltas: by the scripted agent, by a daemon on a socket of the asker's process,
+and by one on a socket of another process, to which the run goes (PostgreSQL and Redis). CPU is that
+of all server processes and PostgreSQL. Then `--daemons` sockets register `--agents` agents each at
+two processes; one of the processes is killed, and its daemons come back to the other one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import AGENT, gauges, results, servers, turn_runs
+from benchmarks.daemon_client import DaemonOrder
+from benchmarks.rounds import measure, ratio, spread
+from benchmarks.turn_runs import TurnTarget
+from tests import services
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.servers import Data, Server
+
+LIMITS: Final = {"UAMP_CONNECTED_AGENTS": "1000000", "UAMP_DAEMON_ANSWERS": "1000"}
+KINDS: Final = ("hosted", "daemon here", "daemon elsewhere")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaemonTarget(TurnTarget):
+    """A target of which `holders` are other processes that work on its turns too."""
+
+    holders: Sequence[Server] = field(default_factory=tuple)
+
+    def cpu(self) -> tuple[float, float, float]:
+        """See TurnTarget."""
+        web, writers, database = super().cpu()
+        return web + sum(gauges.cpu_seconds(one.pid) for one in self.holders), writers, database
+
+
+@contextmanager
+def daemons(order: DaemonOrder) -> Iterator[subprocess.Popen[str]]:
+    """Run daemons until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.daemon_client"],
+        cwd=servers.ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        if process.stdin is None:
+            raise RuntimeError("the daemons have no input")
+        process.stdin.write(json.dumps(asdict(order)) + "\n")
+        process.stdin.flush()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def seconds_until(process: subprocess.Popen[str], word: str) -> float:
+    """Return the seconds that the daemons print with a word."""
+    found, _, seconds = turn_runs.read_line(process).partition(" ")
+    if found != word:
+        raise RuntimeError(f"the daemons are {found}, not {word}")
+    return float(seconds)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells in shuffled turns, then register many."""
+    parser = results.parser("connected", __doc__)
+    parser.add_argument("--sockets", type=int, nargs="+", default=[1, 16], metavar="N")
+    parser.add_argument("--daemons", type=int, default=1000, metavar="N", help="0 for none")
+    parser.add_argument("--agents", type=int, default=10, metavar="N", help="of each daemon")
+    parser.set_defaults(database=["postgresql"])
+    chosen = parser.parse_args(arguments)
+    redis_url = services.running_redis()
+    if redis_url is None:
+        raise SystemExit("No Redis answers; set TEST_REDIS_URL.")
+    settings = {
+        **LIMITS,
+        "REDIS_URL": redis_url,
+        "REDIS_PREFIX": f"bench{os.getpid()}",
+        **results.settings_of(chosen),
+    }
+    with results.Results("connected", chosen.results) as kept, ExitStack() as stack:
+        (database,) = results.databases_of(chosen)
+        data = stack.enter_context(servers.prepared(database, settings=settings))
+        pair = [stack.enter_context(servers.serving(servers.of_ours(data))) for _ in range(2)]
+        _measure_turns(chosen, kept, data, pair)
+        if chosen.daemons:
+            _register_many(chosen, kept, data, pair)
+
+
+def _measure_turns(
+    chosen: Namespace,
+    kept: results.Results,
+    data: Data,
+    pair: Sequence[Server],
+) -> None:
+    here, elsewhere = pair
+    with ExitStack() as stack:
+        agents = {"hosted": AGENT, "daemon here": "here-0-0", "daemon elsewhere": "away-0-0"}
+        for prefix, server in (("here", here), ("away", elsewhere)):
+            order = DaemonOrder(ports=[server.port], token=data.token, prefix=prefix)
+            seconds_until(stack.enter_context(daemons(order)), "ready")
+        cells = {}
+        for kind in KINDS:
+            target = DaemonTarget(
+                servers=[here],
+                holders=[elsewhere],
+                order=turn_runs.order_for(data, agent=agents[kind]),
+                backends=data.backends,
+            )
+            for sockets in chosen.sockets:
+                run = partial(turn_runs.run_turns, target, sockets, chosen.seconds)
+                cells[kind, sockets] = run
+        runs = measure(cells, chosen.rounds)
+    print(f"{'':18}{'sockets':>8}{'CPU ms/turn':>13}{'first ms':>10}   x hosted: CPU, first delta")
+    for (kind, sockets), found in runs.items():
+        hosted = runs["hosted", sockets]
+        cpu = ratio([one.cpu for one in found], [one.cpu for one in hosted])
+        first = ratio([one.first_p50 for one in found], [one.first_p50 for one in hosted])
+        middle = statistics.median(one.cpu for one in found)
+        delay = statistics.median(one.first_p50 for one in found)
+        print(f"{kind:18}{sockets:>8}{middle:>13.2f}{delay:>10.2f}   {cpu}, {first}")
+        if kind != "hosted":
+            name = f"connected.{kind.replace(' ', '_')}.{sockets}"
+            kept.add(f"{name}.cpu", cpu)
+            kept.add(f"{name}.first", first)
+
+
+def _register_many(
+    chosen: Namespace,
+    kept: results.Results,
+    data: Data,
+    pair: Sequence[Server],
+) -> None:
+    before = [gauges.pss_bytes(server.pid) for server in pair]
+    order = DaemonOrder(
+        ports=[server.port for server in pair],
+        token=data.token,
+        prefix="many",
+        daemons=chosen.daemons,
+        agents=chosen.agents,
+    )
+    with daemons(order) as process:
+        ready = seconds_until(process, "ready")
+        time.sleep(2)
+        grown = sum(gauges.pss_bytes(one.pid) for one in pair) - sum(before)
+        os.kill(pair[1].pid, signal.SIGKILL)
+        back = seconds_until(process, "back")
+        time.sleep(2)
+        alone = gauges.pss_bytes(pair[0].pid)
+    count = chosen.daemons * chosen.agents
+    print(
+        f"{chosen.daemons} daemons, {count} agents: registered in {ready:.1f} s"
+        f" ({count / ready:.0f}/s); {grown / count / 1024:.1f} KiB an agent"
+        f" ({grown / chosen.daemons / 1024:.0f} KiB a socket with {chosen.agents});"
+        f" all back {back:.1f} s after one of two processes was killed;"
+        f" the other one has {alone / 2**20:.0f} MiB then"
+    )
+    kept.add("connected.ready", spread([ready]), "s")
+    kept.add("connected.back", spread([back]), "s")
+    kept.add("connected.agent", spread([grown / count / 1024]), "KiB")

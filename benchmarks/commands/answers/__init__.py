@@ -1,0 +1,1 @@
+"""The cost of a turn: stored, paid, with a model, or over another protocol."""

@@ -1,0 +1,1 @@
+"""Chats and tables that have grown, and the ledger."""

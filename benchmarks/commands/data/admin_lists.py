@@ -1,0 +1,54 @@
+"""Each list of the admin in a database whose tables have grown.
+
+SQL writes as many rows into every table that grows as `--rows` says. Then each list is asked for,
+and each with filters that find few rows or none: how many statements it sends, and the median of
+three times. The views run in one process without a server; the times have the drawing of the page.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+from benchmarks import results, servers
+from benchmarks.rounds import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.results import Results
+
+ROWS: Final = 1_000_000
+PROGRAM: Final = servers.ROOT / "benchmarks" / "admin_pages.py"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fill each database, and print the lists with their statements and times."""
+    parser = results.parser("admin_lists", __doc__)
+    parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help="of each table")
+    chosen = parser.parse_args(arguments)
+    with results.Results("admin_lists", chosen.results) as kept:
+        for database in results.databases_of(chosen):
+            with servers.prepared(database, None, results.settings_of(chosen)) as data:
+                _measure(database, data, chosen.rows, kept)
+
+
+def _measure(database: str, data: servers.Data, rows: int, kept: Results) -> None:
+    environment = {**data.environment, "GROWTH_ROWS": str(rows), "SECURE_SSL_REDIRECT": ""}
+    command = [sys.executable, "-P", str(PROGRAM)]
+    with subprocess.Popen(  # noqa: S603 our own interpreter
+        command, cwd=data.tree, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout or ():
+            found = json.loads(line)
+            if "filled" in found:
+                print(f"{database}: {rows:,} rows of each table after {found['filled']:.0f} s")
+                continue
+            name = f"{found['list']}?{found['query']}".rstrip("?")
+            figure = spread(found["times"])
+            print(f"{database}: {found['statements']:3} {figure} ms {name}", flush=True)
+            kept.add(f"admin_lists.{database}.{name}", figure, "ms")
+    if process.returncode:
+        raise RuntimeError(f"{PROGRAM.name} ended with {process.returncode}")
