@@ -24,13 +24,17 @@ FILE: Final = ROOT / "docs" / "images" / "apps.svg"
 PURPOSES: Final = {
     "uamp_project": "composition: settings, URLs, ASGI, Celery, the embedded server",
     "gateway_app": "foreign agent protocols, each a UAMP client",
+    "federation_app": "signed envelopes between servers",
     "sessions_app": "UAMP sessions, the turn, the native transports",
     "chat_app": "chats: log, members, contents, REST, browser",
     "payments_app": "the ledger, tokens, x402, REST",
     "agents_app": "agents as rows, their runtime, tools and models",
+    "signing_app": "keys of signatures and tokens, JWKS",
+    "audit_app": "the audit, bases of admin pages",
     "uap": "agent protocol: steps, state, checkpoints",
     "upp": "provider protocol: models",
     "uamp": "UAMP 1.0 as data and pure functions",
+    "telemetry": "ids of log lines, metrics, spans",
 }
 
 # All lengths are in pixels.

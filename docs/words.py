@@ -13,6 +13,7 @@ import io
 import re
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +54,7 @@ def languages() -> list[str]:
     return sorted(path.parent.name for path in LOCALE.glob("*/LC_MESSAGES"))
 
 
+@cache
 def catalogue_of(domain: str, language: str) -> Catalog:
     """Return the catalogue of a language and a domain with the texts that are marked now.
 
