@@ -179,6 +179,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         return
     if report.failed:
         _append("FAILED_FILE", _failure_line(report))
+        _append("FAILED_TESTS_FILE", f"{report.nodeid}\n")
     elif report.skipped and isinstance(report.longrepr, tuple):
         skips.append(report.nodeid)
         _append("SKIPPED_FILE", f"{report.nodeid}: {report.longrepr[2]}\n")

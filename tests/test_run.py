@@ -139,6 +139,23 @@ def test_fails():
 def test_sleeps():
     time.sleep(600)
 """
+FAILS_ONCE = """
+from pathlib import Path
+
+MARK = Path(__file__).with_suffix(".ran")
+
+def test_fails_once():
+    if not MARK.exists():
+        MARK.touch()
+        raise AssertionError("too slow")
+
+def test_passes():
+    assert MARK.exists()
+"""
+FAILS_ALWAYS = """
+def test_fails():
+    assert 1 == 2
+"""
 SUITE = """
 import sys
 from pathlib import Path
@@ -146,9 +163,11 @@ from tests import processes
 from tests.run import Suite
 
 processes.adopt_orphans()
-folder, root, planted, seconds = sys.argv[1:]
-arguments = (planted, "-c", f"{root}/pyproject.toml", "--rootdir", root)
-suite = Suite(folder=Path(folder), arguments=arguments, seconds=float(seconds), is_short=False)
+folder, root, planted, seconds, tier = sys.argv[1:]
+suite = Suite(
+    folder=Path(folder), arguments=(planted,), seconds=float(seconds), is_short=tier == "short"
+)
+suite.environment["PYTEST_ADDOPTS"] = f"-c {root}/pyproject.toml --rootdir {root}"
 suite.run("planted", (), workers=1)
 suite.report()
 sys.exit(not suite.has_passed)
@@ -162,7 +181,7 @@ LIMITS = {
 
 
 def run_suite(
-    tmp_path: Path, source: str, *, seconds: float = 150
+    tmp_path: Path, source: str, *, seconds: float = 150, tier: str = "all"
 ) -> subprocess.CompletedProcess[str]:
     """Run a module as one of the runs of `tests/run.py`, with short limits."""
     planted, folder = tmp_path / "planted", tmp_path / "suite"
@@ -172,9 +191,9 @@ def run_suite(
     (planted / "test_planted.py").write_text(source)
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return subprocess.run(  # noqa: S603 our own interpreter
-        [sys.executable, "-c", SUITE, str(folder), str(ROOT), str(planted), str(seconds)],
-        cwd=ROOT,
-        env={**kept, **LIMITS},
+        [sys.executable, "-c", SUITE, str(folder), str(ROOT), str(planted), str(seconds), tier],
+        cwd=planted,
+        env={**kept, **LIMITS, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
@@ -211,6 +230,26 @@ def test_a_test_that_hangs_ends_in_time_and_is_named(
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
     assert [line for line in lines if line not in output] == [], output
+
+
+@pytest.mark.parametrize(
+    ("source", "tier", "status", "lines"),
+    [
+        pytest.param(
+            FAILS_ONCE, "short", 0, ["Unstable: ", "test_fails_once (call): "], id="by chance"
+        ),
+        pytest.param(FAILS_ALWAYS, "short", 1, ["Again, alone: 1", "=== Failed ==="], id="always"),
+        pytest.param(FAILS_ONCE, "all", 1, ["=== Failed ==="], id="all", marks=pytest.mark.long),
+    ],
+)
+def test_failures_of_the_short_run_are_repeated_alone_and_listed(
+    tmp_path: Path, source: str, tier: str, status: int, lines: list[str]
+) -> None:
+    done = run_suite(tmp_path, source, tier=tier)
+    output = done.stdout + done.stderr
+    assert done.returncode == status, output
+    assert [line for line in lines if line not in output] == [], output
+    assert ("Again, alone: " in output) is (tier == "short"), output
 
 
 @pytest.mark.long
