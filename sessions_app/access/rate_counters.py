@@ -28,6 +28,7 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
     """Counters in this process, for any thread, at most `size` of them.
 
     The library's own memory storage has no bound, and starts a thread to delete ended windows.
+    Windows begin with the counters, not with the minute.
     """
 
     STORAGE_SCHEME = None
@@ -36,6 +37,7 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
         super().__init__()
         self.size = size
         self._lock = threading.Lock()
+        self._began = time.monotonic()
         # For each key: the number of its window, the count of that and of the window before.
         self._counts: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
 
@@ -52,7 +54,7 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
         self, key: str, limit: int, expiry: int, amount: int = 1
     ) -> bool:
         """Count `amount` if the limit allows it; return whether it does."""
-        now = time.time()
+        now = self._now()
         with self._lock:
             window, current, previous = self._window(key, expiry, now)
             weighted = previous * (1 - now / expiry % 1) + current
@@ -67,11 +69,14 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
 
     def get_sliding_window(self, key: str, expiry: int) -> tuple[int, float, int, float]:
         """Return the count of the previous window and its weight in seconds, and the current."""
-        now = time.time()
+        now = self._now()
         with self._lock:
             _, current, previous = self._window(key, expiry, now)
         left = (1 - now / expiry % 1) * expiry
         return previous, left, current, left + expiry
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began
 
     def _window(self, key: str, expiry: int, now: float) -> tuple[int, int, int]:
         window = int(now / expiry)
@@ -95,6 +100,7 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
         with self._lock:
             count = len(self._counts)
             self._counts.clear()
+            self._began = time.monotonic()
         return count
 
     def check(self) -> bool:
