@@ -103,10 +103,22 @@ def probe_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def missing_migrations() -> list[str]:
-    """Return the migrations that are not applied, as `app.name` (synchronous)."""
+    """Return the migrations that are not applied, as `app.name` (synchronous).
+
+    One that replaces former ones is missing if only some of those were applied, which Django takes
+    for a state that needs nothing.
+    """
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+    loader = executor.loader
+    applied = loader.applied_migrations
+    plan = executor.migration_plan(loader.graph.leaf_nodes())
+    missing = [(migration.app_label, migration.name) for migration, _ in plan]
+    missing += [
+        key
+        for key, migration in loader.replacements.items()
+        if key not in applied and any(replaced in applied for replaced in migration.replaces)
+    ]
+    return [".".join(key) for key in missing]
 
 
 async def _ask(probe: Callable[[], Awaitable[str]]) -> str:
