@@ -13,15 +13,13 @@ PURE := tests/uamp tests/upp tests/uap $(patsubst %,--ignore=tests/uamp/client/t
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words vendor lock
+.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels vendor lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the server with its demo (PORT, DATA_DIR, DATABASE_URL, REDIS_URL)
-	@$(BIN)/python manage.py migrate -v 0
-	-@$(BIN)/python manage.py demo --quiet --starting
-	@exec $(BIN)/python manage.py serve
+	@exec $(BIN)/python manage.py up --demo
 
 test: $(DEV) ## Run the tests except the long ones, on SQLite and on PostgreSQL if there is one
 	@$(BIN)/python -m tests.run $(ARGS)
@@ -78,6 +76,11 @@ grpc: $(DEV) ## Generate the code of the gRPC binding from its proto
 
 words: $(DEV) ## Write the texts that are marked for translation into locale/
 	@$(BIN)/python -m docs.words
+
+wheels: $(DEV) ## Build the wheels of the server and its libraries into dist/
+	@for project in packaging/uamp packaging/upp packaging/uap .; do \
+		$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist "./$$project" || exit 1; \
+	done; ls dist
 
 vendor: $(BROWSER) ## Bundle the libraries of the pages into static/vendor
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor

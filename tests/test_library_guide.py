@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from tests.wheels import TOGETHER, build_wheels, environment
+from tests.wheels import build_wheels, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def wire() -> Iterator[str]:
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment in which the libraries are installed."""
     directory = tmp_path_factory.mktemp("installed")
-    return environment(directory, [build_wheels(directory, [TOGETHER])[TOGETHER]])
+    return environment(directory, [*build_wheels(directory).values()])
 
 
 def test_every_part_of_the_guide_has_its_example() -> None:

@@ -1,4 +1,4 @@
-"""The libraries as wheels: together and alone, with types and licence, and nothing beside them."""
+"""The libraries as wheels, with types and licence, and nothing beside them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from zipfile import ZipFile
 import pytest
 
 from tests.programs import PROGRAM_SECONDS
-from tests.wheels import ALONE, ROOT, TOGETHER, build_wheels, environment, metadata_of
+from tests.wheels import LIBRARIES, ROOT, build_wheels, environment, metadata_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-LIBRARIES = ("uamp", "upp", "uap")
+PACKAGES = ("uamp", "upp", "uap")
 VENDORS = {"Provides-Extra: openai", "Provides-Extra: anthropic", "Provides-Extra: google"}
 IMPORTED = """
 import importlib, pkgutil, sys
@@ -47,20 +48,20 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
-@pytest.mark.parametrize("project", [TOGETHER, *ALONE])
+@pytest.mark.parametrize("project", LIBRARIES)
 def test_a_wheel_holds_its_packages_their_types_and_the_licence(
     wheels: dict[str, Path], project: str
 ) -> None:
-    held = LIBRARIES if project == TOGETHER else (project.rpartition("/")[2],)
+    package = project.rpartition("/")[2]
     with ZipFile(wheels[project]) as wheel:
         names = wheel.namelist()
         licence = next(name for name in names if name.endswith(".dist-info/licenses/LICENSE"))
         assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
     packages = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
-    source = {str(path.relative_to(ROOT)) for name in held for path in (ROOT / name).rglob("*.py")}
+    source = {str(path.relative_to(ROOT)) for path in (ROOT / package).rglob("*.py")}
 
-    assert packages == set(held)
-    assert {f"{name}/py.typed" for name in held} | source <= set(names)
+    assert packages == {package}
+    assert {f"{package}/py.typed"} | source <= set(names)
     assert {name for name in names if not name.endswith((".py", "/py.typed"))} == {
         name for name in names if ".dist-info/" in name
     }
@@ -73,22 +74,22 @@ def test_a_wheel_holds_its_packages_their_types_and_the_licence(
 @pytest.mark.parametrize(
     ("projects", "here"),
     [
-        ([TOGETHER], LIBRARIES),
+        (LIBRARIES, PACKAGES),
         (["packaging/uamp"], ["uamp"]),
         (["packaging/uamp"], ["uamp", "uamp.client"]),
         (["packaging/upp"], ["upp"]),
         (["packaging/upp", "packaging/uap"], ["upp", "uap"]),
-        ([TOGETHER], ["uap", "uap.serving"]),
+        (LIBRARIES, ["uap", "uap.serving"]),
     ],
     ids=["together", "uamp", "client", "upp", "uap", "serving"],
 )
 def test_an_installed_library_needs_only_what_it_says(
-    wheels: dict[str, Path], tmp_path: Path, projects: list[str], here: list[str]
+    wheels: dict[str, Path], tmp_path: Path, projects: Sequence[str], here: Sequence[str]
 ) -> None:
     extra = "client" if "uamp.client" in here else "serve" if "uap.serving" in here else ""
     python = environment(tmp_path, [wheels[project] for project in projects], extra=extra)
-    installed = {*LIBRARIES} if projects == [TOGETHER] else {*here}
-    absent = [*({*LIBRARIES} - installed), "django", "agents_app", "jsonschema"]
+    installed = {*PACKAGES} if projects == LIBRARIES else {*here}
+    absent = [*({*PACKAGES} - installed), "django", "agents_app", "jsonschema"]
     absent += [] if extra else ["httpx2", "websockets", "click"]
     done = subprocess.run(  # noqa: S603 our own text
         [str(python), "-I", "-W", "error", "-c", IMPORTED, ",".join(here), ",".join(absent)],
@@ -132,7 +133,7 @@ def test_the_daemon_runs_from_a_wheel_and_names_its_extra_without_it(
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:
     alone = environment(tmp_path / "alone", [wheels["packaging/upp"], wheels["packaging/uap"]])
-    served = environment(tmp_path / "served", [wheels[TOGETHER]], extra="serve")
+    served = environment(tmp_path / "served", [*wheels.values()], extra="serve")
 
     without, with_it = (
         subprocess.run(  # noqa: S603 of that environment
@@ -152,16 +153,11 @@ def test_the_daemon_runs_from_a_wheel_and_names_its_extra_without_it(
 
 
 def test_the_versions_of_the_wheels_are_one() -> None:
-    projects = [tomllib.loads((ROOT / at / "pyproject.toml").read_text()) for at in ALONE]
-    together = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    uamp, _, uap = (
+        tomllib.loads((ROOT / at / "pyproject.toml").read_text())["project"] for at in LIBRARIES
+    )
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
-    assert {one["project"]["version"] for one in projects} == {together["version"]}
-    upp = f"uamp-server-upp=={together['version']}"
-    assert upp in projects[2]["project"]["dependencies"]
-    required = {name for one in projects for name in one["project"]["dependencies"]} - {upp}
-    assert required == set(together["dependencies"])
-    extras = [one["project"]["optional-dependencies"].get("client") for one in projects]
-    assert extras == [together["optional-dependencies"]["client"], None, None]
-    assert set(together["optional-dependencies"]["serve"]) < set(extras[0])
-    serve = projects[2]["project"]["optional-dependencies"]["serve"]
-    assert serve == [f"uamp-server-uamp[client]=={together['version']}"]
+    assert {uamp["version"], uap["version"]} == {version}
+    assert f"uamp-server-upp=={version}" in uap["dependencies"]
+    assert uap["optional-dependencies"]["serve"] == [f"uamp-server-uamp[client]=={version}"]

@@ -1,4 +1,4 @@
-"""Wheels of the libraries, and environments in which nothing else is installed."""
+"""Wheels of the server and its libraries, and environments in which nothing else is installed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
-TOGETHER, *ALONE = ".", "packaging/uamp", "packaging/upp", "packaging/uap"
+SERVER = "."
+LIBRARIES = ("packaging/uamp", "packaging/upp", "packaging/uap")
 
 
-def build_wheels(directory: Path, projects: Iterable[str] = (TOGETHER, *ALONE)) -> dict[str, Path]:
+def build_wheels(directory: Path, projects: Iterable[str] = LIBRARIES) -> dict[str, Path]:
     """Build the wheels of projects, without a network, and return each by its project."""
     wheels = {}
     for project in projects:
-        out = directory / (project.rpartition("/")[2].strip(".") or "together")
+        out = directory / (project.rpartition("/")[2].strip(".") or "server")
         _pip("wheel", "--no-deps", "--no-build-isolation", "-w", str(out), str(ROOT / project))
         (wheels[project],) = out.glob("*.whl")
     return wheels
@@ -71,22 +72,34 @@ def _pip(command: str, *arguments: str, python: Path | None = None) -> None:
 
 
 def _requirements(wheels: Iterable[Path], extra: str) -> set[str]:
-    """Return the distributions that wheels need with one extra or none, and those of these."""
-    lines = [line for wheel in wheels for line in metadata_of(wheel)]
-    own = {line.removeprefix("Name: ") for line in lines if line.startswith("Name: ")}
-    wanted = [line for line in lines if line.startswith("Requires-Dist: ")]
-    waiting = [(line.removeprefix("Requires-Dist: "), extra) for line in wanted]
-    found: set[str] = set()
+    """Return the distributions that wheels need with one extra or none, and those of these.
+
+    The wheels themselves are left out.
+    """
+    own = dict(_metadata(wheel) for wheel in wheels)
+    waiting = [(line, extra) for lines in own.values() for line in lines]
+    seen: set[tuple[str, str]] = set()
     while waiting:
         line, chosen = waiting.pop()
-        wanted_one = Requirement(line)
-        here = wanted_one.marker is None or wanted_one.marker.evaluate({"extra": chosen})
-        if here and wanted_one.name not in found | own:
-            found.add(wanted_one.name)
-            extras = sorted(wanted_one.extras) or [""]
-            requires = distribution(wanted_one.name).requires or ()
-            waiting += [(more, one) for more in requires for one in extras]
-    return found
+        required = Requirement(line)
+        if required.marker is not None and not required.marker.evaluate({"extra": chosen}):
+            continue
+        for more in required.extras or {""}:
+            if (required.name, more) not in seen:
+                seen.add((required.name, more))
+                lines = own.get(required.name)
+                if lines is None:
+                    lines = distribution(required.name).requires or []
+                waiting += [(line, more) for line in lines]
+    return {name for name, _ in seen} - own.keys()
+
+
+def _metadata(wheel: Path) -> tuple[str, list[str]]:
+    """Return the name of a wheel's distribution, and what it requires."""
+    lines = metadata_of(wheel)
+    (name,) = (line.removeprefix("Name: ") for line in lines if line.startswith("Name: "))
+    prefix = "Requires-Dist: "
+    return name, [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
 
 
 def _expose(name: str, directory: Path) -> None:

@@ -5,15 +5,18 @@ may be cancelled there.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Annotated, Final
 
 import msgspec
 
 from agents_app.tools.csv_table import Column, Table, decode, describe, parse
 from agents_app.tools.csv_text import DecodedText
 from agents_app.tools.registry import ToolContext, ToolOutcome, tool
-from uamp.types.content import ImageContent
+from uamp.types.content import ContentItem, ImageContent
 
+CHARTS_EXTRA: Final = "charts"
 _CELL_CHARS = 40
 
 
@@ -49,21 +52,30 @@ def csv_report(
     context.progress(
         percent=80, step=total - 1, total_steps=total, stage="chart", message="Drawing the chart"
     )
+    name = content.filename.rsplit(".", 1)[0] or "report"
+    items: tuple[ContentItem, ...] = ()
+    about = f"This server draws no charts: its extra `{CHARTS_EXTRA}` is not installed."
+    if (chart := _chart()) is not None:
+        picture, shows = chart.draw(content.filename, columns, rows=table.rows)
+        context.progress(
+            percent=95, step=total, total_steps=total, stage="write", message="Storing the chart"
+        )
+        item = context.write_content(picture, mime_type="image/png", filename=f"{name}-chart.png")
+        if isinstance(item, ImageContent):
+            item = msgspec.structs.replace(item, alt_text=f"Chart: {shows}")
+        items, about = (item,), f"The chart shows {_cell(shows, 200)}."
+    context.progress(percent=100, step=total, total_steps=total, stage="done", message="Done")
+    text = summary(content.filename, table, columns, about, about_text(decoded))
+    return ToolOutcome(result=text, content_items=items)
+
+
+def _chart() -> ModuleType | None:
+    """Return what draws charts, which a web process never needs; None without its libraries."""
+    if find_spec("matplotlib") is None:
+        return None
     from agents_app.tools import csv_chart  # noqa: PLC0415 a web process never needs it
 
-    picture, shows = csv_chart.draw(content.filename, columns, rows=table.rows)
-    context.progress(
-        percent=95, step=total, total_steps=total, stage="write", message="Storing the chart"
-    )
-    name = content.filename.rsplit(".", 1)[0] or "report"
-    item = context.write_content(picture, mime_type="image/png", filename=f"{name}-chart.png")
-    if isinstance(item, ImageContent):
-        item = msgspec.structs.replace(item, alt_text=f"Chart: {shows}")
-    context.progress(percent=100, step=total, total_steps=total, stage="done", message="Done")
-    return ToolOutcome(
-        result=summary(content.filename, table, columns, shows, about_text(decoded)),
-        content_items=(item,),
-    )
+    return csv_chart
 
 
 def about_text(decoded: DecodedText) -> str:
@@ -78,9 +90,12 @@ def about_text(decoded: DecodedText) -> str:
 
 
 def summary(
-    filename: str, table: Table, columns: Sequence[Column], shows: str, about: str = ""
+    filename: str, table: Table, columns: Sequence[Column], chart: str, encoding: str = ""
 ) -> str:
-    """Return what is in a table as Markdown; `about` is what else is to be said of the file."""
+    """Return what is in a table as Markdown.
+
+    `chart` is a sentence about the chart, `encoding` one about how the file was read.
+    """
     rows = [
         f"| {_cell(c.name)} | {c.kind} | {c.filled} | {c.distinct} |"
         f" {' | '.join(_cell(fact) for fact in c.facts)} |"
@@ -90,13 +105,13 @@ def summary(
     size = f"{_counted(table.rows, 'row')} and {_counted(len(columns), 'column')}"
     return "\n".join(
         (
-            f"**{_cell(filename)}** has {size}.{note}{about}",
+            f"**{_cell(filename)}** has {size}.{note}{encoding}",
             "",
             "| column | kind | filled | different | smallest | largest | typical |",
             "|---|---|---:|---:|---:|---:|---|",
             *rows,
             "",
-            f"The chart shows {_cell(shows, 200)}.",
+            chart,
         )
     )
 

@@ -6,8 +6,7 @@ for the caller is answered like one that does not exist. A key may be shown; non
 
 from __future__ import annotations
 
-import tomllib
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -92,7 +91,7 @@ def server_info(request: HttpRequest) -> dict[str, Any]:
     return {
         "name": SERVER_NAME,
         "description": DESCRIPTION,
-        "version": _server_version(),
+        "version": settings.UAMP_VERSION,
         "uamp_version": uamp.VERSION,
         "agents": [
             {
@@ -125,7 +124,7 @@ def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
     return {
         "name": spec.name,
         "description": spec.description,
-        "version": _server_version(),
+        "version": settings.UAMP_VERSION,
         "uamp_version": uamp.VERSION,
         "endpoints": _endpoints(_agent_prefix(spec)),
     }
@@ -186,9 +185,3 @@ def _agent_prefix(spec: AgentSpec) -> str:
 def _endpoints(prefix: str) -> dict[str, str]:
     """Return the paths below a prefix; the socket is at the same host, with ws or wss."""
     return {name: f"{prefix}{path}" for name, path in _PATHS.items()}
-
-
-@lru_cache(maxsize=1)
-def _server_version() -> str:
-    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
-    return str(project["version"])

@@ -15,6 +15,7 @@ const WORDS = {
   checked: "Checked", unread: "Unread", agent: "agent", loading: "Loading", empty: "Nothing here", teaches: "What one can do about it.", act: "Do it", first: "First", second: "Second",
   item: "Reply", dangerous: "Delete", kept: "What you write is kept.", note: "A note", failed: "It failed", ok: "Done", busy: "Working", sheet: "costs.csv", film: "film.mov", size: "4 kB", card: "Shall this browser tell you when you are mentioned?",
 };
+const ICON = new URL("../chat/icon.svg", import.meta.url).href;
 const NAMES = ["alice", "bob", "caro", "dana", "Eve Ng", "frank", "gül", "hana", "ivo", "Jo Li", "kim", "lars"];
 
 const buttons = () => html`
@@ -33,7 +34,7 @@ const fields = () => html`
   <p class="dialog-error" role="note">${WORDS.failed}</p>${colourChoice("style_colour", "", () => {})}`;
 
 const avatars = () => html`${NAMES.map((name, at) => face(name, at % 3 === 2 ? "agent" : "user", at === 0))}${faceOf("dana", { avatar_emoji: "🦊" })}${
-  faceOf("dana", { avatar_colour: "#ffd166" })}${faceOf("dana", { avatar_url: "/static/chat/icon.svg" })}${faceOfChat({ avatar: "" }, "Weekend in Lyon", [])}`;
+  faceOf("dana", { avatar_colour: "#ffd166" })}${faceOf("dana", { avatar_url: ICON })}${faceOfChat({ avatar: "" }, "Weekend in Lyon", [])}`;
 
 const badges = () => html`<span class="badge">${WORDS.agent}</span> <span class="badge transport">A2A</span> <span class="unread">3</span> <span class="unread is-mention">@2</span>
   <span class="unread is-muted">5</span> <span class="unread is-replies">${glyph("thread")}4</span> <span class="reply-new">${WORDS.unread}</span> <span class="muted-mark">${glyph("muted")}</span>
@@ -59,7 +60,7 @@ const menus = () => html`<div class="menu style-menu" role="menu" aria-label=${W
 
 const notes = () => html`<p class="composer-note">${WORDS.kept}</p><p class="call-note">${WORDS.note}</p>
   <div class="notice-card" role="group" aria-label=${WORDS.note}><p>${WORDS.card}</p><div><button type="button" class="button button-primary">${WORDS.act}</button></div></div>
-  <a class="media-image" href="/static/chat/icon.svg"><img src="/static/chat/icon.svg" alt=${WORDS.label} width="96" height="96"></a>
+  <a class="media-image" href=${ICON}><img src=${ICON} alt=${WORDS.label} width="96" height="96"></a>
   <div class="tray"><div class="tray-item">${glyph("file")}<span class="file-text"><span class="file-name">${WORDS.sheet}</span><small>${WORDS.size}</small></span></div>
     <div class="tray-item is-failed">${glyph("file")}<span class="file-text"><span class="file-name">${WORDS.film}</span><small>${WORDS.failed}</small></span></div></div>`;
 

@@ -18,7 +18,7 @@ from tests.journeys.product import running_product as run_product
 from tests.journeys.served_agents import COUNTING, ServedAgent
 from tests.screens.findings import findings
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
-from tests.wheels import TOGETHER, build_wheels, environment
+from tests.wheels import build_wheels, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "agents.md").read_text()
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed")
-    return environment(folder, [build_wheels(folder, [TOGETHER])[TOGETHER]], extra="serve")
+    return environment(folder, [*build_wheels(folder).values()], extra="serve")
 
 
 @pytest.fixture(scope="module")

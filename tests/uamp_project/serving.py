@@ -94,7 +94,7 @@ def queue_of(process: psutil.Process) -> str:
         _, found, queue = " ".join(process.cmdline()).partition("uamp_project.embedded.worker ")
     except psutil.NoSuchProcess:
         return ""  # it has just ended
-    return queue if found else ""
+    return queue.split()[0] if found else ""
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

@@ -16,16 +16,14 @@ from uamp.command_line.keys import keys
 from uamp.command_line.listing import agents, chats
 from uamp.command_line.options import INTERRUPTED
 
-_PACKAGES = ("uamp-server-uamp", "uamp-server-libraries")
+_PACKAGE = "uamp-server-uamp"
 
 
 def _version() -> str:
-    for name in _PACKAGES:
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            continue
-    return "of a checkout"
+    try:
+        return version(_PACKAGE)
+    except PackageNotFoundError:
+        return "of a checkout"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -21,6 +21,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Final
 
+from django.conf import settings
 from kombu.exceptions import ChannelError
 from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
@@ -80,6 +81,15 @@ class FileTransport(filesystem.Transport):
     """kombu's filesystem transport with this module's Channel."""
 
     Channel = Channel
+
+
+def prepare_folders() -> None:
+    """Make the folders of queues and sockets in DATA_DIR, for this user alone."""
+    run = Path(settings.DATA_DIR) / "run"
+    for folder in (run, run / "broker", run / "control"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        remove_abandoned(folder)
 
 
 def remove_abandoned(folder: Path) -> None:

@@ -16,6 +16,7 @@ import time
 import warnings
 
 from celery.exceptions import SecurityWarning
+from django.conf import settings
 
 from uamp_project.celery import app
 
@@ -33,6 +34,13 @@ KILL_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
 
 
+def queues_with_work() -> list[str]:
+    """Return the queues that have work under these settings."""
+    has_readings = settings.UAMP_LINK_CARDS or settings.UAMP_TRANSCRIPTION_URL
+    names = [queue.name for queue in settings.CELERY_TASK_QUEUES]
+    return [name for name in names if name != "readings" or has_readings]
+
+
 class WorkerSupervisor:
     """Keeps one worker process of a queue running, from `start` to `stop`.
 
@@ -40,8 +48,9 @@ class WorkerSupervisor:
     and ends the worker.
     """
 
-    def __init__(self, queue: str) -> None:
+    def __init__(self, queue: str, *, threads: int | None = None) -> None:
         self._queue = queue
+        self._threads = threads or THREADS[queue]
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         # This thread starts the child and lives as long: the kernel's parent-death signal
@@ -90,7 +99,7 @@ class WorkerSupervisor:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 our own interpreter and module
-            [sys.executable, "-m", __name__, self._queue],
+            [sys.executable, "-m", __name__, self._queue, str(self._threads)],
             stdin=subprocess.PIPE,
             env={**os.environ, "UAMP_LAYER_ROLE": "spoke"},
             # Ctrl-C in the terminal is for the parent, who ends the child in order.
@@ -139,7 +148,7 @@ def main() -> None:
             "--pool=threads",
             f"--queues={sys.argv[1]}",
             f"--hostname={sys.argv[1]}@%h",
-            f"--concurrency={THREADS[sys.argv[1]]}",
+            f"--concurrency={sys.argv[2]}",
             "--loglevel=WARNING",
             "--without-gossip",
             "--without-mingle",

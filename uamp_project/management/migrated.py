@@ -5,6 +5,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from uamp_project import health
+from uamp_project.command import program_name
 
 
 def require_migrations() -> None:
@@ -15,8 +16,8 @@ def require_migrations() -> None:
         raise CommandError(f"the database {_name()} does not answer: {error}") from error
     if missing:
         raise CommandError(
-            f"run `manage.py migrate` first: the database {_name()} has {len(missing)} migrations"
-            " less; DATA_DIR and DATABASE_URL choose it"
+            f"run `{program_name()} migrate` first: the database {_name()} lacks {len(missing)}"
+            " migrations. DATA_DIR and DATABASE_URL choose the database"
         )
 
 

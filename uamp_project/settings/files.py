@@ -1,22 +1,49 @@
-"""Folders: the source tree, DATA_DIR, static files and uploaded content."""
+"""Folders: the source tree or the installed assets, DATA_DIR, static files, uploaded content."""
 
 import contextlib
 import os
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 from uamp_project.settings.environment import folder, integer
 
-BASE_DIR = Path(__file__).resolve().parents[2]
+_CHECKOUT = Path(__file__).resolve().parents[2]
+# A wheel has the templates, translations and static files here.
+_ASSETS = Path(__file__).resolve().parents[1] / "assets"
+_IS_INSTALLED = _ASSETS.is_dir()
+BASE_DIR = _ASSETS if _IS_INSTALLED else _CHECKOUT
+
+
+def _version() -> str:
+    if _IS_INSTALLED:
+        return metadata.version("uamp-server")
+    return str(tomllib.loads((_CHECKOUT / "pyproject.toml").read_text())["project"]["version"])
+
+
+def _default_data_dir() -> Path:
+    if not _IS_INSTALLED:
+        return _CHECKOUT / "var"
+    # A relative path is ignored, as the XDG specification has it.
+    home = Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (home if home.is_absolute() else Path("~/.local/share").expanduser()) / "uamp-server"
+
+
+UAMP_VERSION = _version()
 # Files of the server are readable by its user only, from their first byte on: the database and its
 # journals, contents, keys, sockets. A DATA_DIR that existed before is closed to other users, too.
 os.umask(0o077)
-DATA_DIR = folder("DATA_DIR", BASE_DIR / "var")
+DATA_DIR = folder("DATA_DIR", _default_data_dir())
 if DATA_DIR.stat().st_mode & 0o077:
     # The folder of another user cannot be changed: the system check W011 reports it.
     with contextlib.suppress(PermissionError):
         DATA_DIR.chmod(0o700)
 
 STATIC_URL = "/static/"
+if _IS_INSTALLED:
+    # One digest for all files: modules import each other by relative addresses.
+    STATIC_URL = f"/static/{(BASE_DIR / 'static.digest').read_text().strip()}/"
+    SERVESTATIC_MAX_AGE = 31_536_000
 STATIC_ROOT = DATA_DIR / "staticfiles"
 # ServeStatic warns of a missing folder, although the finders need no collected files.
 STATIC_ROOT.mkdir(exist_ok=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
-from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -39,7 +37,9 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 async def agent_card(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Return the card of an agent, or of the default one, in the version that its client reads."""
     agent = await _agent(request, name)
-    card = v1_card(agent, _base(request, agent), version=_version(), needs_key=_needs_key())
+    card = v1_card(
+        agent, _base(request, agent), version=settings.UAMP_VERSION, needs_key=_needs_key()
+    )
     if not _is_v1_only(request):
         card = merged_card(card)
     return _answer(request, agent, card)
@@ -65,7 +65,11 @@ async def extended_card(request: HttpRequest, name: str, *, v1_only: bool) -> di
         )
     agent = await _agent(request, name)
     card = v1_card(
-        agent, _base(request, agent), version=_version(), needs_key=_needs_key(), extended=True
+        agent,
+        _base(request, agent),
+        version=settings.UAMP_VERSION,
+        needs_key=_needs_key(),
+        extended=True,
     )
     return card if v1_only else merged_card(card)
 
@@ -98,9 +102,3 @@ def _answer(request: HttpRequest, agent: ListedAgent, card: dict[str, Any]) -> H
     response["Cache-Control"] = f"private, max-age={CACHE_SECONDS}"
     response["Vary"] = "A2A-Version, Authorization, X-API-Key, Cookie"
     return response
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
-    return str(project["version"])

@@ -115,7 +115,7 @@ export class Notifier {
     const mention = this._isMention(message) ? gettext("You were mentioned") : isReply ? gettext("New reply in a thread") : "";
     const body = hasText ? beginningOf(message.content, BODY_CHARS) || gettext("sent a file") : mention;
     // One of a chat, or of a thread, takes the place of the one before it.
-    const options = { body, tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: "/static/chat/icon.svg" };
+    const options = { body, tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: pageIcon() };
     try {
       const shown = new Notification(title, options);
       shown.onclick = () => {
@@ -128,4 +128,10 @@ export class Notifier {
       if (!(error instanceof TypeError)) throw error;
     }
   }
+}
+
+/** The address of the page's icon; the addresses of static files change with a release. */
+function pageIcon() {
+  const link = document.querySelector('link[rel="icon"]');
+  return link instanceof HTMLLinkElement ? link.href : undefined;
 }

@@ -179,7 +179,7 @@ def test_serve_says_it_in_one_line(
 def test_a_port_of_the_command_line_is_refused_likewise(tmp_path: Path) -> None:
     done = manage("serve", "--port", "70000", data_dir=tmp_path)
     assert done.returncode == 2
-    assert "argument --port: '70000' is no port" in done.stderr
+    assert "argument --port: '70000' is not a port" in done.stderr
     assert "Traceback" not in done.stderr
 
 

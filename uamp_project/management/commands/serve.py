@@ -2,34 +2,26 @@
 
 import asyncio
 import os
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from agents_app.selectors import models_without_a_price
 from uamp_project import demo
+from uamp_project.command import program_name
 from uamp_project.embedded.bridge import HubIsRunningError
-from uamp_project.embedded.broker import remove_abandoned
+from uamp_project.embedded.broker import prepare_folders
 from uamp_project.embedded.layer import EmbeddedChannelLayer
-from uamp_project.embedded.worker import WorkerSupervisor
+from uamp_project.embedded.worker import WorkerSupervisor, queues_with_work
+from uamp_project.management.listening import add_arguments, port_of
 from uamp_project.management.migrated import require_migrations
 from uamp_project.servers.process_end import end_within
-from uamp_project.settings.environment import integer
-
-PORT_MOST: Final = 65535
-
-
-def _queues() -> list[str]:
-    """Return the queues that have work under these settings."""
-    has_readings = settings.UAMP_LINK_CARDS or settings.UAMP_TRANSCRIPTION_URL
-    names = [queue.name for queue in settings.CELERY_TASK_QUEUES]
-    return [name for name in names if name != "readings" or has_readings]
 
 
 class Command(BaseCommand):
@@ -44,35 +36,25 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take where to listen, and whether workers run elsewhere."""
-        parser.add_argument(
-            "--host",
-            default=os.environ.get("HOST", "127.0.0.1"),
-            help="address to listen on (HOST, else 127.0.0.1)",
-        )
-        parser.add_argument(
-            "--port",
-            type=_port,
-            help="port to listen on, 0 for any that is free (PORT, else 8000)",
-        )
-        parser.add_argument("--no-worker", action="store_true", help="start no Celery workers")
+        add_arguments(parser)
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Serve until SIGTERM or Ctrl-C; another Ctrl-C does not wait for running answers."""
-        port = options["port"]
-        if port is None:
-            port = integer("PORT", 8000, most=PORT_MOST)
+        port = port_of(options)
         require_migrations()
-        self._of_models = self._who_uses_models()
+        self._notes = [*self._how_to_begin(), *self._who_uses_models()]
         # The connection of this thread would only sit there.
         connections.close_all()
-        self._prepare_private_folders()
+        prepare_folders()
         os.environ["UAMP_LAYER_ROLE"] = "hub"
         try:
             # The layer listens before the worker starts, so that nothing is lost in between.
             layer = get_channel_layer()
         except HubIsRunningError as error:
             raise CommandError(f"{error}; choose another DATA_DIR") from error
-        workers = [] if options["no_worker"] else [WorkerSupervisor(name) for name in _queues()]
+        workers = (
+            [] if options["no_worker"] else [WorkerSupervisor(name) for name in queues_with_work()]
+        )
         for worker in workers:
             worker.start()
         try:
@@ -117,6 +99,12 @@ class Command(BaseCommand):
         if server.failure:
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
 
+    def _how_to_begin(self) -> list[str]:
+        """Return a line about the first account, where there is none."""
+        if User.objects.exists():
+            return []
+        return [f"  no accounts yet: `{program_name()} user NAME --admin` makes the first\n"]
+
     def _who_uses_models(self) -> list[str]:
         """Return a line for each public agent whose model the operator pays."""
         others = "visitors too" if settings.UAMP_ANONYMOUS_MODELS else "not visitors"
@@ -126,27 +114,13 @@ class Command(BaseCommand):
             for name, model in models_without_a_price()
         ]
 
-    def _prepare_private_folders(self) -> None:
-        run = Path(settings.DATA_DIR) / "run"
-        for folder in (run, run / "broker", run / "control"):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)
-            remove_abandoned(folder)
-
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
         self.stdout.write(f"\nUAMP server: http://{shown}:{port}\n")
         for user in demo.read_users():
             password = user["password"] or "(with the password that you chose)"
             self.stdout.write(f"  sign in as {user['username']:6} {password}\n")
-        for line in self._of_models:
+        for line in self._notes:
             self.stdout.write(line)
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()
-
-
-def _port(text: str) -> int:
-    """Return a port that the command line names."""
-    if text.isascii() and text.isdigit() and int(text) <= PORT_MOST:
-        return int(text)
-    raise ArgumentTypeError(f"{text!r} is no port: it has to be from 0 to {PORT_MOST}")

@@ -1,0 +1,236 @@
+"""The commands that start a server and make accounts."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import httpx
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from audit_app.models import AuditRecord
+from sessions_app.models import ApiKey
+from tests import services
+from tests.programs import END_SECONDS, end_program, limited_reads
+from tests.uamp_project.serving import (
+    ROOT,
+    START_SECONDS,
+    data_dir,
+    environment,
+    manage,
+    until,
+)
+from uamp_project import command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["data_dir"]
+
+PASSWORD: Final = "correct horse battery"
+
+
+def user(*arguments: str, password: str = "", monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run `manage.py user`; return what it prints."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{password}\n"))
+    output = io.StringIO()
+    call_command("user", *arguments, stdout=output)
+    return output.getvalue()
+
+
+# --- user ---
+
+
+@pytest.mark.django_db
+def test_user_makes_an_account_and_prints_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = user("erin", "--email", "erin@example.org", monkeypatch=monkeypatch)
+
+    erin = User.objects.get(username="erin")
+    assert (erin.email, erin.is_staff, erin.is_superuser) == ("erin@example.org", False, False)
+    assert erin.check_password(printed.split()[-1])
+    assert AuditRecord.objects.filter(action="person.made", object_id=str(erin.pk)).exists()
+
+
+@pytest.mark.django_db
+def test_user_reads_a_password_and_makes_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = user(
+        "olga", "--admin", "--password-stdin", password=PASSWORD, monkeypatch=monkeypatch
+    )
+
+    olga = User.objects.get(username="olga")
+    assert (olga.is_staff, olga.is_superuser) == (True, True)
+    assert olga.check_password(PASSWORD)
+    assert PASSWORD not in printed
+
+
+@pytest.mark.django_db
+def test_a_new_password_revokes_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    user("erin", monkeypatch=monkeypatch)
+    erin = User.objects.get(username="erin")
+    prefix, sha256 = ApiKey.split_secret(ApiKey.make_secret())
+    key = ApiKey.objects.create(user=erin, prefix=prefix, sha256=sha256, name="old")
+
+    printed = user("erin", "--new-password", monkeypatch=monkeypatch)
+
+    erin.refresh_from_db()
+    key.refresh_from_db()
+    assert erin.check_password(printed.split()[-1])
+    assert key.revoked_at is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "password", "error"),
+    [
+        (["taken"], "", "taken has an account"),
+        (["absent", "--new-password"], "", "no account is named absent"),
+        (["erin", "--password-stdin"], "short", "too short"),
+        (["erin", "--password-stdin"], "password1", "too common"),
+        (["two words"], "", "valid username"),
+        (["erin", "--email", "nowhere"], "", "valid email"),
+    ],
+)
+def test_user_refuses_what_cannot_be_an_account(
+    arguments: list[str], password: str, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = User.objects.create_user("taken", password=PASSWORD)
+    with pytest.raises(CommandError, match=error):
+        user(*arguments, password=password, monkeypatch=monkeypatch)
+
+    assert list(User.objects.values_list("username", flat=True)) == ["taken"]
+    taken.refresh_from_db()
+    assert taken.check_password(PASSWORD)
+
+
+# --- up ---
+
+
+@pytest.mark.any_database
+def test_up_refuses_a_taken_port_before_it_prepares_anything(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = manage("up", "--port", str(port), data_dir=tmp_path)
+
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in done.stderr
+    assert "for example PORT=" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "db.sqlite3").exists()
+
+
+@pytest.mark.any_database
+@pytest.mark.long
+def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> None:
+    """Without REDIS_URL one process serves a DATA_DIR: the other says so in a line."""
+    ports = [services.free_port(), services.free_port()]
+    started = []
+    for port in ports:
+        with (tmp_path / f"{port}.txt").open("w") as output:
+            started.append(
+                subprocess.Popen(  # noqa: S603 our own interpreter
+                    [sys.executable, "manage.py", "up", "--no-worker", "--port", str(port)],
+                    cwd=ROOT,
+                    env=environment(tmp_path / "data"),
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
+            )
+    try:
+        until(lambda: any(_is_ready(port) for port in ports), "one serves")
+        until(lambda: any(one.poll() is not None for one in started), "the other ends")
+        outputs = [(tmp_path / f"{port}.txt").read_text() for port in ports]
+        assert [one.poll() for one in started].count(1) == 1, outputs
+        assert sum("Preparing the database" in output for output in outputs) == 1, outputs
+        assert not any("Traceback" in output for output in outputs), outputs
+        assert any("choose another DATA_DIR" in output for output in outputs), outputs
+        assert any("`manage.py user NAME --admin`" in output for output in outputs), outputs
+    finally:
+        for one in started:
+            end_program(one)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+# --- worker ---
+
+
+@pytest.mark.any_database
+def test_worker_runs_named_queues_until_it_is_terminated(data_dir: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "worker", "tools", "webhooks", "--threads", "2"],
+        cwd=ROOT,
+        env=environment(data_dir),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        with limited_reads(process, START_SECONDS):
+            line = process.stdout.readline()
+        assert line == "Working on tools, webhooks. Ctrl-C stops it.\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(END_SECONDS) == 0
+    finally:
+        end_program(process)
+        process.stdout.close()
+
+
+# --- A disk that is full, or cannot be written ---
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            OSError(28, "No space left on device", "/data/x"),
+            "/data/x: No space left on device. DATA",
+        ),
+        (OSError(30, "Read-only file system"), "the disk: Read-only file system. DATA_DIR"),
+    ],
+)
+def test_a_disk_that_cannot_be_written_is_one_line(
+    error: OSError, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: list[str]) -> None:
+        raise error
+
+    monkeypatch.setattr("django.core.management.execute_from_command_line", fail)
+    monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
+    with pytest.raises(SystemExit, match=line):
+        command.main()
+    monkeypatch.setattr(sys, "argv", ["manage.py", "migrate", "--traceback"])
+    with pytest.raises(OSError, match=os.strerror(error.errno or 0)):
+        command.main()
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "run"),
+    [
+        ("/usr/bin/uamp-server", [], ["up"]),
+        ("/usr/bin/uamp-server", ["try", "--port", "0"], ["up", "--demo", "--port", "0"]),
+        ("/usr/bin/uamp-server", ["backup", "f.tar"], ["backup", "f.tar"]),
+        ("manage.py", [], []),
+    ],
+)
+def test_the_command_names_a_command_of_django(
+    program: str, arguments: list[str], run: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("django.core.management.execute_from_command_line", ran.append)
+    monkeypatch.setattr(sys, "argv", [program, *arguments])
+    command.main()
+    assert ran == [[program, *run]]

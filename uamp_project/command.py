@@ -1,0 +1,60 @@
+"""The command line of the server: `uamp-server` where it is installed, else `manage.py`."""
+
+import errno
+import os
+import sys
+from typing import Final
+
+# The short commands of an installed server, and what they stand for.
+ALIASES: Final = {"try": ("up", "--demo")}
+# What the operator can mend, and a traceback says nothing about.
+_OPERATORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES})
+_DATABASE_SIGNS: Final = (
+    "database or disk is full",
+    "attempt to write a readonly database",
+    "No space left on device",
+)
+
+
+def main() -> None:
+    """Run the command that the arguments name; without arguments, migrate and serve."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415 after the setting
+    from django.core.management import execute_from_command_line  # noqa: PLC0415 as above
+    from django.db import DatabaseError  # noqa: PLC0415 as above
+
+    program, *arguments = sys.argv
+    if not arguments and program_name() == "uamp-server":
+        arguments = ["up"]
+    arguments = [*ALIASES.get(arguments[0], arguments[:1]), *arguments[1:]] if arguments else []
+    try:
+        execute_from_command_line([program, *arguments])
+    except ImproperlyConfigured as error:
+        if "--traceback" in arguments:
+            raise
+        sys.exit(f"ImproperlyConfigured: {error}")
+    except (OSError, DatabaseError) as error:
+        text = _operators_error(error)
+        if text is None or "--traceback" in arguments:
+            raise
+        sys.exit(f"{text}. DATA_DIR and DATABASE_URL choose where the server writes.")
+
+
+def program_name() -> str:
+    """Return what the operator types to run this program."""
+    name = os.path.basename(sys.argv[0])  # noqa: PTH119 a name, not a file
+    return "uamp-server" if name in {"uamp-server", "command.py"} else "manage.py"
+
+
+def _operators_error(error: Exception) -> str | None:
+    """Return one line about a full or read-only disk; None for any other error."""
+    if isinstance(error, OSError):
+        if error.errno not in _OPERATORS:
+            return None
+        return f"{error.filename or 'the disk'}: {error.strerror}"
+    text = str(error).strip()
+    return text if any(sign in text for sign in _DATABASE_SIGNS) else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""`manage.py web`: one web process with uvicorn, of several."""
+
+import os
+import sys
+from argparse import ArgumentParser
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand
+
+from uamp_project.management.listening import add_address_arguments, port_of
+from uamp_project.management.migrated import require_migrations
+
+CONNECTIONS: Final = 5000
+_PROTOCOLS: Final = "uamp_project.servers.uvicorn_protocols"
+
+
+class Command(BaseCommand):
+    """Becomes uvicorn, with the protocols of this server."""
+
+    help = (
+        "Serve HTTP and WebSocket in one process, without workers. Run as many as you need with the"
+        " same DATABASE_URL, REDIS_URL, SECRET_KEY and DATA_DIR, and `worker` beside them."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take where to listen, and how many connections at most."""
+        add_address_arguments(parser)
+        parser.add_argument(
+            "--connections",
+            type=int,
+            default=CONNECTIONS,
+            help=f"answer with 503 above so many open connections ({CONNECTIONS})",
+        )
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Replace this process by uvicorn."""
+        require_migrations()
+        arguments = [
+            *("--host", options["host"], "--port", str(port_of(options))),
+            *("--limit-concurrency", str(options["connections"])),
+            *("--http", f"{_PROTOCOLS}:HttpProtocol", "--ws", f"{_PROTOCOLS}:WebSocketProtocol"),
+        ]
+        os.execv(  # noqa: S606 our own arguments
+            sys.executable,
+            [sys.executable, "-m", "uvicorn", "uamp_project.asgi:application", *arguments],
+        )

@@ -1,0 +1,40 @@
+"""The arguments of the commands that serve: where to listen, and whether workers run here."""
+
+import os
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
+from typing import Any, Final
+
+from uamp_project.settings.environment import integer
+
+PORT_LIMIT: Final = 65535
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add --host, --port and --no-worker."""
+    add_address_arguments(parser)
+    parser.add_argument("--no-worker", action="store_true", help="start no Celery workers")
+
+
+def add_address_arguments(parser: ArgumentParser) -> None:
+    """Add --host and --port."""
+    parser.add_argument(
+        "--host",
+        default=os.environ.get("HOST", "127.0.0.1"),
+        help="address to listen on (HOST, else 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port", type=_port, help="port to listen on, 0 for any that is free (PORT, else 8000)"
+    )
+
+
+def port_of(options: Mapping[str, Any]) -> int:
+    """Return the port that the arguments or PORT choose."""
+    port: int | None = options["port"]
+    return integer("PORT", 8000, most=PORT_LIMIT) if port is None else port
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= PORT_LIMIT:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is not a port: use a number from 0 to {PORT_LIMIT}")
