@@ -1,4 +1,4 @@
-"""The example of README.md runs as it stands, on what `make run` installs."""
+"""The examples of README.md and docs/demo.md run as they stand, on what `make run` installs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ __all__ = ["data_dir"]
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-(EXAMPLE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+DEMO = (ROOT / "docs" / "demo.md").read_text()
+(EXAMPLE,) = re.findall(r"```python\n(.*?)```", DEMO, re.DOTALL)
+# A request for each protocol.
+(REQUESTS,) = re.findall(r"^```sh\n(B=.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 def test_the_example_needs_nothing_that_make_run_does_not_install() -> None:
@@ -37,9 +40,9 @@ def test_the_example_needs_nothing_that_make_run_does_not_install() -> None:
     assert set(re.findall(r'"([\w-]+)', needed)) <= installed
 
 
-def test_the_readme_says_which_agents_are_in_the_chat() -> None:
-    assert "*Welcome* has the first three." in README
-    listed = re.findall(r"^\| `@([\w-]+)` \|", README, re.MULTILINE)
+def test_the_page_of_the_demo_says_which_agents_are_in_the_chat() -> None:
+    assert "*Welcome* has the first three." in DEMO
+    listed = re.findall(r"^\| `@([\w-]+)` \|", DEMO, re.MULTILINE)
     assert set(listed[:3]) == set(CHAT_AGENTS)
 
 
@@ -72,3 +75,33 @@ def test_the_example_prints_the_answer_and_fails_with_a_bad_key(data_dir: Path) 
     assert done.stdout == "hello there\n"
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "UnauthorizedError" in refused.stderr
+
+
+def test_each_request_of_the_readme_is_answered(data_dir: Path) -> None:
+    people = json.loads((data_dir / "demo.json").read_text())["users"]
+    serving = Serving(data_dir)
+    requests = REQUESTS.replace("127.0.0.1:8000", f"127.0.0.1:{serving.port}")
+    requests = requests.replace("uak_...", people[0]["api_key"])
+    # Each prints what it receives as one line.
+    script = re.sub(r"^(# .*)$", r"echo; echo '\1'", requests, flags=re.MULTILINE)
+    try:
+        done = subprocess.run(  # noqa: S603 our own example
+            ["bash", "-eu", "-c", script],  # noqa: S607 the shell of the path
+            env={"PATH": os.environ["PATH"], "NO_PROXY": "*"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    finally:
+        serving.process.send_signal(signal.SIGTERM)
+        serving.process.wait(timeout=120)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = re.split(r"^# .*$", done.stdout, flags=re.MULTILINE)[1:]
+    assert len(answers) == REQUESTS.count("curl ") == 7
+    for answer in answers[:-1]:
+        assert "hello" in answer
+        assert "there" in answer
+        assert '"error":{' not in answer
+    assert '"status":"' in answers[-1]

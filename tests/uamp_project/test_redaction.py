@@ -1,4 +1,4 @@
-"""No credential in a log: of the commands that the README names, of Celery, of an exception."""
+"""No credential in a log: of the documented commands, of Celery, of an exception."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ OPAQUE = "CanaryOfNoShape42"
 
 
 def documented_command(port: int) -> list[str]:
-    """Return the command of the README that serves in production, on another port."""
-    readme = (ROOT / "README.md").read_text()
-    line = re.search(r"^\.venv/bin/(uvicorn (?:.*\\\n)*.*)$", readme, re.MULTILINE)
+    """Return the command that serves in production, on another port."""
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    line = re.search(r"^uamp-server (web .*)$", page, re.MULTILINE)
     assert line is not None
-    words = shlex.split(line[1].replace("\\\n", " "))
+    words = shlex.split(line[1])
     words[words.index("--port") + 1] = str(port)
-    return ["-m", *words]
+    return ["manage.py", *words]
 
 
 @contextmanager

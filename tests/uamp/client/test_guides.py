@@ -1,4 +1,4 @@
-"""The examples of docs/client.md, docs/command-line.md and README.md, from an installed wheel."""
+"""The examples of docs/client.md, command-line.md and demo.md, from an installed wheel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ GUIDE = (ROOT / "docs" / "client.md").read_text()
 PROGRAMS = dict(
     re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", GUIDE, re.MULTILINE | re.DOTALL)
 )
-(README_PROGRAM,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+DEMO = (ROOT / "docs" / "demo.md").read_text()
+(DEMO_PROGRAM,) = re.findall(r"```python\n(.*?)```", DEMO, re.DOTALL)
 COMMANDS = (ROOT / "docs" / "command-line.md").read_text()
 SHELL = "".join(
     re.findall(
@@ -75,9 +76,9 @@ def test_every_example_of_the_guides_runs_as_it_stands(
         assert not missing, (heading, printed)
     assert (installed.home / "copy.txt").read_text() == "What we said.\n"
 
-    readme = README_PROGRAM.replace("uak_...", alice.key)
-    readme = readme.replace("http://127.0.0.1:8000", demo.http)
-    assert run(installed, [*python, readme]) == "hello there\n"
+    program = DEMO_PROGRAM.replace("uak_...", alice.key)
+    program = program.replace("http://127.0.0.1:8000", demo.http)
+    assert run(installed, [*python, program]) == "hello there\n"
 
     # Without pipefail: `head` ends a pipe into which the program still writes.
     printed = run(installed, ["bash", "-eu", "-c", SHELL], **here)
