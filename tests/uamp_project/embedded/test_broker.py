@@ -20,7 +20,7 @@ from kombu.transport import filesystem
 from tests.client import wait_until
 from tests.programs import kill_program
 from tests.uamp_project.embedded.broker_reader import END, READY
-from uamp_project.management.commands.serve import Command
+from uamp_project.embedded.broker import prepare_folders
 from uamp_project.settings import messaging
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_a_broken_message_is_dropped_and_the_next_one_read(
     assert list(files.iterdir()) == []
 
 
-def test_serve_removes_what_a_killed_process_left(
+def test_the_start_removes_what_a_killed_process_left(
     channel: Any, files: Path, tmp_path: Path, settings: Settings
 ) -> None:
     settings.DATA_DIR = tmp_path
@@ -219,7 +219,7 @@ def test_serve_removes_what_a_killed_process_left(
             hour_ago = path.stat().st_mtime - 3600
             os.utime(path, (hour_ago, hour_ago))
 
-    Command()._prepare_private_folders()
+    prepare_folders()
 
     assert not old.exists()
     assert not old_table.exists()
