@@ -12,10 +12,10 @@ from agents_app.conversation.presentation import PRESENT
 from agents_app.conversation.state_changes import SET_STATE
 from agents_app.mcp.listing import all_of, listed_tools
 from agents_app.models import Agent, AgentKind, ModelProvider
+from agents_app.outbound.keys import KEY_CHARS
 from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.scripts import SCRIPTS
-from agents_app.remote.keys import KEY_CHARS
 from agents_app.remote.rules import complete, problems_of
 from agents_app.strategies import MAX_STEPS
 from agents_app.tools.registry import server_tools

@@ -16,9 +16,9 @@ from django.views.decorators.cache import never_cache
 
 from agents_app.admin.trial import is_admitted
 from agents_app.models import Agent, RemoteProtocol
+from agents_app.outbound.keys import KEY_CHARS
 from agents_app.outbound.rules import URL_CHARS, Unreachable
 from agents_app.remote.discovery import FoundAgent, FoundWay, discover
-from agents_app.remote.keys import KEY_CHARS
 from agents_app.remote.rules import NO_KEY, is_key
 
 _ADD = "agents_app.add_agent"

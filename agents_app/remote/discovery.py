@@ -14,10 +14,10 @@ import msgspec
 
 from agents_app.models import Agent, RemoteProtocol
 from agents_app.outbound.guard import TooLarge, fetch
+from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Unreachable
 from agents_app.pricing import read_pricing
 from agents_app.remote.addresses import policy, target_of
-from agents_app.remote.keys import Undecipherable, key_for
 from uamp.storable_text import storable, storable_json
 
 MOST = 50

@@ -12,9 +12,9 @@ from typing import Any
 
 from django.conf import settings
 
+from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Unreachable
 from agents_app.remote.addresses import target_of
-from agents_app.remote.keys import Undecipherable, key_for
 from agents_app.remote.onward import OnwardPayments
 from agents_app.remote.protocols.a2a import A2a03Server, A2aServer
 from agents_app.remote.protocols.acp import AcpModel

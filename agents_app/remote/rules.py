@@ -5,10 +5,10 @@ from typing import Any
 
 from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
 from agents_app.models.agents import ENVELOPES
+from agents_app.outbound.keys import KEY_CHARS, Undecipherable, kept, key_for
 from agents_app.outbound.rules import Unreachable
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.remote.addresses import target_of
-from agents_app.remote.keys import KEY_CHARS, Undecipherable, kept, key_for
 
 OPTIONS = "remote"
 """The provider of whose options remote agents are (agents_app.providers.options)."""

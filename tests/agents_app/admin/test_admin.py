@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from agents_app.admin.form_fields import PartsField
 from agents_app.models import Agent
+from agents_app.outbound.keys import key_for
 from agents_app.remote.addresses import target_of
-from agents_app.remote.keys import key_for
 
 pytestmark = pytest.mark.django_db
 

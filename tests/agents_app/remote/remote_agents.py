@@ -8,9 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents_app.models import Agent
+from agents_app.outbound.keys import kept
 from agents_app.outbound.rules import check_url
 from agents_app.remote.addresses import close_remotes, policy
-from agents_app.remote.keys import kept
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
 from agents_app.selectors import AgentSpec, get_spec
 from tests.agents_app.run_context import Broker, Media
