@@ -112,18 +112,22 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
 def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
     """Return the assistant's fields; while a server cannot list its models, its last one stays."""
     if made is not None and made.model and configured_provider() is None and not is_starting:
-        return _with_model(made.provider, made.model)
+        return assistant_with_model(made.provider, made.model)
     try:
         chosen = choose_model()
     except NoModelError as error:
         logger.warning("The assistant has no model: %s", error)
         if made is not None and made.provider == configured_provider():
-            return _with_model(made.provider, made.model)
-        return {**_WITHOUT_MODEL, "description": f"{_UNCHOSEN}{error}"}
-    return _WITHOUT_MODEL if chosen is None else _with_model(chosen.provider, chosen.model)
+            return assistant_with_model(made.provider, made.model)
+        return {**ASSISTANT_WITHOUT_MODEL, "description": f"{_UNCHOSEN}{error}"}
+    return (
+        ASSISTANT_WITHOUT_MODEL
+        if chosen is None
+        else assistant_with_model(chosen.provider, chosen.model)
+    )
 
 
-_WITHOUT_MODEL: dict[str, Any] = {
+ASSISTANT_WITHOUT_MODEL: dict[str, Any] = {
     "description": "Explains this server. No model is configured, so a script answers.",
     "provider": ModelProvider.SCRIPTED,
     "model": "",
@@ -134,7 +138,8 @@ _WITHOUT_MODEL: dict[str, Any] = {
 _UNCHOSEN = "Explains this server. A script answers, because no model could be chosen: "
 
 
-def _with_model(provider: str, model: str) -> dict[str, Any]:
+def assistant_with_model(provider: str, model: str) -> dict[str, Any]:
+    """Return the fields of an assistant for which a model answers."""
     return {
         "description": f"A general assistant. The model {model} answers.",
         "provider": provider,
@@ -147,10 +152,10 @@ def _with_model(provider: str, model: str) -> dict[str, Any]:
 
 def _is_as_made(agent: Agent) -> bool:
     """Return whether the assistant is unchanged since it was created here."""
-    scripted = _WITHOUT_MODEL
+    scripted = ASSISTANT_WITHOUT_MODEL
     if agent.description.startswith(_UNCHOSEN):
         scripted = {**scripted, "description": agent.description}
-    return _has(agent, scripted) or _has(agent, _with_model(agent.provider, agent.model))
+    return _has(agent, scripted) or _has(agent, assistant_with_model(agent.provider, agent.model))
 
 
 def _has(agent: Agent, values: dict[str, Any]) -> bool:

@@ -18,7 +18,14 @@ from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.remote.discovery import discover, facts_of
 from agents_app.remote.probes import probe
-from agents_app.remote.rules import NO_KEY, complete, is_key, may_own, problems_of
+from agents_app.remote.rules import (
+    NO_KEY,
+    complete,
+    is_key,
+    may_own,
+    problem_of_key,
+    problems_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +109,7 @@ def editable(agent_id: str, user: User) -> Agent | None:
 def make(values: Mapping[str, Any], *, owner: User) -> Agent:
     """Make an agent of a person; raises ValidationError with a message for each wrong field.
 
-    The member `key` is the key of a remote agent.
+    The member `key` is the key of its model or of the remote agent.
     """
     values, key = dict(values), values.get("key")
     values.pop("key", None)
@@ -116,7 +123,7 @@ def make(values: Mapping[str, Any], *, owner: User) -> Agent:
 def change(agent: Agent, values: Mapping[str, Any]) -> Agent:
     """Change fields of an agent; raises ValidationError, and then nothing was written.
 
-    The member `key` is the key of a remote agent; "" removes it.
+    The member `key` is the key of its model or of the remote agent; "" removes it.
     """
     for name, value in values.items():
         if name != "key":
@@ -160,7 +167,9 @@ def _problems(agent: Agent, key: str | None) -> dict[str, str]:
     else:
         found = _problems_of_model(agent)
     if key and agent.kind != AgentKind.REMOTE:
-        found["key"] = "Only a remote agent has a key of its own."
+        problem = problem_of_key(key, agent.kind, agent.provider, agent.options)
+        if problem is not None:
+            found["key"] = problem
     if missing := [name for name in agent.tools if name not in known]:
         found["tools"] = f"No such tool: {', '.join(missing)}."
     if missing := [name for name in agent.delegates if name.casefold() not in agents]:
@@ -173,7 +182,9 @@ def _problems_of_model(agent: Agent) -> dict[str, str]:
     variable = options.get("api_key_env")
     found: dict[str, str | None] = {}
     if "api_key" in options or (variable is not None and not is_key_name(variable)):
-        found["options"] = "A key stands in an environment variable whose name ends in _API_KEY."
+        found["options"] = (
+            "Enter a key as `key`, or name an environment variable that ends in _API_KEY."
+        )
     elif unknown := unknown_options(provider, options):
         found["options"] = f"There are no such options: {', '.join(unknown)}."
     else:

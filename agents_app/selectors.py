@@ -69,7 +69,7 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     protocol: str = ""
     secret: str = ""
-    """The key of a remote agent, as its row keeps it (agents_app.outbound.keys)."""
+    """The key of its model or of the remote agent, encrypted (agents_app.outbound.keys)."""
     failures: int = 0
     retry_at: float | None = None
     """Until when a remote agent is not called, in seconds since 1970."""

@@ -16,7 +16,7 @@ from agents_app.outbound.keys import KEY_CHARS
 from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.scripts import SCRIPTS
-from agents_app.remote.rules import complete, problems_of
+from agents_app.remote.rules import complete, problem_of_key, problems_of
 from agents_app.strategies import MAX_STEPS
 from agents_app.tools.registry import server_tools
 
@@ -176,10 +176,10 @@ class AgentForm(_AgentForm):
         required=False,
         max_length=KEY_CHARS,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Of a remote agent. It is kept encrypted, and not shown again. Empty: the one"
-        " that is kept, as long as the address leads to the same host.",
+        help_text="Of the model or the remote agent. It is stored encrypted and not shown again."
+        " Leave it empty to keep the stored key, which goes to the same host only.",
     )
-    remove_key = forms.BooleanField(required=False, label="Forget the key that is kept")
+    remove_key = forms.BooleanField(required=False, label="Delete the stored key")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -236,12 +236,12 @@ class AgentForm(_AgentForm):
         return delegates
 
     def clean_options(self) -> Any:
-        """Refuse a key in a row: rows are shown, copied and backed up."""
+        """Refuse a key among the options, which are shown."""
         options = self.cleaned_data["options"]
         if "api_key" in options:
             raise forms.ValidationError(
-                "Keep keys out of the database: put the key into an environment variable and name"
-                " the variable here, such as MY_API_KEY."
+                "Enter the key in the field Key, which is stored encrypted, or name an environment"
+                " variable here, such as MY_API_KEY."
             )
         variable = options.get("api_key_env")
         if variable is not None and not is_key_name(variable):
@@ -257,8 +257,11 @@ class AgentForm(_AgentForm):
             for field, words in problems_of(values).items():
                 self.add_error(field, words)
             return values
-        if values.get("key"):
-            self.add_error("key", "Only a remote agent has a key of its own.")
+        if key := values.get("key"):
+            kind, provider = str(values.get("kind")), str(values.get("provider"))
+            problem = problem_of_key(key, kind, provider, values.get("options") or {})
+            if problem is not None:
+                self.add_error("key", problem)
         if values.get("kind") != AgentKind.CONNECTED:
             self._check_model(values)
         elif values.get("owner") is None:

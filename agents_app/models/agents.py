@@ -134,7 +134,7 @@ class Agent(models.Model):
         blank=True,
         help_text="Of a remote agent: how it is called.",
     )
-    # The key of a remote agent, encrypted (agents_app.outbound.keys); it is never shown.
+    # The key of its model or of the remote agent, encrypted (agents_app.outbound.keys).
     secret = models.TextField(blank=True, editable=False)
     instructions = models.TextField(
         blank=True, help_text="The system prompt. It is never sent to clients."

@@ -1,12 +1,15 @@
-"""The key of a remote agent: kept in its row, encrypted, for one place alone."""
+"""Keys of agents: each is stored in its row, encrypted, and goes to one place alone.
+
+A place is a scheme, host and port, such as `https://api.openai.com:443`.
+"""
 
 import msgspec
 from cryptography.fernet import InvalidToken
 
-from agents_app.outbound.rules import Target
 from signing_app.encryption import cipher
 
 KEY_CHARS = 4096
+# Rows were encrypted under this name; another one would make them unreadable.
 _PURPOSE = "agents_app.remote"
 
 
@@ -21,18 +24,18 @@ class _Kept(msgspec.Struct):
     key: str
 
 
-def kept(key: str, target: Target) -> str:
-    """Return the text that a row keeps of a key; "" for none."""
+def kept(key: str, place: str) -> str:
+    """Return what a row stores of a key for a place; "" for no key."""
     if not key:
         return ""
-    found = _Kept(place=target.place, key=key)
+    found = _Kept(place=place, key=key)
     return cipher(_PURPOSE).encrypt(msgspec.json.encode(found)).decode()
 
 
-def key_for(secret: str, target: Target) -> str | None:
-    """Return the key that a row keeps, where it was given for this place; None for none.
+def key_for(secret: str, place: str) -> str | None:
+    """Return the key that a row stores for this place; None without one.
 
-    Who changes the address of a row is not given its key. Raises Undecipherable.
+    Changing the address of a row does not send its key elsewhere. Raises Undecipherable.
     """
     if not secret:
         return None
@@ -40,4 +43,4 @@ def key_for(secret: str, target: Target) -> str | None:
         found = msgspec.json.decode(cipher(_PURPOSE).decrypt(secret.encode()), type=_Kept)
     except InvalidToken as error:
         raise Undecipherable from error
-    return found.key if found.place == target.place else None
+    return found.key if found.place == place else None

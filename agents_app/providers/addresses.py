@@ -4,8 +4,9 @@ Who writes an agent chooses its `base_url` and names the key (`api_key_env`); th
 the environment. An address of a row goes through the rules of outbound requests: public, https on
 443 or 8443, and each connection goes to an address that was checked. Hosts in
 UAMP_MODEL_ALLOW_HOSTS, and those of OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_BASE_URL, may be
-private and plain http. A key goes to its own vendor, to the address that the environment has for
-it, or to a host in UAMP_MODEL_ALLOW_HOSTS, and to no other.
+private and plain http. A key of the environment goes to its own vendor, to the address that the
+environment has for it, or to a host in UAMP_MODEL_ALLOW_HOSTS, and to no other. A key that a row
+stores goes to the place that it was entered for.
 """
 
 import logging
@@ -69,6 +70,12 @@ def may_take(variable: str, address: str) -> bool:
         or named
         or (place != "" and place == _place(_operators_address(variable.removesuffix("_API_KEY"))))
     )
+
+
+def place_of(address: str) -> str:
+    """Return scheme, host and port of an address; "" for an invalid one."""
+    place = _place(address)
+    return f"{httpx.URL(address).scheme}://{place}" if place else ""
 
 
 def _policy() -> Policy:

@@ -1,7 +1,7 @@
 """The client of the model that an agent's row names.
 
-Keys come from the environment, never from a row, and a provider's own key goes to its own
-server only.
+A key comes from the environment or, encrypted for one place, from the row; a key of a vendor goes
+to that vendor only.
 """
 
 import logging
@@ -13,8 +13,9 @@ from typing import Any, NoReturn, TypeAlias
 
 import httpx
 
+from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Target, Unreachable
-from agents_app.providers.addresses import guarded_connector, may_take, target_of
+from agents_app.providers.addresses import guarded_connector, may_take, place_of, target_of
 from agents_app.providers.options import problem_of
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.providers.vendor_extensions import fitted_thinking, vendor_options
@@ -55,8 +56,8 @@ def build_model(
 
     Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
     piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
-    it a `base_url` of its own gets no key), `api_version`, `models` (what a client may choose),
-    `timeout` (seconds that the server may be silent, 300 by default).
+    it a `base_url` gets the key that the row stores for it, or none), `api_version`, `models` (what
+    a client may choose), `timeout` (seconds that the server may be silent, 300 by default).
     Where `base_url` may lead and where a key may go: `agents_app.providers.addresses`.
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
     without a model or with options that are none, AUTHENTICATION_FAILED when the named variable is
@@ -266,6 +267,8 @@ def _provider(spec: AgentSpec) -> _Provider:
             " UAMP_MODEL_ALLOW_HOSTS",
             ErrorCode.AUTHENTICATION_FAILED,
         )
+    if not variable:
+        api_key = _stored_key(spec, address)
     # One provider keeps one pool of connections.
     is_allowed = None if target is None else target.is_allowed
     kept = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
@@ -280,6 +283,19 @@ def _provider(spec: AgentSpec) -> _Provider:
         )
         _providers[kept] = _KINDS[spec.provider](config=config)
     return _providers[kept]
+
+
+def model_place(provider: str, base_url: str | None) -> str:
+    """Return where the requests of a provider go, as a place of keys; "" for an invalid address."""
+    return place_of(base_url or _KINDS[provider]().address)
+
+
+def _stored_key(spec: AgentSpec, address: str) -> str | None:
+    try:
+        return key_for(spec.secret, place_of(address))
+    except Undecipherable:
+        message = "its key cannot be read, because SECRET_KEY has changed; enter the key again"
+        _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
 
 
 def _target(spec: AgentSpec, base_url: str | None) -> Target | None:

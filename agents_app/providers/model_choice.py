@@ -5,6 +5,7 @@ counts. A server is asked for its models once and briefly; when that fails, it i
 an operator what to do, without any key.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,13 +110,53 @@ def _configured() -> _Vendor | None:
     return None
 
 
+def models_at(provider: str, *, base_url: str | None, key: str) -> list[str]:
+    """Return the models of a server that chat, in its order.
+
+    Without `base_url` it is the vendor's, or the one that the environment names. Blocks for at most
+    LIST_SECONDS and a little. Raises NoModelError.
+    """
+    vendor = next(vendor for vendor in _VENDORS if vendor.provider == provider)
+    try:
+        return _list(vendor, base_url or _address_of(vendor), key)
+    except _ListingError as error:
+        raise NoModelError(f"{error}.") from error
+
+
+def models_in(listing: bytes) -> tuple[str, ...]:
+    """Return the models that chat in a listing of OpenAI's API; () for anything else."""
+    try:
+        listed = json.loads(listing)["data"]
+        return tuple(str(one["id"]) for one in listed if _chats(one, str(one["id"])))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ()
+
+
+class _ListingError(Exception):
+    """The models of a server could not be listed; the message has the server and the reason."""
+
+
 def _first_listed(vendor: _Vendor) -> str:
     """Return the first model that chats, in the order of the server's list."""
-    base = (os.environ.get(f"{vendor.prefix}_BASE_URL") or vendor.default_url).rstrip("/")
+    try:
+        return _list(vendor, _address_of(vendor), os.environ.get(f"{vendor.prefix}_API_KEY"))[0]
+    except _ListingError as error:
+        raise NoModelError(
+            f"{error}. Start that server or correct {vendor.prefix}_BASE_URL and"
+            f" {vendor.prefix}_API_KEY, or name a model in {vendor.prefix}_MODEL, and start this"
+            " server again."
+        ) from error
+
+
+def _address_of(vendor: _Vendor) -> str:
+    return os.environ.get(f"{vendor.prefix}_BASE_URL") or vendor.default_url
+
+
+def _list(vendor: _Vendor, base: str, key: str | None) -> list[str]:
+    base = base.rstrip("/")
     if vendor.prefix != "OPENAI":
         base = base.removesuffix(vendor.path.removesuffix("/models"))
     url = base + vendor.path
-    key = os.environ.get(f"{vendor.prefix}_API_KEY")
     try:
         answer = httpx.get(
             url, headers=vendor.headers(key) if key else {}, timeout=LIST_SECONDS
@@ -123,14 +164,14 @@ def _first_listed(vendor: _Vendor) -> str:
         listed = answer.json()[vendor.member]
         models = [str(one[vendor.name]) for one in listed if _chats(one, str(one[vendor.name]))]
     except httpx.HTTPStatusError as error:
-        raise _no_model(vendor, url, f"answered {error.response.status_code}") from error
+        raise _failed(vendor, url, f"answered {error.response.status_code}") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _no_model(vendor, url, "did not answer") from error
+        raise _failed(vendor, url, "did not answer") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise _no_model(vendor, url, "gave no list of models") from error
+        raise _failed(vendor, url, "gave no list of models") from error
     if not models:
-        raise _no_model(vendor, url, "lists no model that chats")
-    return models[0].removeprefix("models/")
+        raise _failed(vendor, url, "lists no model that chats")
+    return [model.removeprefix("models/") for model in models]
 
 
 def _chats(listed: Mapping[str, Any], name: str) -> bool:
@@ -140,13 +181,9 @@ def _chats(listed: Mapping[str, Any], name: str) -> bool:
     return not any(kind in name.lower() for kind in _OTHER_KINDS)
 
 
-def _no_model(vendor: _Vendor, url: str, what: str) -> NoModelError:
+def _failed(vendor: _Vendor, url: str, what: str) -> _ListingError:
     try:
         place = str(httpx.URL(url).copy_with(userinfo=b"", query=None))
     except httpx.InvalidURL:
         place = f"{vendor.prefix}_BASE_URL"
-    return NoModelError(
-        f"{place} {what}. Start that server or correct {vendor.prefix}_BASE_URL and"
-        f" {vendor.prefix}_API_KEY, or name a model in {vendor.prefix}_MODEL, and start this server"
-        " again."
-    )
+    return _ListingError(f"{place} {what}")

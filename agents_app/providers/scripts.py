@@ -228,33 +228,32 @@ async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
 
 
 _GUIDE_OPENING = (
-    "No model is configured on this server, so a script answers you. To talk to a model, its"
-    " operator sets OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY or OPENAI_BASE_URL and"
-    " restarts the server."
+    "No model is connected to me yet, so a script answers you. An administrator connects one under"
+    " *Admin*, *Agents*, *assistant*: choose a provider and enter its key and model. Or set"
+    " OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY or OPENAI_BASE_URL and restart the server."
 )
 _GUIDE_OVERVIEW = (
-    "Until then you can try what works without one. In the chat *Welcome*, write **@echo** and"
-    " some words to see them streamed back, **@slow** for a long answer that you can stop, and"
-    " **@paid-echo** for an answer that has a price. Add the others under *Members*, or start a"
-    " chat with them (+): **@thinker** for visible thinking, **@fail** for an answer that breaks"
-    " off, **@report** with a CSV file attached for a report with a chart, **@studio** with a"
-    " picture for two agents that work on it together, and **@careful** with a picture for an agent"
-    " that asks you first. **@checklist** keeps a list that the members of the chat share."
+    "The agents of the demo need no model. Where it is installed, write **@echo** and some words in"
+    " the chat *Welcome* to see them streamed back, **@slow** for a long answer that you can stop,"
+    " and **@paid-echo** for an answer with a price. Add others under *Members*, or start a chat"
+    " with them (+): **@thinker** shows its thinking, **@fail** breaks off, **@report** makes a"
+    " report and a chart of a CSV file, **@studio** has two agents edit a picture, **@careful**"
+    " asks you first, and **@checklist** keeps a list that the members of the chat share."
     " Ask me about *agents*, *files*, *chats* or the *API* to read more."
 )
 _TOPICS = {
     ("agent", "@", "mention"): (
         "**Agents** answer when they are members of the chat and you mention them: write @ and a"
-        " name. *Members* adds one to a chat. An operator adds them in the"
-        " admin under Agents: with a script, or with a model of an OpenAI-compatible server."
+        " name. *Members* adds one to a chat. An administrator makes new ones under *Admin*,"
+        " *Agents*, with a model or an address elsewhere."
     ),
     ("file", "csv", "upload", "attach", "image", "picture"): (
-        "**Files** are attached with the paper clip, or pasted, or dropped on the chat. @report"
+        "**Files** are attached with the paper clip, pasted, or dropped on the chat. @report"
         " reads a CSV file and answers with a table and a chart."
     ),
     ("chat", "invite", "group", "member"): (
-        "**Chats** can have several people and agents in them. Everybody sees an answer while it"
-        " is written, and a lost connection goes on where it was."
+        "**Chats** can have several people and agents. Everybody sees an answer while it is"
+        " written, and a lost connection resumes where it left off."
     ),
     ("api", "protocol", "uamp", "websocket", "program", "curl"): (
         "**Programs** speak UAMP 1.0 to this server: open a WebSocket at /uamp, send"

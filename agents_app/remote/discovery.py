@@ -90,7 +90,7 @@ def facts_of(agent: Agent) -> dict[str, Any]:
     """
     try:
         url = target_of(agent.url).url
-        key = key_for(agent.secret, target_of(agent.url)) or ""
+        key = key_for(agent.secret, target_of(agent.url).place) or ""
     except (Unreachable, Undecipherable):
         return {}
     above = url.copy_with(raw_path=url.raw_path.rstrip(b"/").rpartition(b"/")[0] or b"/")

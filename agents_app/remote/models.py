@@ -73,7 +73,7 @@ def called_of(spec: AgentSpec, *, response_id: str, servers: int) -> Called:
         raise _refused(spec, "it names no protocol", ErrorCode.INVALID_REQUEST)
     try:
         target = target_of(spec.url)
-        key = key_for(spec.secret, target)
+        key = key_for(spec.secret, target.place)
     except Unreachable as error:
         message = f"its address may not be called ({error.reason})"
         raise _refused(spec, message, ErrorCode.INVALID_REQUEST) from error

@@ -1,4 +1,4 @@
-"""Rules for the row of a remote agent, for the admin's form and for REST alike."""
+"""Rules for the row of a remote agent, and for stored keys, in the admin's form and in REST."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,15 @@ from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
 from agents_app.models.agents import ENVELOPES
 from agents_app.outbound.keys import KEY_CHARS, Undecipherable, kept, key_for
 from agents_app.outbound.rules import Unreachable
+from agents_app.providers.clients import model_place
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.remote.addresses import target_of
 
 OPTIONS = "remote"
 """The provider of whose options remote agents are (agents_app.providers.options)."""
 NO_KEY = f"A key has at most {KEY_CHARS} printable ASCII characters and no spaces."
+KEY_WITHOUT_MODEL = "Only a remote agent, or one with a model, has a key."
+KEY_TWICE = "Enter a key or name an environment variable, not both."
 _NAMED = frozenset({RemoteProtocol.COMPLETIONS.value, RemoteProtocol.RESPONSES.value})
 _WITHOUT_TOOLS = ENVELOPES | {
     RemoteProtocol.A2A.value,
@@ -69,21 +72,38 @@ def complete(agent: Agent, key: str | None) -> None:
 
     A key that is kept does not follow to another scheme, host or port.
     """
-    if agent.kind != AgentKind.REMOTE:
+    if agent.kind == AgentKind.REMOTE:
+        # What answers is at its address.
+        agent.provider = ModelProvider.SCRIPTED
+        place = target_of(agent.url).place
+    elif has_model(agent.kind, agent.provider):
+        place = model_place(agent.provider, agent.options.get("base_url"))
+    else:
         agent.secret = ""
         return
-    # What answers is at its address.
-    agent.provider = ModelProvider.SCRIPTED
-    target = target_of(agent.url)
     if key is not None:
-        agent.secret = kept(key, target)
+        agent.secret = kept(key, place)
         return
     try:
-        is_kept = key_for(agent.secret, target) is not None
+        is_kept = key_for(agent.secret, place) is not None
     except Undecipherable:
         is_kept = False
     if not is_kept:
         agent.secret = ""
+
+
+def has_model(kind: str, provider: str) -> bool:
+    """Return whether a model of a provider answers for an agent, which may have a key then."""
+    return kind == AgentKind.HOSTED and provider != ModelProvider.SCRIPTED
+
+
+def problem_of_key(key: str, kind: str, provider: str, options: Mapping[str, Any]) -> str | None:
+    """Return why an agent that is not remote cannot have a key; None if it can."""
+    if not has_model(kind, provider):
+        return KEY_WITHOUT_MODEL
+    if options.get("api_key_env"):
+        return KEY_TWICE
+    return None if is_key(key) else NO_KEY
 
 
 def may_own(agent: Agent) -> bool:

@@ -37,7 +37,8 @@ UAMP_MCP_PRIVATE_HOSTS = items("UAMP_MCP_PRIVATE_HOSTS")
 # Bytes of one answer of a tool source.
 UAMP_MCP_RESULT_BYTES = integer("UAMP_MCP_RESULT_BYTES", 16 * 1024 * 1024)
 # Hosts of models besides the public internet, which may also receive any key: "host:port".
-UAMP_MODEL_ALLOW_HOSTS = items("UAMP_MODEL_ALLOW_HOSTS")
+# Ollama and LM Studio on this machine.
+UAMP_MODEL_ALLOW_HOSTS = items("UAMP_MODEL_ALLOW_HOSTS", "127.0.0.1:11434,127.0.0.1:1234")
 # Hosts of remote agents besides the public internet: "host:port", private or plain http.
 UAMP_REMOTE_ALLOW_HOSTS = items("UAMP_REMOTE_ALLOW_HOSTS")
 # Seconds that a remote agent may be silent, and the bytes and events of one of its answers.

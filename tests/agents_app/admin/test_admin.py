@@ -12,6 +12,7 @@ from django.urls import reverse
 from agents_app.admin.form_fields import PartsField
 from agents_app.models import Agent
 from agents_app.outbound.keys import key_for
+from agents_app.providers.clients import model_place
 from agents_app.remote.addresses import target_of
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +96,7 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         ({"approvals": ["absent"]}, "approvals", "Only a long tool can wait for a person"),
         ({"options": "[]"}, "options", "JSON object"),
         ({"options": "no json"}, "options", "valid JSON"),
-        ({"options": '{"script": "echo", "api_key": "k"}'}, "options", "out of the database"),
+        ({"options": '{"script": "echo", "api_key": "k"}'}, "options", "stored encrypted"),
         ({"options": '{"script": "absent"}'}, "options", "Name a script"),
         ({"options": "{}"}, "options", "Name a script"),
         ({"options": '{"script": ["echo"]}'}, "options", "Expected `str`, got `array`"),
@@ -209,8 +210,8 @@ def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client)
         "completions",
     )
     assert "sesame" not in agent.secret
-    target = target_of(agent.url)
-    assert key_for(agent.secret, target) == "sesame-open"
+    place = target_of(agent.url).place
+    assert key_for(agent.secret, place) == "sesame-open"
 
     url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     page = admin_client.get(url).content.decode()
@@ -219,7 +220,7 @@ def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client)
 
     admin_client.post(url, _remote(max_steps="3"))
     agent.refresh_from_db()
-    assert key_for(agent.secret, target) == "sesame-open", "an empty field keeps it"
+    assert key_for(agent.secret, place) == "sesame-open", "an empty field keeps it"
     admin_client.post(url, _remote() | {"url": "https://elsewhere.example/v1"})
     agent.refresh_from_db()
     assert agent.secret == "", "it does not follow to another host"
@@ -250,6 +251,33 @@ def test_a_remote_agent_that_could_not_answer_is_refused(
     assert not Agent.objects.exists()
 
 
-def test_an_agent_of_this_server_has_no_key_of_its_own(admin_client: Client) -> None:
-    response = admin_client.post(reverse(ADD), form(key="k"))
-    assert "key" in response.context["adminform"].form.errors
+def test_an_agent_with_a_model_keeps_its_key_encrypted_and_unseen(admin_client: Client) -> None:
+    values = form(provider="anthropic", model="m1", options="{}", tools=[])
+    assert admin_client.post(reverse(ADD), values | {"key": "sesame-open"}).status_code == 302
+    agent = Agent.objects.get()
+    assert key_for(agent.secret, model_place("anthropic", None)) == "sesame-open"
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert "sesame" not in admin_client.get(url).content.decode()
+
+    admin_client.post(url, values | {"provider": "google"})
+    agent.refresh_from_db()
+    assert (agent.provider, agent.secret) == ("google", ""), "it does not follow to another vendor"
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({}, "Only a remote agent, or one with a model"),
+        (
+            {"provider": "openai_compat", "model": "m", "options": '{"api_key_env": "X_API_KEY"}'},
+            "not both",
+        ),
+        ({"provider": "openai_compat", "model": "m", "options": "{}", "key": "a b"}, "no spaces"),
+    ],
+)
+def test_a_key_that_would_not_be_sent_is_refused(
+    admin_client: Client, values: dict[str, str], error: str
+) -> None:
+    response = admin_client.post(reverse(ADD), form(**{"key": "k", **values}))
+    assert error in " ".join(response.context["adminform"].form.errors["key"])
+    assert not Agent.objects.exists()

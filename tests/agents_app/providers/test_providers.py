@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.providers.clients import at_most, build_model, close_providers, vendor_params
+from agents_app.outbound.keys import kept
+from agents_app.providers.clients import (
+    at_most,
+    build_model,
+    close_providers,
+    model_place,
+    vendor_params,
+)
 from agents_app.selectors import AgentSpec
 from upp import ErrorCode, UPPError
 from upp.providers.http.transport import HttpModel
@@ -85,6 +92,45 @@ async def test_an_agents_own_server_gets_its_own_key_only(
     assert await server_of(agent) == ("m1", "http://other/v1", None)
     agent = spec(provider=provider, model="m1", options={**options, "api_key_env": "OTHER_API_KEY"})
     assert await server_of(agent) == ("m1", "http://other/v1", "other")
+
+
+@pytest.mark.parametrize(
+    ("provider", "address"),
+    [
+        ("openai_compat", "https://api.openai.com/v1"),
+        ("anthropic", "https://api.anthropic.com"),
+        ("google", "https://generativelanguage.googleapis.com"),
+    ],
+)
+async def test_a_stored_key_goes_to_the_place_it_was_entered_for(
+    provider: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for prefix in ("OPENAI", "ANTHROPIC", "GOOGLE"):
+        monkeypatch.delenv(f"{prefix}_API_KEY", raising=False)
+        monkeypatch.delenv(f"{prefix}_BASE_URL", raising=False)
+    secret = kept("stored", model_place(provider, None))
+    agent = spec(provider=provider, model="m1", secret=secret)
+    assert await server_of(agent) == ("m1", address, "stored")
+    moved = spec(provider=provider, model="m1", secret=secret, options={"base_url": "http://b/v1"})
+    assert await server_of(moved) == ("m1", "http://b/v1", None)
+    local = spec(
+        provider=provider,
+        model="m1",
+        secret=kept("local", "http://b:80"),
+        options={"base_url": "http://b/v1"},
+    )
+    assert await server_of(local) == ("m1", "http://b/v1", "local")
+
+
+def test_a_stored_key_that_cannot_be_decrypted_is_not_replaced(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    secret = kept("stored", model_place("openai_compat", None))
+    settings.SECRET_KEY = "another one"
+    with pytest.raises(UPPError, match="enter the key again") as caught:
+        build_model(spec(provider="openai_compat", model="m1", secret=secret))
+    assert caught.value.code == ErrorCode.AUTHENTICATION_FAILED
 
 
 def test_a_key_that_is_missing_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,7 +277,7 @@ async def test_report_without_a_file_says_how_to_attach_one() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("what can you do?", "Until then you can try"),
+        ("what can you do?", "The agents of the demo need no model"),
         ("how do I upload a file?", "**Files**"),
         ("can I invite people to a chat?", "**Chats**"),
         ("which agents are there?", "**Agents**"),
@@ -286,7 +286,7 @@ async def test_report_without_a_file_says_how_to_attach_one() -> None:
 )
 async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said: str) -> None:
     answer = text_of(await play("guide", asked))
-    assert answer.startswith("No model is configured on this server")
+    assert answer.startswith("No model is connected to me yet")
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL"):
         assert name in answer
     assert said in answer

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def remote_agent(url: str, *, protocol: str = "completions", key: str = "", **fields: Any) -> Agent:
     """Make a public remote agent, with a key where there is one."""
     values: dict[str, Any] = {"name": "far", "model": "far", "is_public": True, **fields}
-    secret = kept(key, check_url(url, policy()))
+    secret = kept(key, check_url(url, policy()).place)
     return Agent.objects.create(kind="remote", url=url, protocol=protocol, secret=secret, **values)
 
 

@@ -154,6 +154,21 @@ def test_a_remote_agent_is_made_by_the_same_rules_and_its_key_is_never_returned(
         assert pointer in [error["pointer"] for error in problem["errors"]], change
 
 
+def test_the_key_of_a_model_is_stored_for_its_vendor_and_never_returned() -> None:
+    client, path = bearer(allowed(factories.user("ada"))), "/api/v1/agents/own"
+    values = {"name": "own", "provider": "anthropic", "model": "m1", "key": "sesame-open"}
+    made = post(client, "/api/v1/agents", values)
+    assert made.status_code == 201, made.content
+    assert "sesame" not in made.content.decode() + client.get(path).content.decode()
+    stored = Agent.objects.get().secret
+    assert stored
+    assert "sesame" not in stored
+    patch(client, path, {"model": "m2"})
+    assert Agent.objects.get().secret == stored
+    patch(client, path, {"key": ""})
+    assert Agent.objects.get().secret == ""
+
+
 @pytest.mark.django_db(transaction=True)
 def test_discovery_and_probes_over_rest(settings: Settings) -> None:
     ada = factories.user("ada")

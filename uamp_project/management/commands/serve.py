@@ -8,17 +8,16 @@ from typing import Any
 
 from channels.layers import get_channel_layer
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from agents_app.selectors import models_without_a_price
 from uamp_project import demo
-from uamp_project.command import program_name
 from uamp_project.embedded.bridge import HubIsRunningError
 from uamp_project.embedded.broker import prepare_folders
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 from uamp_project.embedded.worker import WorkerSupervisor, queues_with_work
+from uamp_project.first_start.token import setup_path
 from uamp_project.management.listening import add_arguments, port_of
 from uamp_project.management.migrated import require_migrations
 from uamp_project.servers.process_end import end_within
@@ -42,7 +41,8 @@ class Command(BaseCommand):
         """Serve until SIGTERM or Ctrl-C; another Ctrl-C does not wait for running answers."""
         port = port_of(options)
         require_migrations()
-        self._notes = [*self._how_to_begin(), *self._who_uses_models()]
+        self._notes = self._who_uses_models()
+        self._setup = setup_path()
         # The connection of this thread would only sit there.
         connections.close_all()
         prepare_folders()
@@ -99,12 +99,6 @@ class Command(BaseCommand):
         if server.failure:
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
 
-    def _how_to_begin(self) -> list[str]:
-        """Return a line about the first account, where there is none."""
-        if User.objects.exists():
-            return []
-        return [f"  no accounts yet: `{program_name()} user NAME --admin` makes the first\n"]
-
     def _who_uses_models(self) -> list[str]:
         """Return a line for each public agent whose model the operator pays."""
         others = "visitors too" if settings.UAMP_ANONYMOUS_MODELS else "not visitors"
@@ -117,6 +111,8 @@ class Command(BaseCommand):
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
         self.stdout.write(f"\nUAMP server: http://{shown}:{port}\n")
+        if self._setup is not None:
+            self.stdout.write(f"  create the first account: http://{shown}:{port}{self._setup}\n")
         for user in demo.read_users():
             password = user["password"] or "(with the password that you chose)"
             self.stdout.write(f"  sign in as {user['username']:6} {password}\n")

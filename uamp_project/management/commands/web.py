@@ -5,8 +5,10 @@ import sys
 from argparse import ArgumentParser
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from uamp_project.first_start.token import setup_path
 from uamp_project.management.listening import add_address_arguments, port_of
 from uamp_project.management.migrated import require_migrations
 
@@ -35,6 +37,9 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         """Replace this process by uvicorn."""
         require_migrations()
+        if (setup := setup_path()) is not None:
+            self.stdout.write(f"Create the first account: {settings.UAMP_ISSUER}{setup}")
+            self.stdout.flush()
         arguments = [
             *("--host", options["host"], "--port", str(port_of(options))),
             *("--limit-concurrency", str(options["connections"])),

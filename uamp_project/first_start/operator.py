@@ -1,0 +1,57 @@
+"""Makes the first account, its assistant and a chat with it, all or nothing."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents_app import editing
+from audit_app.record import AuditAction, record
+from chat_app.members.chats import create_chat
+from uamp_project.first_start import token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ASSISTANT = "assistant"
+
+
+class AccountExists(Exception):
+    """Somebody made the first account meanwhile."""
+
+
+def make_operator(
+    username: str, password: str, *, assistant: Mapping[str, Any], title: str
+) -> tuple[User, str]:
+    """Return the first account, and the id of its chat; `assistant` are the agent's fields.
+
+    Raises AccountExists, and ValidationError for fields that make no agent.
+    """
+    with _alone(), transaction.atomic():
+        if User.objects.exists():
+            raise AccountExists
+        user = User.objects.create_superuser(username, password=password)
+        agent = editing.make(
+            {"name": ASSISTANT, "is_public": True, **assistant},
+            owner=user,
+        )
+        chat = create_chat(
+            title=title, created_by_id=user.pk, user_ids=[user.pk], agents=[(agent.pk, "always")]
+        )
+        record(user, AuditAction.PERSON_MADE, user, detail="on the setup page")
+    token.forget()
+    return user, chat.pk
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one process after the other look for accounts and make one."""
+    with (Path(settings.DATA_DIR) / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
