@@ -1,5 +1,5 @@
-"""Native UAMP: sessions, the turn, and the transports of the protocol (UAMP §13).
+"""Native UAMP: sessions, turns and the protocol's own transports (UAMP §13).
 
-It knows how a turn runs, and not what an agent is (`agents_app`), how a chat is stored (`chat_app`)
-or how money moves (`payments_app`). The types of the protocol are in `uamp`.
+This app knows how a turn runs. It knows neither what an agent is (`agents_app`), nor how chats are
+stored (`chat_app`), nor how money moves (`payments_app`). The protocol's types are in `uamp`.
 """

@@ -1,4 +1,4 @@
-"""Frames of events that this server makes: a fresh `event_id` and the time (UAMP §4)."""
+"""Frames for events made by this server: a fresh `event_id` and the current time (UAMP §4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 
-# The events that end a response (UAMP §6): each has exactly one of them.
+# Every response ends with exactly one of these events (UAMP §6).
 TERMINAL: Final = frozenset({"response.done", "response.error", "response.cancelled"})
 
 
@@ -22,5 +22,5 @@ def now_ms() -> int:
 
 
 def frame(event: Event) -> str:
-    """Return an event as a frame without `session_id`; its ids and times stay."""
+    """Return an event as a frame without `session_id`; existing ids and times are kept."""
     return uamp.encode(event, event_id=new_event_id(), timestamp=now_ms())

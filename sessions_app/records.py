@@ -1,4 +1,4 @@
-"""The plain values that the folders of this app exchange, read from rows once."""
+"""Plain values, read from rows once, that the folders of this app exchange."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParentCall:
-    """The call by which an agent delegated: its row, and its response.
+    """The tool call by which an agent delegated: its row and its response.
 
-    `asked_in` is the chat in which a person or program asked for the work at first: approvals and
-    payments are asked for there, and its rule chooses the payer.
+    `asked_in` is the chat of the original request by a person or program. Approvals and payments
+    are requested there, and its rule chooses the payer.
     """
 
     pk: int
@@ -29,7 +29,7 @@ class ParentCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallAnswer:
-    """The result of a response for the agent that delegated it."""
+    """A response's result, for the agent that delegated it."""
 
     result: str
     is_error: bool
@@ -40,7 +40,7 @@ class CallAnswer:
 class OpenSession:
     """An open session as a connection holds it (UAMP §8.8).
 
-    `id` is the row's; `wire_id` is the one that its client knows, which may be the client's choice.
+    `id` is the row's; `wire_id` is the one that the client knows, and may have been chosen by it.
     """
 
     id: str
@@ -57,14 +57,14 @@ class OpenSession:
     created_at: datetime
     transport: str
     client_capabilities: uamp.Capabilities | None = None
-    # The token that its own answers are paid with.
+    # The token that pays for this session's own answers.
     payment_token_id: str = ""
-    # Why the token for its answers is not taken; sent when one of them has to be paid.
+    # Why the payment token was refused; sent once an answer has to be paid.
     payment_refused: ev.PaymentError | None = None
-    # Where another agent asked: the call that waits for what this session's agent answers.
+    # Set if another agent delegated: the call that waits for this session's answer.
     parent: ParentCall | None = None
     wire_id: str = ""
-    # Whether it and its private chat are deleted after a time in which its id is not named.
+    # Whether it and its private chat are deleted if its id is not used for a while.
     ephemeral: bool = False
 
     def __post_init__(self) -> None:
@@ -72,10 +72,10 @@ class OpenSession:
 
     @property
     def asked_in(self) -> str:
-        """The chat of the first request: its own, unless an agent delegated."""
+        """The chat of the original request: the session's own unless an agent delegated."""
         return self.chat_id if self.parent is None else self.parent.asked_in
 
     @property
     def is_shared(self) -> bool:
-        """Whether people meet in its chat, rather than one client and its agent."""
+        """Whether the chat is shared by people, rather than private to a client and its agent."""
         return self.chat_kind == "group"

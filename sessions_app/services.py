@@ -1,6 +1,6 @@
-"""Writes of sessions and of what their clients send (UAMP §5.1-5.3). Synchronous.
+"""Writes for sessions and the input of their clients (UAMP §5.1-5.3). Synchronous.
 
-The writes of responses are in `store`.
+Responses are written by `store`.
 """
 
 from __future__ import annotations
@@ -52,14 +52,13 @@ def open_session(
     ephemeral: bool = False,
     follows_closed: bool = False,
 ) -> OpenSession:
-    """Open a session, with a private chat of its own where the client names none.
+    """Open a session, with a new private chat unless the client names a chat.
 
-    With `follows_closed` it takes the client's id of a session that was closed, and its chat.
+    With `follows_closed`, the session takes over the client's id of a closed session, and its chat.
 
-    `held_by` is the id of the connection that holds it from now on, if one does. An `ephemeral`
-    session is deleted after UAMP_EPHEMERAL_HOURS, where it has a chat of its own.
-    Raises RemoteProtocolError: chat_not_found, agent_not_found, agent_disabled, unauthorized,
-    session_exists, invalid_event.
+    `held_by` is the id of the connection that will hold the session, if any. An `ephemeral` session
+    with a private chat is deleted after UAMP_EPHEMERAL_HOURS. Raises RemoteProtocolError:
+    chat_not_found, agent_not_found, agent_disabled, unauthorized, session_exists, invalid_event.
     """
     client_id = repeat_id = ""
     try:
@@ -111,7 +110,7 @@ def _session_exists() -> RemoteProtocolError:
 
 
 def _closed_before(client_id: str, principal: Principal) -> Session | None:
-    """Take a client's id from its session that was closed, and return that one."""
+    """Return the closed session that has the client's id, after freeing the id."""
     named = sessions_named(client_id, principal) if client_id else Session.objects.none()
     before = named.select_related("chat").filter(status=SessionState.CLOSED).first()
     if before is not None:
@@ -120,9 +119,9 @@ def _closed_before(client_id: str, principal: Principal) -> Session | None:
 
 
 def _client_id(principal: Principal, suggested: str | None) -> str:
-    """Return the id that a client chose for its session, or "" for the server's own.
+    """Return the client's choice of session id, or "" to have the server choose.
 
-    A visitor's session is open to every client that knows its id, so that the server chooses it.
+    Anyone who knows the id of a visitor's session can use it, so the server always chooses those.
     """
     if not suggested or principal.is_visitor:
         return ""
@@ -134,7 +133,7 @@ def _client_id(principal: Principal, suggested: str | None) -> str:
 
 
 def _repeat_id(principal: Principal, suggested: str | None) -> str:
-    """Return the id that the server gave a session of a visitor's batch; else ""."""
+    """Return the server-chosen session id that a visitor's repeated batch names, or ""."""
     known = principal.repeat and suggested and suggested.startswith(principal.repeat)
     return suggested if known and principal.is_visitor and suggested else ""
 
@@ -142,7 +141,7 @@ def _repeat_id(principal: Principal, suggested: str | None) -> str:
 def _agent_of_session(
     principal: Principal, agent_name: str | None, chat_id: str | None
 ) -> AgentSpec | None:
-    """Return the agent that a session names, or the default one of a chat of its own."""
+    """Return the agent that a session names, or the default agent for a private chat."""
     if agent_name is None and chat_id is not None:
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
@@ -164,7 +163,7 @@ def _agent_of_session(
 def agent_by_name(name: str, principal: Principal) -> AgentSpec:
     """Return an agent that the principal may use.
 
-    Raises RemoteProtocolError: agent_disabled, and agent_not_found also for one of others.
+    Raises RemoteProtocolError: agent_disabled, or agent_not_found if it is unknown or not theirs.
     """
     spec = agents.get_agent(name, viewer=principal.user_id)
     off = None
@@ -185,14 +184,15 @@ def _agent_not_found(name: str) -> RemoteProtocolError:
 
 
 def is_member(session: OpenSession) -> bool:
-    """Return whether the person of a session is still in its chat."""
+    """Return whether the session's person is still a member of its chat."""
     return membership.is_member(session.chat_id, session.principal.user_id)
 
 
 def _check_chat(principal: Principal, chat_id: str | None) -> None:
-    """Raise RemoteProtocolError chat_not_found for strangers, whatever else they ask for.
+    """Raise RemoteProtocolError chat_not_found for strangers, before any other check.
 
-    A credential that is not for the chat is a stranger's; one of certain chats makes no others.
+    A credential without rights to the chat counts as a stranger's. A credential limited to certain
+    chats cannot create others.
     """
     if chat_id is None:
         if principal.rights.chats is not None:
@@ -211,9 +211,10 @@ def _check_chat(principal: Principal, chat_id: str | None) -> None:
 def _put_in_chat(
     row: Session, chat_id: str | None, agent: AgentSpec | None, before: Session | None
 ) -> None:
-    """Set the chat of a session: the one of an id, or a new one, which is not read again.
+    """Set the session's chat: the given one, the closed session's, or a new private one.
 
-    A private chat goes on that the session before had, where its person and agent are in it.
+    The closed session's private chat is reused if its person and agent are unchanged. A new chat is
+    not read back.
     """
     if chat_id is not None:
         row.chat_id = chat_id
@@ -241,7 +242,7 @@ def update_session(
     config: uamp.SessionConfig | None = None,
     client_capabilities: uamp.Capabilities | None = None,
 ) -> None:
-    """Keep a changed configuration or changed client capabilities (UAMP §5.2, §5.5)."""
+    """Store a changed configuration or changed client capabilities (UAMP §5.2, §5.5)."""
     changes: dict[str, Any] = {}
     if config is not None:
         changes["config"] = msgspec.to_builtins(config)
@@ -252,17 +253,17 @@ def update_session(
 
 
 def keep_payment_token(session_id: str, token_id: str) -> None:
-    """Keep which payment token a session's answers are paid with (UAMP §5.1, §5.2)."""
+    """Store the payment token that pays for a session's answers (UAMP §5.1, §5.2)."""
     Session.objects.filter(pk=session_id).update(payment_token_id=token_id)
 
 
 def keep_input(
     session_id: str, event_id: str, payload: dict[str, Any], *, size: int, most: int
 ) -> bool:
-    """Keep an input event of `size` bytes that came over HTTP, at most `most` of a session.
+    """Store an input event of `size` bytes sent over HTTP, up to `most` per session.
 
-    Returns False when it was kept, or taken by a turn, before: its `timestamp` may be another one
-    then. Raises RemoteProtocolError: event_id_conflict for another body, too_many_inputs.
+    Return False if the event was stored or used by a turn before, even with another `timestamp`.
+    Raises RemoteProtocolError: event_id_conflict if the body differs, or too_many_inputs.
     """
     sha256 = _digest(payload)
     with transaction.atomic():
@@ -288,7 +289,7 @@ def keep_input(
 
 
 def _known_digest(session_id: str, event_id: str) -> str | None:
-    """Return the digest of the event of an id, whether it is kept or had its effect."""
+    """Return the digest of a known event, whether it is pending or has been used."""
     kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
     if kept is not None:
         return _digest(kept.payload)
@@ -297,13 +298,13 @@ def _known_digest(session_id: str, event_id: str) -> str | None:
 
 
 def _digest(payload: dict[str, Any]) -> str:
-    """Return the digest of an input; its session and the time of its sending do not count."""
+    """Return the digest of an input, ignoring its session and timestamp."""
     content = {name: payload[name] for name in payload.keys() - {"timestamp", "session_id"}}
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
 def take_inputs(ids: Sequence[int], *, at: datetime, outcome: dict[str, Any]) -> None:
-    """Delete inputs that a turn takes, and keep what they led to: sent again, they have no effect.
+    """Delete the inputs that a turn uses and record its outcome, so that repeats have no effect.
 
     Must run in the transaction that writes the turn.
     """
@@ -319,7 +320,7 @@ def take_inputs(ids: Sequence[int], *, at: datetime, outcome: dict[str, Any]) ->
             )
             for row in rows.order_by("pk")
         ],
-        # An id that the turn's own event has too stays that one's.
+        # If the turn's own event has the same id, its row wins.
         ignore_conflicts=True,
     )
     rows.delete()
@@ -332,7 +333,7 @@ def _check_bytes(waiting: QuerySet[PendingInput], size: int, limit: int) -> None
 
 
 def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
-    """Return the pending inputs of a session, in their order."""
+    """Return a session's pending inputs, in order."""
     return list(
         PendingInput.objects.filter(session_id=session_id)
         .order_by("id")
@@ -341,7 +342,7 @@ def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
 
 
 def discard_inputs(ids: Sequence[int]) -> None:
-    """Delete pending inputs; they can be sent again."""
+    """Delete pending inputs; clients may send them again."""
     PendingInput.objects.filter(pk__in=ids).delete()
 
 
@@ -352,10 +353,10 @@ def take_media(
     new_ids: Collection[str] = (),
     reuse: bool = False,
 ) -> tuple[uamp.ContentItem, ...]:
-    """Store the media that a client sent and return the items that refer to them.
+    """Store the media that a client sent and return items that refer to them.
 
-    `new_ids` are content ids that the server chose: each is the id of the stored content too. With
-    `reuse` what the client sent before is not stored again. Raises RemoteProtocolError:
+    `new_ids` are content ids chosen by the server; the stored content keeps them. With `reuse`,
+    media that the client sent before are not stored again. Raises RemoteProtocolError:
     invalid_media, quota_exceeded, content_not_found.
     """
     with _media_errors():
@@ -367,7 +368,7 @@ def take_media(
 def take_history(
     messages: Sequence[uamp.Message], principal: Principal
 ) -> tuple[list[uamp.Message], list[str]]:
-    """Store the media of a history; return its messages and the ids of contents in them.
+    """Store the media of a history; return its messages and the ids of their contents.
 
     Raises RemoteProtocolError: invalid_media, quota_exceeded.
     """

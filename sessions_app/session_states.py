@@ -1,7 +1,7 @@
-"""Sessions that connections take, hold and let go of, and their end (UAMP §5.3, §10).
+"""Attaching, holding, releasing and ending sessions (UAMP §5.3, §10).
 
-The row of a session is active only while a connection holds it. A socket that ends releases its
-sessions at once; for a process that died the tick of another one does.
+A session is active only while a connection holds it. A socket releases its sessions as soon as it
+closes; after a crash, another process's tick releases them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ processes say it every minute (`process.periodic.TOUCH_SECONDS`)."""
 
 
 def close_session(session_id: str, *, reason: str) -> bool:
-    """End a session, and return whether this call did; what it asked for goes on."""
+    """End a session and return whether this call ended it; its requests keep running."""
     with transaction.atomic():
         ended = move(
             Session.objects.filter(pk=session_id),
@@ -40,9 +40,9 @@ def close_session(session_id: str, *, reason: str) -> bool:
 
 
 def hold_session(session_id: str, *, held_by: str) -> None:
-    """Make a session active: the connection `held_by` has it now.
+    """Make a session active: the connection `held_by` now holds it.
 
-    Raises TransitionRefused for one that is closed or gone.
+    Raises TransitionRefused if it is closed or deleted.
     """
     move_one(
         Session.objects.filter(pk=session_id),
@@ -53,7 +53,7 @@ def hold_session(session_id: str, *, held_by: str) -> None:
 
 
 def session_like(session: Session) -> Session:
-    """Open a session of the same person in the same chat as one that has ended."""
+    """Open a session for the same person and chat as a session that has ended."""
     return Session.objects.create(
         user_id=session.user_id,
         principal=session.principal,
@@ -67,12 +67,12 @@ def session_like(session: Session) -> Session:
 
 
 def keep_session(session_id: str) -> bool:
-    """Keep an ephemeral session, whose id was named again; return whether it is still there."""
+    """Make an ephemeral session permanent; return whether it still exists."""
     return bool(Session.objects.filter(pk=session_id).update(ephemeral=False))
 
 
 def release_sessions(session_ids: Collection[str], *, held_by: str) -> None:
-    """Make the sessions idle that the connection `held_by` was the last to take; others stay."""
+    """Make sessions idle that `held_by` was the last connection to attach to."""
     move(
         Session.objects.filter(pk__in=session_ids, held_by=held_by),
         SessionTrigger.DETACH,
@@ -82,9 +82,9 @@ def release_sessions(session_ids: Collection[str], *, held_by: str) -> None:
 
 
 def touch_sessions(session_ids: Collection[str], *, now: datetime) -> None:
-    """Keep the sessions active that connections of this process hold, and let go of the rest.
+    """Keep this process's sessions active, release lost ones and close idle ones.
 
-    One whose process died becomes idle, and one that was idle for long is closed.
+    A session is lost if its process died; one that has been idle for too long is closed.
     """
     move(Session.objects.filter(pk__in=session_ids), SessionTrigger.ATTACH, seen_at=now)
     lost = now - timedelta(seconds=LET_GO_SECONDS)

@@ -1,6 +1,7 @@
 """The life cycles of tool calls, payment requests, webhook deliveries and queued turns, as tables.
 
-The protocol has no such states, unlike those of `uamp.state`. `transitions` moves the rows.
+The protocol does not define these states, unlike those of `uamp.state`. `transitions` moves the
+rows.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from enum import StrEnum
 
 
 class ToolCallState(StrEnum):
-    """The states of a call: what it waits for, then how it ended.
+    """The states of a tool call.
 
-    `asking`: for a person to allow it; `waiting`: for the client or another agent; `queued` and
-    `running`: for a worker.
+    `asking`: waiting for a person's approval. `waiting`: waiting for the client or another agent.
+    `queued` and `running`: waiting for a worker or executed by one.
     """
 
     ASKING = "asking"
@@ -26,7 +27,7 @@ class ToolCallState(StrEnum):
 
 
 class ToolCallTrigger(StrEnum):
-    """The triggers of a call; `requeue` queues it again, `lose` ends one of unknown outcome."""
+    """The triggers of a call; `lose` ends a call whose outcome is unknown."""
 
     ALLOW = "allow"
     CLAIM = "claim"
@@ -38,7 +39,7 @@ class ToolCallTrigger(StrEnum):
 
 
 class PaymentState(StrEnum):
-    """Whether a payment request waits, and how it was decided; `withdrawn`: its response ended."""
+    """The states of a payment request; `withdrawn` if its response ended first."""
 
     WAITING = "waiting"
     PAID = "paid"
@@ -55,7 +56,7 @@ class PaymentTrigger(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """Whether a state is still to be sent to a webhook, perhaps again, and how that ended."""
+    """The states of a delivery; a queued one may have failed attempts behind it."""
 
     QUEUED = "queued"
     SENT = "sent"
@@ -63,14 +64,14 @@ class DeliveryState(StrEnum):
 
 
 class DeliveryTrigger(StrEnum):
-    """The triggers of a delivery; `fail` also where its webhook is disabled."""
+    """The triggers of a delivery; `fail` also covers a disabled webhook."""
 
     SEND = "send"
     FAIL = "fail"
 
 
 class QueuedTurnState(StrEnum):
-    """Whether a queued message waits, is being sent, or was refused."""
+    """The states of a queued message; `failed` if it was refused."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -78,7 +79,7 @@ class QueuedTurnState(StrEnum):
 
 
 class QueuedTurnTrigger(StrEnum):
-    """The triggers of a queued message; `release`: tried again later, `ask`: its person asks."""
+    """The triggers of a queued message; `release` retries later, `ask` is its sender's request."""
 
     CLAIM = "claim"
     RELEASE = "release"
@@ -143,7 +144,7 @@ QUEUED_TURN_TRANSITIONS: dict[QueuedTurnState, dict[QueuedTurnTrigger, QueuedTur
         QueuedTurnTrigger.FAIL: QueuedTurnState.FAILED,
         QueuedTurnTrigger.ASK: QueuedTurnState.QUEUED,
     },
-    # The process that sent it may have died.
+    # CLAIM again: the process that was sending it may have died.
     QueuedTurnState.STARTING: {
         QueuedTurnTrigger.CLAIM: QueuedTurnState.STARTING,
         QueuedTurnTrigger.RELEASE: QueuedTurnState.QUEUED,

@@ -1,8 +1,8 @@
-"""The one place where sessions, responses and the rows of their work change their state.
+"""The one place where sessions, responses and their related rows change state.
 
-Every change is a trigger of a table (`uamp.state`, `sessions_app.states`). A write has the states
-that its trigger moves as its condition, so that the row decides, not what a process remembers. The
-SQL of the turn store (`store`) builds its condition from the same tables.
+Every change is a trigger in a table (`uamp.state`, `sessions_app.states`). The write is conditional
+on the states that the trigger moves, so the row decides, not a process's memory of it. The turn
+store (`store`) builds its SQL conditions from the same tables.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ENDS: Final = {
     ResponseState.CANCELLED: ResponseTrigger.CANCEL,
     ResponseState.FAILED: ResponseTrigger.FAIL,
 }
-"""The trigger of each end of a response."""
+"""The trigger that leads to each end of a response."""
 
 CALL_ENDS: Final = {
     ToolCallState.DONE: ToolCallTrigger.FINISH,
@@ -64,23 +64,24 @@ CALL_ENDS: Final = {
     ToolCallState.CANCELLED: ToolCallTrigger.CANCEL,
     ToolCallState.UNKNOWN: ToolCallTrigger.LOSE,
 }
-"""The trigger of each end of a tool call."""
+"""The trigger that leads to each end of a tool call."""
 
 HELD: Final = advance(SESSION_TRANSITIONS, SessionState.IDLE, SessionTrigger.ATTACH)
-"""The state of a session that a connection holds from its first row on."""
+"""The initial state of a session that a connection holds from the start."""
 
 BEGUN: Final = advance(RESPONSE_TRANSITIONS, ResponseState.QUEUED, ResponseTrigger.START)
-"""The state of a response's first row: the process that writes it runs it."""
+"""The initial state of a response, which is run by the process that writes it."""
 
 
 class TransitionRefused(LocalProtocolError):
-    """No row was there in a state that the trigger moves: nothing was written."""
+    """No row was in a state that the trigger moves; nothing was written."""
 
 
 def move(rows: QuerySet[Any], trigger: StrEnum, **changes: Any) -> int:
-    """Move those of `rows` that `trigger` may move, with `changes`; return how many it moved.
+    """Apply `trigger` and `changes` to the `rows` that it may move; return how many moved.
 
-    The others stay as they are. Raises TransitionRefused for a trigger of another table.
+    Other rows are left unchanged. Raises TransitionRefused if the trigger is not in the model's
+    table.
     """
     try:
         cells = moves(_TABLES[rows.model], trigger)
@@ -91,7 +92,7 @@ def move(rows: QuerySet[Any], trigger: StrEnum, **changes: Any) -> int:
 
 
 def move_one(rows: QuerySet[Any], trigger: StrEnum, **changes: Any) -> None:
-    """Move the one row of a queryset; raises TransitionRefused where it was not moved."""
+    """Move the only row of a queryset; raises TransitionRefused if it did not move."""
     if not move(rows, trigger, **changes):
         raise TransitionRefused(f"no {rows.model.__name__} was moved by {trigger}")
 
@@ -99,24 +100,24 @@ def move_one(rows: QuerySet[Any], trigger: StrEnum, **changes: Any) -> None:
 def move_row(row: Session | Response | ToolCall | PaymentRequest, trigger: StrEnum) -> None:
     """Set the state of a row that the caller has locked and will save.
 
-    Raises LocalProtocolError where its table has no such cell.
+    Raises LocalProtocolError if the table does not allow the transition.
     """
     table = _TABLES[type(row)]
     row.status = advance(table, type(next(iter(table)))(row.status), trigger)
 
 
 def end_response(row: Response, status: str) -> None:
-    """Set the end of a locked response; raises LocalProtocolError where it may not end so."""
+    """Set the final state of a locked response; raises LocalProtocolError if not allowed."""
     move_row(row, ENDS[ResponseState(status)])
 
 
 def end_call(rows: QuerySet[ToolCall], status: str, **changes: Any) -> int:
-    """Move calls to an end; see `move`."""
+    """Move calls to a final state; see `move`."""
     return move(rows, CALL_ENDS[ToolCallState(status)], **changes)
 
 
 def response_ends() -> tuple[tuple[ResponseState, ResponseState], ...]:
-    """Return every (state before, end) of the table, for an SQL condition."""
+    """Return every (previous state, end) pair of the table, for an SQL condition."""
     return tuple(
         (before, end)
         for end, trigger in ENDS.items()

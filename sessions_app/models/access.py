@@ -1,4 +1,4 @@
-"""API keys and one-time tickets; neither row keeps the secret."""
+"""API keys and one-time tickets; only hashes of their secrets are stored."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from django.utils import timezone
 from agents_app.rest.rights import EVERYTHING, Rights
 
 KEY_CREDENTIAL: Final = "key:"
-"""How the name of a key begins where the ledger counts what is paid with it."""
+"""Prefix of the name under which the ledger records a key's spending."""
 
 
 def all_scopes() -> list[str]:
-    """Return the scopes of a key that may do all that its owner may."""
+    """Return the scopes of an unrestricted key: everything its owner may do."""
     return [EVERYTHING]
 
 
 class ApiKey(models.Model):
-    """A key of a program. The prefix is shown, the secret part is kept as a hash only.
+    """A program's API key. Its prefix is visible; the secret part is stored only as a hash.
 
-    What it may do are `agents_app.rest.rights`: its scopes, and where they are not None, the ids
-    of the only chats and agents, and the names of the only protocols, that it is for.
+    `agents_app.rest.rights` defines what a key may do. Where `chats`, `agents` or `protocols` is
+    not None, the key is limited to those chat ids, agent ids or protocol names.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -37,9 +37,9 @@ class ApiKey(models.Model):
     chats = models.JSONField(null=True, blank=True)
     agents = models.JSONField(null=True, blank=True)
     protocols = models.JSONField(null=True, blank=True)
-    # Whether a spending limit of its `credential` stands: its amount is kept with the limits.
+    # Whether `credential` has a spending limit. The amount is stored with the other limits.
     has_budget = models.BooleanField(default=False, db_default=False)
-    # How often its secret was replaced; the one before is good until `previous_until`.
+    # How often the secret was rotated. The previous one is valid until `previous_until`.
     version = models.PositiveIntegerField(default=0, db_default=0)
     previous_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     previous_until = models.DateTimeField(null=True, blank=True)
@@ -49,7 +49,7 @@ class ApiKey(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The admin shows this name."""
+        """Names and permissions for the admin."""
 
         verbose_name = "API key"
         permissions: ClassVar = [
@@ -62,12 +62,12 @@ class ApiKey(models.Model):
 
     @property
     def credential(self) -> str:
-        """The name under which the ledger counts what is paid with it."""
+        """The name under which the ledger records the key's spending."""
         return f"{KEY_CREDENTIAL}{self.pk}"
 
     @property
     def rights(self) -> Rights:
-        """The rights of its owner that it has."""
+        """The subset of its owner's rights that the key grants."""
         return Rights(
             scopes=frozenset(self.scopes),
             chats=None if self.chats is None else frozenset(self.chats),
@@ -78,20 +78,20 @@ class ApiKey(models.Model):
 
     @staticmethod
     def make_secret(prefix: str = "") -> str:
-        """Return a new key: `uak_`, 8 hex, `_`, 256 random bits; those need no slow hash.
+        """Return a new key: `uak_`, 8 hex digits, `_` and 256 random bits, which need no slow hash.
 
-        With the `prefix` of a key it is a new secret of that one.
+        Given the `prefix` of an existing key, return a new secret for that key.
         """
         return f"{prefix or f'uak_{secrets.token_hex(4)}'}_{secrets.token_urlsafe(32)}"
 
     @staticmethod
     def split_secret(secret: str) -> tuple[str, str]:
-        """Return the prefix that names the row and the hash that proves the rest."""
+        """Return the prefix that identifies the row and the hash that verifies the secret."""
         return secret[:12], hashlib.sha256(secret.encode()).hexdigest()
 
 
 class ExternalIdentity(models.Model):
-    """A person as another issuer names them: by its tokens (`bearer_tokens`), or at signing in."""
+    """A person's identity at another issuer, from its tokens (`bearer_tokens`) or from sign-in."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(
@@ -102,7 +102,7 @@ class ExternalIdentity(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A subject is one person; a person may be known to several issuers."""
+        """A subject maps to one person; a person may have identities at several issuers."""
 
         verbose_name_plural = "external identities"
         constraints: ClassVar = [
@@ -128,12 +128,12 @@ class Ticket(models.Model):
 
     sha256 = models.CharField(primary_key=True, max_length=64)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    # The credential that the ticket was issued for: a key, or the Django session of a cookie.
+    # The credential that the ticket was issued for: an API key, or a cookie's Django session.
     api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+")
     web_session = models.CharField(max_length=40, blank=True)
     expires_at = models.DateTimeField(db_index=True)
     kind = models.CharField(max_length=10, choices=TicketKind, default=TicketKind.CONNECTION.value)
-    # Of a client secret: the only agent that it opens sessions of, and their configuration.
+    # For client secrets: the only agent whose sessions it can open, and their configuration.
     agent = models.CharField(max_length=256, blank=True)
     config = models.JSONField(default=dict)
 

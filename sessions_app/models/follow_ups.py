@@ -1,4 +1,4 @@
-"""Follow-ups: the messages with which a client answered a response that waited for it."""
+"""Follow-ups: messages with which clients answered a response that was waiting for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sessions_app.models.responses import Response
 
 
 class FollowUp(models.Model):
-    """One such message, for protocols that show it again.
+    """A follow-up message, stored for protocols that return it again.
 
-    `parts` are objects with `text` or `data`. A medium is the place that it has in the result of a
-    tool call, as `call_id` and `medium`: its bytes are stored once. `digest` is of the
-    id and the parts: a client may use an id again.
+    `parts` are objects with `text` or `data`. A medium is stored once, in the result of a tool
+    call; its part refers to it by `call_id` and `medium`. `digest` covers the id and the parts,
+    since clients may reuse an id.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -28,7 +28,7 @@ class FollowUp(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A response has each of its follow-ups once."""
+        """A response stores each follow-up once."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["response", "digest"], name="follow_up_once")

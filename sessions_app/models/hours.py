@@ -1,7 +1,7 @@
-"""Answers and charges of each hour, counted once: figures for operators.
+"""Hourly totals of answers and charges, for the operators' figures.
 
-The rows of answers and of the ledger are what is true; these are sums of them, so that a page of
-figures reads a few thousand rows and not a million. `sessions_app.reporting.hours` writes them.
+The answers and the ledger are authoritative. Totals let a page of figures read a few thousand rows
+instead of a million. `sessions_app.reporting.hours` writes them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from django.utils import timezone
 
 
 class CountedHour(models.Model):
-    """An hour (UTC) whose answers and charges are counted.
+    """An hour (UTC) whose answers and charges have been counted.
 
-    It is not complete while an answer that was asked for in it still runs: it is counted again.
+    The hour stays incomplete, and is counted again, while an answer requested in it is running.
     """
 
     hour = models.DateTimeField(primary_key=True)
@@ -23,7 +23,7 @@ class CountedHour(models.Model):
     counted_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """Hours that are to be counted again are few."""
+        """Few hours have to be counted again."""
 
         indexes: ClassVar = [
             models.Index(
@@ -36,9 +36,9 @@ class CountedHour(models.Model):
 
 
 class AnswerHour(models.Model):
-    """The ended answers that were asked for in an hour, by agent, transport and end.
+    """Ended answers by the hour of their request, by agent, transport and outcome.
 
-    `cause` is the code of the error of failed ones, empty for the others.
+    `cause` is the error code of failed answers, and empty for others.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -52,7 +52,7 @@ class AnswerHour(models.Model):
     output_tokens = models.BigIntegerField()
 
     class Meta:
-        """A row for each combination that there was."""
+        """One row per combination."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -66,7 +66,7 @@ class AnswerHour(models.Model):
 
 
 class ChargeHour(models.Model):
-    """Charges of an hour less refunds, by agent and protocol, in units of `asset`."""
+    """An hour's charges minus refunds, by agent and protocol, in units of `asset`."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     hour = models.DateTimeField()
@@ -76,7 +76,7 @@ class ChargeHour(models.Model):
     amount = models.BigIntegerField()
 
     class Meta:
-        """A row for each combination that there was."""
+        """One row per combination."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(

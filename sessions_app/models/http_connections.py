@@ -1,4 +1,4 @@
-"""Connections that a protocol keeps over several HTTP requests, and what they have not answered."""
+"""Connections that span several HTTP requests, and their unanswered requests."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def new_connection_id() -> str:
 
 
 class HttpConnection(models.Model):
-    """A connection of a client that posts requests and reads their answers on event streams.
+    """A connection of a client that posts requests and reads the answers from event streams.
 
-    Its id is random: it is the credential of a visitor's, and of a person's beside the key.
+    Its random id is the credential of a visitor. A person needs it in addition to their key.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_connection_id)
-    # The key of `access.principal`.
+    # See `access.principal`.
     principal = models.CharField(max_length=80)
     transport = models.CharField(max_length=24, choices=SessionTransport)
-    # The agent that its path names.
+    # The agent named in the connection's path.
     agent = models.CharField(max_length=256, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-    # The last request, to within an hour; a connection that is not used is deleted (retention).
+    # Time of the last request, accurate to an hour. Unused connections are deleted (retention).
     seen_at = models.DateTimeField(default=timezone.now, db_index=True)
 
     def __str__(self) -> str:
@@ -37,26 +37,26 @@ class HttpConnection(models.Model):
 
 
 class UnansweredRequest(models.Model):
-    """A request of an HTTP connection, until a stream sends its answer."""
+    """A request of an HTTP connection that no stream has answered yet."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     connection = models.ForeignKey(
         HttpConnection, models.CASCADE, related_name="requests", db_index=False
     )
-    # The session whose stream sends the answer; None for the connection's own stream.
+    # The session whose stream sends the answer, or None for the connection's own stream.
     session = models.ForeignKey(
         Session, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
     )
-    # The id that the client gave it, as JSON.
+    # The client's id for the request, as JSON.
     request_id = models.CharField(max_length=640)
     # The response whose end is the answer.
     response_id = models.CharField(max_length=40, blank=True)
-    # The answer where it is ready: messages of the protocol, one a line.
+    # The answer once it is ready: protocol messages, one per line.
     answer = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A connection has one request of an id at a time."""
+        """A connection has at most one open request per id."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(

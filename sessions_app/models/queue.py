@@ -1,4 +1,4 @@
-"""Messages that are queued while agents of their chat answer."""
+"""Messages that wait in the queue while agents are answering in their chat."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STATUSES = [
 
 
 class QueuedTurn(models.Model):
-    """A turn whose message is sent when no answer runs in its chat any more; then it is deleted.
+    """A turn whose message is sent once no answer is running in its chat; the row is then deleted.
 
-    It starts under its session and event id, so that it starts once, also where the process that
-    starts it dies.
+    The turn keeps its session and event id, so it starts only once even if the process starting it
+    dies.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -34,24 +34,24 @@ class QueuedTurn(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     event_id = models.CharField(max_length=128)
     sha256 = models.CharField(max_length=64)
-    # The client's events: its inputs, and the response.create.
+    # The client's events: its inputs and the `response.create`.
     inputs = models.JSONField(default=list)
     create = models.JSONField(default=dict)
-    # What of the credential that sent it counts when it starts: whose budget it is, and the agents
-    # that it may ask.
+    # The parts of the sender's credential that apply when the turn starts: its budget, and the
+    # agents that it may ask.
     credential = models.CharField(max_length=40, blank=True, default="", db_default="")
     agents = models.JSONField(null=True, blank=True)
-    # How many servers had passed the request on: an answer that starts later counts them too.
+    # How many servers had forwarded the request; an answer that starts later counts them too.
     servers = models.PositiveSmallIntegerField(default=0, db_default=0)
     text = models.TextField(blank=True)
     files = models.PositiveSmallIntegerField(default=0)
     status = models.CharField(max_length=8, choices=_STATUSES, default=QueuedTurnState.QUEUED.value)
-    # False: it is started beside the answers that run.
+    # False: start it alongside the running answers.
     waits = models.BooleanField(default=True)
     code = models.CharField(max_length=40, blank=True)
     reason = models.CharField(max_length=500, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
-    # It is not tried before; while it starts, when another process may try it.
+    # The earliest next attempt. While the turn is starting: when another process may try.
     due_at = models.DateTimeField(default=timezone.now)
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -1,7 +1,7 @@
 """Responses, and the tool calls and payments that they wait for.
 
-A row in a running state has a lease and a fence. Only the process with the current fence number
-writes; the sweep takes over rows whose lease was not renewed.
+A running response has a lease and a fence. Only the process with the current fence number may
+write; the sweep takes over rows whose lease was not renewed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RESPONSE_STATUSES = [
 
 
 class Response(models.Model):
-    """One agent answer (UAMP §6.5-6.9). It outlives the socket that requested it."""
+    """An agent's answer (UAMP §6.5-6.9). It outlives the socket that requested it."""
 
     LIVE: ClassVar = tuple(state.value for state in unfinished(RESPONSE_TRANSITIONS))
 
@@ -54,24 +54,23 @@ class Response(models.Model):
     agent = models.ForeignKey(
         "agents_app.Agent", models.CASCADE, related_name="responses", db_index=False
     )
-    # The message that is answered; None when a response is regenerated from the conversation.
+    # The message being answered; None for a response regenerated from the conversation.
     message = models.ForeignKey(
         "chat_app.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
     status = models.CharField(
         max_length=12, choices=_RESPONSE_STATUSES, default=ResponseState.IN_PROGRESS.value
     )
-    # What this response overrides of its session: instructions, tools, format, model, context.
+    # Overrides of the session: instructions, tools, format, model, context.
     request = models.JSONField(default=dict)
-    # The answer so far while it runs, flushed a few times a second.
+    # The answer so far, flushed a few times a second while it runs.
     text = models.TextField(blank=True)
     output = models.JSONField(default=list)
     usage = models.JSONField(null=True, blank=True)
-    # The estimate of a step that is not counted yet: it is due if its process dies.
+    # Estimate for a step that has not been counted yet. It is charged if the process dies.
     usage_under_way = models.JSONField(null=True, blank=True)
     error = models.JSONField(null=True, blank=True)
-    # Why it failed in the words of what raised it, without credentials. For operators: users read
-    # `error`.
+    # The original error message, without credentials. For operators; users read `error`.
     error_cause = models.TextField(null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     process = models.CharField(max_length=40, blank=True)
     fence = models.PositiveIntegerField(default=1)
@@ -89,10 +88,10 @@ class Response(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """Live responses are those without `finished_at`; ended ones are listed newest first."""
+        """Live responses have no `finished_at`; ended ones are listed newest first."""
 
         indexes: ClassVar = [
-            # SQLite does not see that `status IN (?, ?)` implies a condition on the status.
+            # SQLite does not infer a condition on the status from `status IN (?, ?)`.
             models.Index(
                 fields=["lease_until"],
                 condition=Q(finished_at__isnull=True),
@@ -108,7 +107,7 @@ class Response(models.Model):
                 condition=Q(finished_at__isnull=True),
                 name="live_response_of_session",
             ),
-            # All that a list of one caller's tasks is counted and ordered by.
+            # Covers everything that a list of one caller's tasks counts and sorts by.
             models.Index(
                 fields=["session", "agent", "status", "finished_at", "created_at", "id"],
                 name="responses_of_a_session",
@@ -117,7 +116,7 @@ class Response(models.Model):
             models.Index(fields=["-created_at", "-id"], name="response_listing"),
             models.Index(fields=["status", "-created_at", "-id"], name="response_states"),
             models.Index(fields=["agent", "-created_at", "-id"], name="responses_of_an_agent"),
-            # For the deletion of a person; few responses are cancelled.
+            # For deleting a person; few responses are cancelled.
             models.Index(
                 fields=["cancel_requested_by"],
                 condition=Q(cancel_requested_by__isnull=False),
@@ -140,7 +139,7 @@ class Response(models.Model):
 
 
 class ToolCallKind(models.TextChoices):
-    """Who executes it."""
+    """Executors of tool calls."""
 
     CLIENT = "client", "the client of the session"
     LONG = "long", "a worker"
@@ -160,7 +159,7 @@ _TOOL_CALL_STATUSES = [
 
 
 class ToolCall(models.Model):
-    """One tool call of a response. For a long tool the row is the queue."""
+    """A tool call of a response. For long tools, the row is the queue."""
 
     OPEN: ClassVar = tuple(state.value for state in unfinished(TOOL_CALL_TRANSITIONS))
 
@@ -176,14 +175,14 @@ class ToolCall(models.Model):
     result = models.TextField(blank=True)
     is_error = models.BooleanField(default=False)
     content_items = models.JSONField(default=list)
-    # The last `progress` event (UAMP §6.12), which a late reader receives.
+    # The last `progress` event (UAMP §6.12), for clients that connect late.
     progress = models.JSONField(null=True, blank=True)
-    # Starts of a long tool: the fencing number of the latest one, which holds the lease.
+    # Number of starts of a long tool. The latest is its fencing number, which holds the lease.
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     deadline = models.DateTimeField()
-    # The chat in which the call has to be approved, and who approved or refused it: a person, or
-    # with a time only the visitor of the session.
+    # The chat in which the call needs approval, and the person who decided. With only a time, the
+    # session's visitor decided.
     asked_in = models.CharField(max_length=40, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -193,7 +192,7 @@ class ToolCall(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """A call id is used once per response; open calls are those without `finished_at`."""
+        """Call ids are unique per response; open calls have no `finished_at`."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["response", "call_id"], name="call_id_is_used_once"),
@@ -227,9 +226,10 @@ _PAYMENT_STATUSES = [(state.value, state.value.capitalize()) for state in Paymen
 
 
 class PaymentRequest(models.Model):
-    """A response that waits to be paid, with a deadline (UAMP §7.2).
+    """A payment that a response waits for until a deadline (UAMP §7.2).
 
-    Amounts are smallest units of `asset`. `action` is `topup` for an answer that is under way.
+    Amounts are in the smallest unit of `asset`. `action` is `topup` for an answer already under
+    way.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -237,7 +237,7 @@ class PaymentRequest(models.Model):
         Response, models.CASCADE, related_name="payment_requests", db_index=False
     )
     number = models.PositiveIntegerField()
-    # The payer who is asked; None asks the visitor of the session.
+    # The payer who is asked; None means the session's visitor.
     payer = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
@@ -257,7 +257,7 @@ class PaymentRequest(models.Model):
     decided_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """A response asks once under a number; those without `decided_at` wait."""
+        """Numbers are unique per response; waiting requests have no `decided_at`."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(

@@ -1,4 +1,4 @@
-"""Sessions, and the client events that they remember (UAMP §8.8)."""
+"""Sessions, and the record of their client events (UAMP §8.8)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def new_session_id() -> str:
 
 
 class SessionTransport(models.TextChoices):
-    """How the session was opened: a native transport, an agent, or another protocol."""
+    """How a session was opened: by a native transport, an agent or another protocol."""
 
     WEBSOCKET = "websocket"
     SSE = "sse", "HTTP + SSE"
@@ -45,16 +45,16 @@ _STATUSES = [
 class Session(models.Model):
     """A UAMP session (§8.8): its principal, agent, chat and configuration."""
 
-    # The states of a session that can be used and resumed.
+    # The states in which a session can be used and resumed.
     OPEN: ClassVar = tuple(state.value for state in unfinished(SESSION_TRANSITIONS))
 
     id = models.CharField(primary_key=True, max_length=64, default=new_session_id)
-    # The id that a client chose: the session's name on the wire, unique among its principal's own.
+    # The client's own id for the session on the wire, unique per principal.
     client_id = models.CharField(max_length=64, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
-    # The key of `access.principal`; every later access must come from the same principal.
+    # See `access.principal`. Every later access must come from the same principal.
     principal = models.CharField(max_length=80)
     api_key = models.ForeignKey(
         "sessions_app.ApiKey", models.SET_NULL, null=True, blank=True, related_name="sessions"
@@ -68,28 +68,28 @@ class Session(models.Model):
         db_index=False,
     )
     chat = models.ForeignKey("chat_app.Chat", models.CASCADE, related_name="sessions")
-    # True when the client named the chat: it then receives the whole chat, not only its own turns.
+    # True if the client named the chat. It then receives the whole chat, not only its own turns.
     chat_scoped = models.BooleanField(default=False)
-    # `Chat.last_seq` when it was opened: a stream without Last-Event-ID begins there.
+    # `Chat.last_seq` at opening: a stream without Last-Event-ID starts there.
     opened_seq = models.BigIntegerField(default=0)
-    # Made by a request that has no session or chat of its own: it is deleted with its private chat
-    # after UAMP_EPHEMERAL_HOURS, unless its id is named again (process.retention).
+    # Created by a request without a session or chat. It is deleted with its private chat after
+    # UAMP_EPHEMERAL_HOURS, unless its id is used again (process.retention).
     ephemeral = models.BooleanField(default=False, db_default=False)
     status = models.CharField(max_length=10, choices=_STATUSES, default=SessionState.IDLE.value)
-    # The connection that attached last: an older one that ends later does not make it idle.
+    # The last connection to attach. The end of an older one does not make the session idle.
     held_by = models.CharField(max_length=120, blank=True)
     transport = models.CharField(max_length=24, choices=SessionTransport)
     uamp_version = models.CharField(max_length=10)
     config = models.JSONField(default=dict)
     client_capabilities = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-    # The last time that a connection held it; a session that is not resumed is closed (retention).
+    # When a connection last held it. A session that is not resumed is closed (retention).
     seen_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True, blank=True)
     close_reason = models.CharField(max_length=100, blank=True)
-    # The payment token that its answers are paid with; its secret is not kept.
+    # The payment token that pays for its answers; the secret is not stored.
     payment_token_id = models.CharField(max_length=40, blank=True)
-    # The call by which another agent delegated the work of this session to its agent.
+    # The call with which another agent delegated work to this session's agent.
     parent_call = models.OneToOneField(
         "sessions_app.ToolCall", models.SET_NULL, null=True, blank=True, related_name="child"
     )
@@ -126,14 +126,14 @@ class Session(models.Model):
 
     @property
     def wire_id(self) -> str:
-        """Its id on the wire."""
+        """The session's id on the wire."""
         return self.client_id or self.id
 
 
 class PendingInput(models.Model):
-    """An `input.*` event that came over HTTP and waits for its `response.create`.
+    """An `input.*` event sent over HTTP that waits for its `response.create`.
 
-    On a socket the connection itself remembers inputs; two HTTP requests may meet two processes.
+    A socket keeps inputs in memory, but two HTTP requests may reach two processes.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -157,7 +157,7 @@ class PendingInput(models.Model):
 
 
 class InboundEvent(models.Model):
-    """The outcome of a client event: sent again, it has no second effect."""
+    """The outcome of a client event. Sending the event again has no further effect."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     session = models.ForeignKey(
@@ -165,12 +165,12 @@ class InboundEvent(models.Model):
     )
     event_id = models.CharField(max_length=128)
     sha256 = models.CharField(max_length=64)
-    # {"message_id", "response_ids", "first_seq"} of what it started.
+    # {"message_id", "response_ids", "first_seq"} of the turn that it started.
     outcome = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """Same session and event id: one effect."""
+        """Each session and event id has one effect."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["session", "event_id"], name="event_has_one_effect")

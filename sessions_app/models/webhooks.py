@@ -1,4 +1,4 @@
-"""Webhooks: where states of a response, or events of a chat, are sent to; each sending is a row."""
+"""Webhooks for the states of a response or the events of a chat, and their deliveries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from sessions_app.states import DeliveryState
 
 
 class Webhook(models.Model):
-    """A receiver of the states of one response, or of the log of one chat, under a name.
+    """A named receiver for the states of one response or the log of one chat.
 
-    `secrets` is encrypted (`webhooks.encryption`). `look_at` is when the server looks for what is
-    to be sent, and null while nothing is known to be. Of a response `seen` is the state that was
-    sent last, or that it had when its client set the webhook. Of a chat `types` are the events that
-    are sent, all if empty, and `queued_seq` is the place of the log up to which they were queued.
+    `secrets` is encrypted (`webhooks.encryption`). `look_at` is when the server next checks for
+    something to send; null if nothing is due.
+
+    For a response, `seen` is the last state sent, or the state it had when the client set the
+    webhook. For a chat, `types` are the event types to send (all if empty), and `queued_seq` is the
+    last log position that was queued.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -39,10 +41,10 @@ class Webhook(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
     principal = models.CharField(max_length=80)
-    # The name under which limits count what is sent: a principal, or a visitor's address.
+    # The name that rate limits count deliveries under: a principal, or a visitor's address.
     counted_as = models.CharField(max_length=200)
     format = models.CharField(max_length=40)
-    # The address of this server, as the client names it.
+    # The address by which the client reached this server.
     origin = models.CharField(max_length=300)
     url = models.CharField(max_length=2048)
     secrets = models.TextField(blank=True)
@@ -56,7 +58,7 @@ class Webhook(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A webhook is of a response or of a chat; a response has one of a name."""
+        """A webhook belongs to a response or a chat; names are unique per response."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -90,12 +92,12 @@ _DELIVERY_STATUSES = [(state.value, state.value.capitalize()) for state in Deliv
 
 
 class WebhookDelivery(models.Model):
-    """One state or event on its way to a webhook, sent until its receiver takes it.
+    """A state or event to deliver to a webhook, retried until the receiver accepts it.
 
-    The row is the queue: `due_at` is the next attempt, while one is under way the time after which
-    it counts as lost. `notify_at` is when workers may be notified again. `body` is that of a
-    state, deleted at the end. An event of a chat has its `seq` instead, and is read from the log
-    for each attempt; its `state` is the type.
+    The row is the queue. `due_at` is the time of the next attempt or, during an attempt, the time
+    after which it counts as lost. `notify_at` is when workers may next be notified. `body` holds a
+    state and is deleted at the end. A chat event has a `seq` instead and is read from the log for
+    each attempt; its `state` is the event type.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -117,7 +119,7 @@ class WebhookDelivery(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """Deliveries of a webhook are numbered; those without `finished_at` are to be sent."""
+        """Deliveries are numbered per webhook; unfinished ones have no `finished_at`."""
 
         verbose_name_plural = "webhook deliveries"
         constraints: ClassVar = [
@@ -145,7 +147,7 @@ class WebhookDelivery(models.Model):
                 name="webhook_deliveries_under_way",
             ),
             models.Index(fields=["status", "-id"], name="webhook_delivery_states"),
-            # Whether one before it is unsent is asked of each delivery, beside a long history.
+            # Each delivery checks whether an earlier one is unsent; the history may be long.
             models.Index(
                 fields=["webhook", "number"],
                 condition=Q(finished_at__isnull=True),
