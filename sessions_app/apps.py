@@ -4,14 +4,14 @@ from django.apps import AppConfig
 
 
 class SessionsAppConfig(AppConfig):
-    """Its name and the kind of its automatic ids."""
+    """The app's name and the type of its automatic ids."""
 
     name = "sessions_app"
     verbose_name = "Sessions"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Do for other apps what they cannot: pay trials, write rows off the loop, find work."""
+        """Plug this app into hooks of apps that may not import it."""
         from agents_app.admin import trial  # noqa: PLC0415 models are not loaded before
         from agents_app.remote import health, onward  # noqa: PLC0415 as above
         from chat_app.conversation import deletion  # noqa: PLC0415 as above

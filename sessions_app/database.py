@@ -1,6 +1,7 @@
-"""The bounded executor on which sockets and runs reach the database.
+"""The bounded thread pool through which sockets and runs use the database.
 
-Channels would run every socket of a process on one shared thread; one slow query would stop all.
+Channels would run all sockets of a process on one shared thread, where one slow query would block
+everyone.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_SECONDS: Final = (0.1, 0.4)
-"""The pauses before a call is repeated that lost its connection."""
+"""Pauses before retrying a call that lost its connection."""
 CLOSE_SECONDS: Final = 30.0
-"""How long the threads have to end; a statement, and its wait for a lock, have less."""
+"""How long the threads may take to end. Statements and lock waits have shorter limits."""
 
 _lock = threading.Lock()
 _executor: ThreadPoolExecutor | None = None
 
 
 def executor() -> ThreadPoolExecutor:
-    """Return the process's database threads, made on first use."""
+    """Return the process's database threads, creating them on first use."""
     global _executor  # noqa: PLW0603 one executor per process is the point
     with _lock:
         if _executor is None:
@@ -46,9 +47,9 @@ def executor() -> ThreadPoolExecutor:
 
 
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a synchronous database function on a database thread and return what it returns.
+    """Run a synchronous database function on a database thread and return its result.
 
-    It runs in a copy of the caller's context: its log lines and spans are those of the caller.
+    It runs in a copy of the caller's context, so that its log lines and spans belong to the caller.
     """
     asked = time.monotonic()
 
@@ -61,10 +62,10 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Await a call to the database; repeat it where it lost its connection.
+    """Await a database call, and retry it if its connection is lost.
 
-    For calls that may be repeated, such as the write of a turn, which recognises itself: its client
-    would receive `unavailable` for a turn that is written, and send it once more.
+    Only for calls that are safe to repeat, such as the write of a turn, which recognises itself.
+    Otherwise the client would receive `unavailable` for a turn that was written, and send it again.
     """
     for pause in RETRY_SECONDS:
         try:
@@ -76,7 +77,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
 
 
 def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a database function with a usable connection, and close an aged one."""
+    """Call a database function with a usable connection, and close expired ones."""
     close_old_connections()
     try:
         return function(*args, **kwargs)
@@ -85,10 +86,10 @@ def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def kept(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a database function on the connection that this thread keeps between calls.
+    """Call a database function on a connection that this thread keeps open between calls.
 
-    A call that raises may have broken it: the next one gets another. For a thread that only writes,
-    since taking a connection from the pool costs as much as a small statement.
+    If the call raises, the connection may be broken and is replaced if necessary. For threads that
+    only write: taking a connection from the pool costs as much as a small statement.
     """
     try:
         return function(*args, **kwargs)
@@ -98,9 +99,9 @@ def kept(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def close_connections() -> None:
-    """End the threads and their connections (at shutdown, and between tests).
+    """Stop the threads and close their connections (at shutdown and between tests).
 
-    Raises TimeoutError with the names of the threads that have not ended within CLOSE_SECONDS.
+    Raises TimeoutError with the names of the threads still running after CLOSE_SECONDS.
     """
     global _executor
     with _lock:
@@ -119,7 +120,7 @@ def close_connections() -> None:
 
     closing = [ended.submit(close) for _ in threads]
     ended.shutdown(wait=False)
-    threads = list(ended._threads)  # noqa: SLF001 a busy one was joined by another
+    threads = list(ended._threads)  # noqa: SLF001 a busy pool may have added a thread
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     if running := sorted(thread.name for thread in threads if thread.is_alive()):

@@ -1,8 +1,8 @@
-"""Connections over several HTTP requests, which any process serves, and their unanswered requests.
+"""Connections that span HTTP requests to any process, and their unanswered requests.
 
-A request is a row until a stream of its connection sends its answer, so that a stream that opens
-late, or in another process, sends it too. Who deletes the row sends the answer: of two streams one
-does. Synchronous.
+A request is stored as a row until a stream of its connection sends the answer, so a stream that
+opens later, or in another process, can still send it. Whichever stream deletes the row sends the
+answer, so it is sent only once. Synchronous.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
 
 REQUESTS_PER_CONNECTION: Final = 64
-"""Requests of one connection that may wait for their answers."""
+"""How many requests of a connection may be unanswered at a time."""
 SEEN_RESOLUTION: Final = timedelta(hours=1)
 
 
 class TooManyRequests(Exception):
-    """The connection has REQUESTS_PER_CONNECTION requests without an answer."""
+    """The connection already has REQUESTS_PER_CONNECTION unanswered requests."""
 
 
 class RequestRepeated(Exception):
-    """The connection has a request of this id without an answer."""
+    """The connection already has an unanswered request with this id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OwedAnswer:
-    """A request without an answer: what is ready of it, or the response that answers it."""
+    """An unanswered request, with the answer if it is ready, or the response that answers it."""
 
     pk: int
     request_id: str
@@ -48,12 +48,12 @@ class OwedAnswer:
 
 
 def event_id_of(pk: int) -> str:
-    """Return the event id under which a request begins its turn."""
+    """Return the event id for the turn that a request starts."""
     return f"http_{pk}"
 
 
 def open_connection(principal: Principal, *, transport: str, agent: str) -> str:
-    """Return the id of a new connection."""
+    """Create a connection and return its id."""
     return HttpConnection.objects.create(
         principal=principal.key, transport=transport, agent=agent
     ).pk
@@ -62,7 +62,7 @@ def open_connection(principal: Principal, *, transport: str, agent: str) -> str:
 def find_connection(
     connection_id: str, principal: Principal, *, transport: str, agent: str
 ) -> bool:
-    """Return whether a connection is this principal's, or a visitor's by its id."""
+    """Return whether a connection belongs to the principal; visitors' match by id alone."""
     row = HttpConnection.objects.filter(pk=connection_id, transport=transport, agent=agent).first()
     if row is None:
         return False
@@ -77,12 +77,12 @@ def find_connection(
 
 
 def close_connection(connection_id: str) -> None:
-    """Delete a connection with its unanswered requests; its sessions and responses go on."""
+    """Delete a connection and its unanswered requests; its sessions and responses continue."""
     HttpConnection.objects.filter(pk=connection_id).delete()
 
 
 def add_request(connection_id: str, request_id: str, *, session_id: str | None) -> int:
-    """Return the row of a new request; raises RequestRepeated and TooManyRequests."""
+    """Store a new request and return its row id; raises RequestRepeated or TooManyRequests."""
     waiting = UnansweredRequest.objects.filter(connection_id=connection_id)
     if waiting.count() >= REQUESTS_PER_CONNECTION:
         raise TooManyRequests
@@ -97,19 +97,20 @@ def add_request(connection_id: str, request_id: str, *, session_id: str | None) 
 
 
 def keep_answer(pk: int, answer: str) -> None:
-    """Keep the answer to a request for its stream."""
+    """Store the answer to a request for its stream to send."""
     UnansweredRequest.objects.filter(pk=pk).update(answer=answer)
 
 
 def keep_response(pk: int, response_id: str) -> None:
-    """Let the end of a response be the answer to a request."""
+    """Make the end of a response the answer to a request."""
     UnansweredRequest.objects.filter(pk=pk).update(response_id=response_id)
 
 
 def owed_answers(connection_id: str, *, session_id: str | None) -> list[OwedAnswer] | None:
-    """Return what a stream has to answer, oldest first; None where the connection was closed.
+    """Return a stream's unanswered requests, oldest first; None if the connection is closed.
 
-    The response of a request whose process ended before it wrote that is the one of its event.
+    If a process ended before it recorded a request's response, the response is found by the
+    request's event id.
     """
     rows = UnansweredRequest.objects.filter(connection_id=connection_id, session_id=session_id)
     found = [
@@ -128,7 +129,7 @@ def owed_answers(connection_id: str, *, session_id: str | None) -> list[OwedAnsw
 
 
 def take(pk: int) -> bool:
-    """Delete a request; return whether this call did, and so sends its answer."""
+    """Delete a request; return whether this call deleted it and must therefore send the answer."""
     return bool(UnansweredRequest.objects.filter(pk=pk).delete()[0])
 
 

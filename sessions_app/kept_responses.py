@@ -1,6 +1,6 @@
-"""Reads of the responses that a principal got over one transport, for clients that come back.
+"""Reads of a principal's past responses over one transport, for returning clients.
 
-Synchronous. A visitor is known by the ids of responses and sessions alone, which cannot be guessed.
+Synchronous. Visitors are identified only by response and session ids, which cannot be guessed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHANGED: Final = Coalesce("finished_at", "created_at", output_field=DateTimeFie
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PaidDemand:
-    """A demand of a response that was paid; `amount` is in the asset's smallest unit."""
+    """A response's paid demand; `amount` is in the asset's smallest unit."""
 
     hold_id: str
     asset: str
@@ -45,10 +45,10 @@ class PaidDemand:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptResponse:
-    """A response as its rows have it; `changed_at` is when it ended, or began.
+    """A stored response; `changed_at` is when it ended or, while unfinished, began.
 
-    `request` is what it overrides of its session; its `messages` are the conversation before the
-    message, None where that was the chat's own.
+    `request` holds its overrides of the session. The `messages` in it are the conversation before
+    the message, or None if that was the chat's own.
     """
 
     id: str
@@ -72,7 +72,7 @@ class KeptResponse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptTexts:
-    """The question of a response as it is now, empty where deleted, and whether its answer is."""
+    """A response's current question, empty if deleted, and whether its answer still exists."""
 
     message: tuple[uamp.ContentItem, ...]
     is_edited: bool
@@ -81,10 +81,11 @@ class KeptTexts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResponseFilter:
-    """Which responses are listed.
+    """Criteria for listing responses.
 
-    `states` are those of responses, without them all; `asks` chooses those of them that ask their
-    client for something, or do not; `error_codes` those that failed so, or did not.
+    `states` are response states; empty means all. `asks` selects responses that do, or do not, ask
+    their client for something. `error_codes` selects responses that failed with these codes or,
+    with `without_codes`, all others.
     """
 
     session_id: str = ""
@@ -99,18 +100,18 @@ class ResponseFilter:
 def find_response(
     response_id: str, principal: Principal, *, transport: str, agent: str
 ) -> KeptResponse | None:
-    """Return a response of this principal and agent; None for unknown and foreign alike.
+    """Return a response of the principal and agent; None for unknown and foreign ones alike.
 
-    Without an agent it may be of any.
+    An empty `agent` matches any agent.
     """
     row = _with_facts(_rows(principal, transport, agent)).filter(pk=response_id).first()
     return None if row is None else _kept(row)
 
 
 def current_texts(response_ids: Iterable[str]) -> dict[str, KeptTexts]:
-    """Return what became of the questions and answers of responses that are there.
+    """Return the current questions, and whether the answers exist, for the given responses.
 
-    Access is not checked here: the caller has copies of them.
+    Deleted responses are left out. Access is not checked: the caller already has copies of them.
     """
     rows = Response.objects.filter(pk__in=set(response_ids)).select_related("message")
     return {
@@ -126,9 +127,9 @@ def current_texts(response_ids: Iterable[str]) -> dict[str, KeptTexts]:
 
 
 def response_about(message_id: str, response_id: str) -> KeptResponse | None:
-    """Return a response by its id, or without one the first answer to a message.
+    """Return a response by id or, without an id, the first answer to a message.
 
-    Access is not checked here: the caller has found out that the reader is a member of the chat.
+    Access is not checked: the caller has verified that the reader is a member of the chat.
     """
     rows = _with_facts(Response.objects.all())
     if response_id:
@@ -147,9 +148,9 @@ def list_responses(
     limit: int,
     before: tuple[datetime, str] | None,
 ) -> tuple[list[KeptResponse], int]:
-    """Return responses, the last changed first, and how many there are in all.
+    """Return a page of responses, last changed first, and the total count.
 
-    `before` is the time and the id of the last one of the page before.
+    `before` is the time and id of the last response on the previous page.
     """
     if principal.is_visitor and not which.session_id:
         return [], 0
@@ -161,7 +162,7 @@ def list_responses(
             named |= Q(**{f"session__config__extensions__{name}__{member}": value})
         rows = rows.filter(named)
     rows = _in_state(rows, which)
-    # The index has all that this counts and orders by; the rows have the texts, and are read last.
+    # An index covers the counting and sorting. The rows, which hold the texts, are read last.
     if which.changed_after is not None:
         rows = rows.filter(changed_at__gt=which.changed_after)
     total = rows.count()
@@ -211,9 +212,9 @@ def _in_state(rows: QuerySet[Any], which: ResponseFilter) -> QuerySet[Any]:
 
 
 def _asking_below(rows: QuerySet[Any]) -> list[str]:
-    """Return the responses whose work another agent does, that asks a person in their chats.
+    """Return the responses whose delegated work asks a person for a decision in their chats.
 
-    Few rows ask at a time, and a chain of delegations is short.
+    Few rows ask at the same time, and chains of delegations are short.
     """
     chats = rows.filter(finished_at__isnull=True).values("chat_id")
     questions = ToolCall.objects.filter(
@@ -234,7 +235,7 @@ def _kept(row: Any) -> KeptResponse:
         output = (uamp.TextContent(text=row.text),)
     return KeptResponse(
         id=row.pk,
-        # An ephemeral session may be deleted before the chat that its answer is in.
+        # An ephemeral session may be deleted before the chat that contains its answer.
         session_id="" if row.session is None else row.session.wire_id,
         extensions={} if row.session is None else row.session.config.get("extensions") or {},
         agent=row.agent.name,

@@ -1,6 +1,6 @@
-"""Reads of a principal's own open sessions over one transport, for clients that come back.
+"""Reads of a principal's open sessions over one transport, for returning clients.
 
-Synchronous. A visitor's sessions are known by their ids alone, and are in no list.
+Synchronous. A visitor's sessions are only found by id and never listed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptSession:
-    """An open session; `id` is the one on the wire, `row_id` its place in a list."""
+    """An open session; `id` is its id on the wire, `row_id` its position in a list."""
 
     id: str
     row_id: str
@@ -38,7 +38,7 @@ def list_sessions(
     limit: int,
     before: tuple[datetime, str] | None = None,
 ) -> list[KeptSession]:
-    """Return a principal's open sessions, the newest first; none of a visitor."""
+    """Return a principal's open sessions, newest first; visitors get none."""
     if principal.is_visitor:
         return []
     rows = Session.objects.filter(

@@ -1,6 +1,6 @@
-"""The beginning and the end of a server process.
+"""Start-up and shutdown of a server process.
 
-`drain` is for the time in which sockets and listeners are still open, `shutdown` for after that.
+`drain` runs while sockets and listeners are still open, `shutdown` after they have closed.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from sessions_app.turn import delegation, mentions, queued_turns
 logger = logging.getLogger(__name__)
 
 COLLECTOR_THRESHOLDS: Final = (10_000, 20, 50)
-# How long connections may take to send their queued frames.
+# Time limit for connections to send their queued frames.
 PART_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.05
 
 
 async def startup() -> None:
-    """Start the process: its first sweep finds what an earlier process left behind."""
+    """Start the process; its first sweep recovers work that earlier processes left behind."""
     calm_collector()
     start()
 
 
 def start() -> Process:
-    """Return the process of the running loop; the first call makes it and starts its periodic work.
+    """Return the running loop's process; the first call creates it and starts its periodic work.
 
-    A server without the lifespan protocol calls it with each connection.
+    Servers without the lifespan protocol call it for every connection.
     """
     process = registry.known()
     if process is None:
@@ -55,10 +55,10 @@ def start() -> Process:
 
 
 def calm_collector() -> None:
-    """Let the garbage collector stop the event loop less often, and for less.
+    """Make garbage collection pause the event loop less often and more briefly.
 
-    With a thousand answers under way a full collection takes a quarter of a second, and by default
-    there is one every few seconds; what was loaded at the start is not looked at again at all.
+    With a thousand answers under way, a full collection takes a quarter of a second and by default
+    runs every few seconds. Freezing exempts everything loaded at start-up.
     """
     gc.collect()
     gc.freeze()
@@ -66,15 +66,15 @@ def calm_collector() -> None:
 
 
 def is_ready() -> bool:
-    """Return whether this process takes new work."""
+    """Return whether this process accepts new work."""
     process = registry.known()
     return process is None or not process.draining
 
 
 async def drain() -> None:
-    """Take no more turns, let answers finish for a grace time, and close the connections with 1012.
+    """Refuse new turns, give answers a grace time to finish, then close connections with 1012.
 
-    Answers that have not finished are given back, also where the wait for them is cancelled.
+    Unfinished answers are handed back, even if the wait for them is cancelled.
     """
     process = registry.known()
     if process is None:
@@ -91,7 +91,7 @@ async def drain() -> None:
 
 
 async def shutdown() -> None:
-    """End the process, after its connections; it is drained first where it was not yet."""
+    """Stop the process after its connections have closed; drain it first if necessary."""
     process = registry.known()
     if process is None:
         return
@@ -109,11 +109,11 @@ async def shutdown() -> None:
 
 
 async def _part_with_daemons(process: Process) -> None:
-    """Have idle daemons connect elsewhere now, and the others when their answers have ended."""
+    """Make idle daemons reconnect elsewhere now, and busy ones when their answers have ended."""
     try:
         await process.connected.begin_closing()
     except Exception:
-        # Other processes may give this one responses until its lease ends; it claims none.
+        # Other processes may assign responses to this one until its lease ends; it claims none.
         logger.exception("other processes may take the daemons of this one for open")
     for connection in list(process.connections):
         link = connection.agent_socket
@@ -124,8 +124,8 @@ async def _part_with_daemons(process: Process) -> None:
 async def _finish(process: Process) -> None:
     deadline = time.monotonic() + settings.UAMP_GRACE_SECONDS
     while time.monotonic() < deadline:
-        # No answer that only waits for a person, a payment or a worker holds the process up: its
-        # row is continued in another one.
+        # Answers that are only waiting for a person, a payment or a worker do not delay shutdown:
+        # another process continues them from their rows.
         if all(run.only_waits for run in process.runs.values()):
             return
         await asyncio.sleep(LOOK_SECONDS)
@@ -139,7 +139,7 @@ async def _give_back(process: Process) -> None:
 
 
 async def _part(process: Process) -> None:
-    """Close sockets and streams, after their queued frames."""
+    """Close sockets and streams once their queued frames are sent."""
     for connection in list(process.connections):
         connection.close(CLOSE_RESTART)
     deadline = time.monotonic() + PART_SECONDS

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunningResponse:
-    """A response that has not ended, as it was last flushed."""
+    """An unfinished response, as of its last flush."""
 
     id: str
     agent: str
@@ -54,14 +54,14 @@ class StoredOutput:
 
 @dataclass(frozen=True, slots=True)
 class EventOutcome:
-    """The message and the responses that a client event led to."""
+    """The message and the responses that resulted from a client event."""
 
     message_id: str | None
     response_ids: tuple[str, ...]
 
 
 def sessions_named(wire_id: str, principal: Principal) -> QuerySet[Session]:
-    """Return this principal's sessions of an id on the wire."""
+    """Return the principal's sessions with a given id on the wire."""
     return Session.objects.filter(
         Q(pk=wire_id, client_id="", principal=principal.key)
         | Q(client_id=wire_id, principal=principal.key)
@@ -69,7 +69,7 @@ def sessions_named(wire_id: str, principal: Principal) -> QuerySet[Session]:
 
 
 def find_session(wire_id: str, principal: Principal) -> OpenSession | None:
-    """Return an open session of this principal; None for unknown, ended and foreign alike."""
+    """Return an open session of the principal; None for unknown, ended and foreign ones alike."""
     row = (
         sessions_named(wire_id, principal)
         .select_related("chat", "agent")
@@ -80,14 +80,14 @@ def find_session(wire_id: str, principal: Principal) -> OpenSession | None:
 
 
 def was_closed(wire_id: str, principal: Principal) -> bool:
-    """Return whether this principal's session of an id on the wire has ended."""
+    """Return whether the principal's session with this id on the wire has ended."""
     return sessions_named(wire_id, principal).filter(status=SessionState.CLOSED).exists()
 
 
 def open_session_of(
     row: Session, principal: Principal, *, agent_name: str | None = None
 ) -> OpenSession:
-    """Return a session row as a connection holds it; without a name its agent is read."""
+    """Convert a session row for a connection; reads the agent's name unless it is given."""
     capabilities = row.client_capabilities
     if agent_name is None and row.agent is not None:
         agent_name = row.agent.name
@@ -116,7 +116,7 @@ def open_session_of(
 
 
 def parent_of(row: Session) -> ParentCall | None:
-    """Return the call that a session works for."""
+    """Return the call that a session works for, if any."""
     call = row.parent_call
     if call is None:
         return None
@@ -126,19 +126,19 @@ def parent_of(row: Session) -> ParentCall | None:
 
 
 def asked_first(response: Response) -> Response:
-    """Return the response at the top of the delegations; itself without one."""
+    """Return the response at the top of a chain of delegations, or the response itself."""
     while (session := response.session) is not None and session.parent_call is not None:
         response = session.parent_call.response
     return response
 
 
 def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
-    """Return the responses to which each of these delegated work, of any depth, oldest first."""
+    """Return the responses delegated by each given response, at any depth, oldest first."""
     first_of = {response_id: response_id for response_id in response_ids}
     found: dict[str, list[Response]] = {}
     level = list(first_of)
     while level:
-        # Table by table: one statement over two of them reads all rows of one.
+        # One query per table: a join would scan all rows of one of them.
         made = dict(ToolCall.objects.filter(response_id__in=level).values_list("pk", "response_id"))
         given = Session.objects.filter(parent_call_id__in=list(made))
         passed_on_by = {
@@ -161,7 +161,7 @@ def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
 
 
 def anonymous_session_principal(session_id: str) -> str | None:
-    """Return the principal key of an anonymous session: its unguessable id is its credential."""
+    """Return the principal key of an anonymous session, whose unguessable id is its credential."""
     return (
         Session.objects.filter(
             pk=session_id,
@@ -174,7 +174,7 @@ def anonymous_session_principal(session_id: str) -> str | None:
 
 
 def running_responses(chat_id: str) -> list[RunningResponse]:
-    """Return the responses of a chat that have not ended, oldest first."""
+    """Return a chat's unfinished responses, oldest first."""
     rows = (
         Response.objects.filter(chat_id=chat_id, finished_at__isnull=True)
         .order_by("created_at")
@@ -192,7 +192,7 @@ def thinking_of(output: list[dict[str, Any]]) -> str:
 
 
 def ended_sessions(session_ids: Iterable[str]) -> list[str]:
-    """Return which of these sessions were ended, by their owner elsewhere or by an operator."""
+    """Return which of these sessions have been ended elsewhere, by their owner or an operator."""
     return list(
         Session.objects.filter(pk__in=list(session_ids), status=SessionState.CLOSED).values_list(
             "pk", flat=True
@@ -201,7 +201,7 @@ def ended_sessions(session_ids: Iterable[str]) -> list[str]:
 
 
 def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
-    """Return the responses that a session asked for, oldest first."""
+    """Return the responses that a session requested, oldest first."""
     rows = Response.objects.filter(session_id=session_id)
     if live_only:
         rows = rows.filter(finished_at__isnull=True)
@@ -209,12 +209,12 @@ def response_ids_of(session_id: str, *, live_only: bool = False) -> list[str]:
 
 
 def output_so_far(response_id: str) -> list[Any]:
-    """Return the output of a response as it was flushed last, as its row has it."""
+    """Return a response's output as of its last flush."""
     return list(Response.objects.values_list("output", flat=True).get(pk=response_id))
 
 
 def outcome_of(session_id: str, event_id: str) -> EventOutcome | None:
-    """Return what a client event of a session led to; None for one that was not taken."""
+    """Return the outcome of a session's client event; None if the event was not accepted."""
     outcome: dict[str, Any] | None = (
         InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
         .values_list("outcome", flat=True)
@@ -226,15 +226,15 @@ def outcome_of(session_id: str, event_id: str) -> EventOutcome | None:
 
 
 def responses_started_by(session_id: str, event_id: str) -> list[str]:
-    """Return the responses that a client event of a session led to."""
+    """Return the responses that a session's client event started."""
     outcome = outcome_of(session_id, event_id)
     return [] if outcome is None else list(outcome.response_ids)
 
 
 def stored_outputs(response_ids: Iterable[str]) -> dict[str, StoredOutput]:
-    """Return what is stored of responses that have ended, by their ids.
+    """Return the stored outputs of ended responses, by id.
 
-    One whose answer was deleted has no output.
+    A deleted answer has no output.
     """
     withheld = deleted_answers(response_ids := list(response_ids))
     rows = Response.objects.filter(pk__in=response_ids, finished_at__isnull=False)
@@ -254,10 +254,10 @@ def stored_outputs(response_ids: Iterable[str]) -> dict[str, StoredOutput]:
 
 
 def going_on(session_id: str) -> set[str]:
-    """Return the responses of a session that go on by themselves, in any process.
+    """Return a session's responses that can proceed without any input, in any process.
 
-    Those wait for no tool result of the client, no decision of a person and no payment, neither
-    themselves nor the agents that they gave work to.
+    Neither they nor the responses that they delegated are waiting for a tool result from the
+    client, a person's decision or a payment.
     """
     live = response_ids_of(session_id, live_only=True)
     first_of = {response_id: response_id for response_id in live}
@@ -281,9 +281,9 @@ def going_on(session_id: str) -> set[str]:
 
 
 def session_of_response(response_id: str, principal: Principal) -> str | None:
-    """Return this principal's open session of a response, by its wire id.
+    """Return the wire id of the principal's open session that a response belongs to.
 
-    A visitor is known by the id of the session alone, which is None for a person's response.
+    For visitors, the response's id is the only credential. Returns None if it is a person's.
     """
     rows = Session.objects.filter(responses__pk=response_id, status__in=Session.OPEN)
     if principal.is_visitor:
@@ -295,7 +295,7 @@ def session_of_response(response_id: str, principal: Principal) -> str | None:
 
 
 def cancel_requests(response_ids: Iterable[str]) -> list[str]:
-    """Return which of these responses are to be cancelled."""
+    """Return which of these responses have been asked to cancel."""
     return list(
         Response.objects.filter(
             pk__in=list(response_ids), cancel_requested_at__isnull=False
@@ -304,9 +304,9 @@ def cancel_requests(response_ids: Iterable[str]) -> list[str]:
 
 
 def may_cancel(response_id: str, session: OpenSession) -> bool:
-    """Return whether a session may cancel a response, its own or its chat's.
+    """Return whether a session may cancel a response: its own, or one in its chat.
 
-    Delegated work belongs to the session of the answer that it is for.
+    Delegated work belongs to the session whose answer it is for.
     """
     row = Response.objects.filter(pk=response_id, status__in=Response.LIVE).first()
     if row is None:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 LET_GO_SECONDS: Final = 150.0
-"""A session that no process says it holds for this long has lost its connection with its process;
-processes say it every minute (`process.periodic.TOUCH_SECONDS`)."""
+"""Seconds without a touch after which a session has lost its process and connection.
+
+Processes touch their sessions every minute (`process.periodic.TOUCH_SECONDS`).
+"""
 
 
 def close_session(session_id: str, *, reason: str) -> bool:

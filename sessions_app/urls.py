@@ -25,7 +25,7 @@ _WEBHOOK = r"^api/v1/webhooks/(?P<webhook_id>[0-9]{1,18})"
 _DELIVERY = rf"{_WEBHOOK}/deliveries/(?P<delivery_id>[0-9]{{1,18}})"
 _TOOL_CALL = r"^api/v1/tool-calls/(?P<call_id>[0-9]{1,18})"
 
-# One shape of paths for the server and for each agent: the agent is then the session's default.
+# The server and every agent share these paths; an agent's paths make it the session's default.
 TRANSPORTS = [
     path("events", sse.post_event, name="events"),
     path("events/stream", sse.stream_events, name="event_stream"),

@@ -121,9 +121,9 @@ class TicketKind(models.TextChoices):
 
 
 class Ticket(models.Model):
-    """A one-time ticket that is not used yet, or a client secret (`access.tickets`).
+    """An unused one-time ticket, or a client secret (`access.tickets`).
 
-    Its secret is not kept.
+    The secret is not stored.
     """
 
     sha256 = models.CharField(primary_key=True, max_length=64)

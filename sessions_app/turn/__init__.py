@@ -1,4 +1,4 @@
-"""From a request to its responses: the message, the agents that answer, the holds, the start.
+"""The path from a request to its responses: message, answering agents, holds and launch.
 
-Every transport enters at `start.start_response`. How one response runs is in `response`.
+Every transport enters through `start.start_response`. `response` runs each response.
 """

@@ -1,7 +1,7 @@
-"""The assembly of a turn: from inputs and a `response.create` to a message and what it overrides.
+"""Assembly of a turn from inputs and a `response.create`: its message and its overrides.
 
-Nothing is written but the media of the message and its history, which the caller discards where the
-turn is refused.
+Only the media of the message and its history are stored; the caller discards them if the turn is
+refused.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 
 class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """The message of a turn, and what its responses override of their session.
+    """The message of a turn and its responses' overrides of the session.
 
-    `size` is the bytes that it stores as text, `content_ids` what its chat may read from then on.
+    `size` is the number of bytes stored as text; `content_ids` are the contents that the chat may
+    read from then on.
     """
 
     message: NewMessage | None
@@ -51,7 +52,7 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def assemble(request: TurnRequest) -> AssembledTurn:
-    """Return the message and the options of a turn; raises RemoteProtocolError."""
+    """Return the message and options of a turn; raises RemoteProtocolError."""
     session, create = request.session, request.create
     replaced = await replaced_answer(request)
     new_ids: set[str] = set()
@@ -133,9 +134,9 @@ async def _with_followers(session: OpenSession, message: NewMessage) -> NewMessa
 
 
 async def _answered(request: TurnRequest) -> tuple[str | None, str]:
-    """Return the message that a turn answers, and its quote for agents.
+    """Return the message that a turn replies to, and its quote for agents.
 
-    Raises RemoteProtocolError message_not_found for one that is not in the session's chat.
+    Raises RemoteProtocolError message_not_found if the message is not in the session's chat.
     """
     message_id = next((given.reply_to for given in request.inputs if given.reply_to), None)
     if message_id is None:
@@ -160,7 +161,7 @@ def _overrides(
     *,
     stateless: bool,
 ) -> ResponseRequest:
-    """Return what the responses of a turn override of their session (UAMP §5.12)."""
+    """Return the overrides of the session for the responses of a turn (UAMP §5.12)."""
     return ResponseRequest(
         instructions=config.instructions,
         tools=config.tools,
@@ -180,9 +181,10 @@ def _overrides(
 
 
 async def _check_media(session: OpenSession, message: uamp.Message) -> None:
-    """Raise for a medium that would reach the session's model as a label only.
+    """Raise for media that would reach the session's model only as a label.
 
-    In a shared chat a sound is for the people too, and a script reads what it likes.
+    Shared chats are exempt, since people can play the media there, and so are scripts, which handle
+    any input.
     """
     if session.agent_id is None or session.is_shared:
         return
@@ -211,9 +213,10 @@ def _is_kept_here(item: uamp.ContentItem) -> bool:
 
 
 def _ends_at_tools(session: uamp.SessionConfig, response: ev.ResponseConfig) -> bool:
-    """Return whether a call of the client's ends the response (ResponseConfig.client_tools).
+    """Return whether a call to a client tool ends the response (ResponseConfig.client_tools).
 
-    Clients that send their history in `response.messages` read `response.done` for it.
+    By default it does for clients that send their history in `response.messages`: they expect the
+    call in `response.done`.
     """
     chosen = response.client_tools or session.extensions.get("client_tools")
     return chosen == "end" or (chosen is None and response.messages is not None)
@@ -228,9 +231,9 @@ def _new_content_id(new_ids: set[str]) -> str:
 async def _new_message(
     request: TurnRequest, message: uamp.Message, new_ids: set[str], *, reuse: bool
 ) -> NewMessage:
-    """Return the message of a turn; `new_ids` are the content ids that no client chose.
+    """Return the message of a turn; `new_ids` are content ids generated here.
 
-    With `reuse` media that the client sent before are not stored again.
+    With `reuse`, media that the client sent before are not stored again.
     """
     items = message.content_items or ()
     principal = request.session.principal

@@ -1,4 +1,4 @@
-"""Speech to an agent in a call: a turn of its host, which that agent alone answers."""
+"""Speech to an agent in a call: a turn from its host that only this agent answers."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("pcm16", "g711_ulaw", "g711_alaw")
 LEAST_MS: Final = 100
-"""A vendor takes no shorter sound."""
+"""Vendors reject shorter audio."""
 TEXT_CHARS: Final = 1_000
-"""Text beside the sound says whose speech it is."""
+"""Limit for the text beside the audio, which says who is speaking."""
 AGAIN_SECONDS: Final = 1
 
 
 async def agent_spoken_to(
     session: OpenSession, create: ev.ResponseCreate, inputs: Sequence[ev.InputEvent]
 ) -> AgentMember:
-    """Return the agent of a call to which a turn is said.
+    """Return the agent of a call that a turn speaks to.
 
-    Raises RemoteProtocolError: not_in_call unless the session is the agent's host, agent_not_found
-    for one that is quiet or has left the chat, agent_disabled for one that is switched off,
-    invalid_event and event_too_large for inputs that are no speech, and busy while the agent
-    answers in this chat.
+    Raises RemoteProtocolError: not_in_call unless the session is the agent's host; agent_not_found
+    if the agent is quiet or has left the chat; agent_disabled if it is switched off; invalid_event
+    and event_too_large for inputs that are not valid speech; busy while the agent is answering in
+    this chat.
     """
     speech = create.call
     if speech is None or create.replaces is not None or create.queue:
@@ -55,7 +55,7 @@ async def agent_spoken_to(
 
 
 def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
-    """Return the agent, which answers nothing else in the chat now. Synchronous."""
+    """Return the agent, which must not be answering in the chat. Synchronous."""
     try:
         agent_id = hosted_agent(
             chat_id=session.chat_id,
@@ -106,7 +106,7 @@ def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
 
 
 def _length_of(given: ev.InputAudio) -> int:
-    """Return the milliseconds of a piece of sound."""
+    """Return the duration of an audio input in milliseconds."""
     if given.format not in FORMATS:
         raise RemoteProtocolError(
             ErrorCode.UNSUPPORTED_MODALITY,

@@ -1,8 +1,8 @@
-"""Work that one agent gives to another (UAMP §8.5.4): a turn like any other, in a chat of its own.
+"""Delegation to another agent (UAMP §8.5.4): an ordinary turn in a private chat.
 
-The call is a row that waits, and the end of the other agent's response ends it in the same
-transaction. Either response is continued after the death of its process; no wait is in memory only.
-Text of the other agent is published as progress of the call (UAMP §6.13).
+The delegating call waits as a row; the transaction that ends the other agent's response ends it
+too. No wait exists only in memory, so either response can be continued if its process dies. The
+other agent's text is published as progress of the call (UAMP §6.13).
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ FORWARD_SECONDS: Final = 0.1
 async def delegate(
     port: RunPort, pk: int, call: uamp.ToolCallData, order: DelegationOrder
 ) -> Sequence[Run]:
-    """Start the response of another agent; a call that has one already starts no other.
+    """Start another agent's response, unless the call has already started one.
 
-    Returns its runs in this process; none where the call was given before.
+    Return its runs in this process; none if the call was delegated before.
 
-    Raises ToolError in words for the model, and RemoteProtocolError when there is no room.
+    Raises ToolError with a message for the model, and RemoteProtocolError if there is no capacity.
     """
     context = port.context
     session, attachments = await database.run(
@@ -93,7 +93,7 @@ def _open(
         items = _attached(order, chat_id, asker)
         row = _new_session(asker, target, pk)
     else:
-        # Its process died in between; which agent may be asked was decided then.
+        # A process died after creating the session; the permission was checked then.
         items = _attached(order, chat_id, asker)
     return open_session_of(row, principal), items
 
@@ -129,10 +129,10 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
 
 
 def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpec:
-    """Return the agent that is to work: a declared one that the asker or the owner may use.
+    """Return the agent to delegate to, which must be declared and usable by the asker or owner.
 
-    An owner who declares a private agent agrees that those who ask theirs have it work. Visitors
-    reach no model through it that the operator does not let them use.
+    By declaring a private agent, its owner lets everyone who may ask `spec` have it work. Visitors
+    reach only models that the operator lets them use.
     """
     known = [name for name, _ in spec.delegates]
     if order.agent.casefold() not in {name.casefold() for name in known}:
@@ -147,7 +147,7 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
 
 
 def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
-    """Raise ToolError for an agent that waits for this answer, and for a chain that is too long."""
+    """Raise ToolError if the target already waits for this answer or the chain is too long."""
     above = delegated_calls.calls_above(response_id)
     waiting = Response.objects.filter(pk__in=[call.response_id for call in above])
     chain = {spec.id, *waiting.values_list("agent_id", flat=True)}
@@ -163,10 +163,10 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
 
 
 class Forwarder:
-    """Publishes what another agent says as progress of the call that waits (UAMP §6.13).
+    """Publishes another agent's output as progress of the waiting call (UAMP §6.13).
 
-    The delegated run calls it, on the event loop. It has the port of the response that waits, which
-    stays until the delegated run has ended.
+    The delegated run calls it on the event loop. It holds the port of the waiting response, which
+    outlives the delegated run.
     """
 
     def __init__(self, port: RunPort, call_id: str, agent: str) -> None:
@@ -204,7 +204,7 @@ class Forwarder:
                 )
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """See Listener; the result of the call has the end, after all progress."""
+        """See Listener. The call's result carries the end, after all progress."""
         del seq, response_id, frame
         if event_type in TERMINAL:
             self._flush()

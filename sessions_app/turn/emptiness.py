@@ -1,4 +1,4 @@
-"""Turns without anything to answer: they are refused before an agent is asked or paid."""
+"""Rejection of turns with nothing to answer, before an agent is called or paid."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 async def check_content(request: TurnRequest) -> None:
-    """Refuse a turn without anything to answer; raises RemoteProtocolError invalid_event.
+    """Reject a turn with nothing to answer; raises RemoteProtocolError invalid_event.
 
-    That is one whose texts are all blank. A turn without inputs and messages is about its chat, or
-    lets the agent speak first by instructions.
+    That is a turn whose texts are all blank. A turn without inputs or messages is valid if its chat
+    has messages, or if instructions let the agent speak first.
     """
     create, session = request.create, request.session
     config = create.response or ev.ResponseConfig()
@@ -40,7 +40,7 @@ async def check_content(request: TurnRequest) -> None:
 
 
 def _says(given: ev.InputEvent) -> bool:
-    """Return whether an input has content; a medium always has."""
+    """Return whether an input has content; media always do."""
     if not isinstance(given, ev.InputText):
         return True
     return bool(given.text.strip()) or any(map(says_something, given.messages or ()))

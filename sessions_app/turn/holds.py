@@ -1,4 +1,4 @@
-"""Reserve money for a turn before agents with a price call their models."""
+"""Reservation of money for a turn, before priced agents call their models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def reservations_of(
     start: Start,
     targets: Sequence[AgentMember],
 ) -> list[Reservation]:
-    """Return what has to be reserved with the write of a turn; raises RemoteProtocolError."""
+    """Return the reservations to write with a turn; raises RemoteProtocolError."""
     session = request.session
     found = []
     for new, target in zip(start.responses, targets, strict=True):
@@ -75,9 +75,9 @@ async def reservations_of(
 
 
 def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.BudgetReached]:
-    """Return for which responses the budgets of their chat do not suffice, and why. Synchronous.
+    """Return the responses that their chat's budgets do not cover, with the reasons. Synchronous.
 
-    Nothing is locked: what begins at the same time is judged again where it is reserved.
+    Nothing is locked: concurrent turns are checked again when the money is reserved.
     """
     guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
     beyond = {}
@@ -93,7 +93,7 @@ def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.Budg
 
 
 async def _amount(spec: AgentSpec, asked: RunRequest) -> Money:
-    """Return what an answer may cost up to its second step; raises RemoteProtocolError."""
+    """Return the most an answer may cost up to its second step; raises RemoteProtocolError."""
     ids = media_ids(asked.history)
     extents = await database.run(read_extents, ids) if ids else {}
     try:
@@ -106,14 +106,14 @@ async def _amount(spec: AgentSpec, asked: RunRequest) -> Money:
 
 
 async def _paid_first(request: TurnRequest, spec: AgentSpec, wanted: Reservation) -> Reservation:
-    """Have an answer paid before anything is written, where its transport cannot ask later."""
+    """Have an answer paid up front if its transport cannot ask for payment later."""
     asker = request.session.principal.user_id
     if request.pay is None or not wanted.amount:
-        # What only its tools cost is paid when one of them is called.
+        # If only tools cost money, they are paid when one is called.
         return wanted
     session_id = request.session.id
     if await database.run(selectors.responses_started_by, session_id, request.event_id):
-        # It was sent before, and is paid: the write of the turn finds its responses.
+        # A repeated, already paid event: writing the turn will find its responses.
         return wanted
     payment = await database.run(reservations.payment_now, wanted)
     if payment.source is not None or payment.payer_id != asker:

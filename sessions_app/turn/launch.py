@@ -1,4 +1,4 @@
-"""The start of the runs of a turn that is committed: its events are sent, its agents run."""
+"""Launching a committed turn: publish its events and run its agents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def launch(
     outcome: StartCommitted,
     listener: Listener | None,
 ) -> StartedTurn:
-    """Send the events of a committed turn, and run its agents."""
+    """Publish the events of a committed turn and run its agents."""
     session, first_seq = request.session, outcome.first_seq
     before: list[HistoryMessage] = []
     if turn.replaced is not None:
@@ -57,7 +57,7 @@ async def launch(
     if start.message is not None:
         spoken.append(process.history.of(start.message))
     elif not request.asked:
-        # An answer is made again to the messages before the last one.
+        # Regenerated answers reply to the messages before the last answer.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
     asked = AnsweredMessage.among(reversed(spoken), start.answered_id)
@@ -69,8 +69,8 @@ async def launch(
         )
     runs = [process.runs.launch(context, listener) for context in contexts]
     if listener is not None:
-        # Before the runs begin, which they do in their tasks; the connection of the listener sends
-        # these events with what the runs give it in their first step.
+        # Runs begin later, in their own tasks. The listener's connection sends these events
+        # together with the output of the first step.
         for sent in messages:
             listener.event(sent["seq"], sent["event"], sent["response"], sent["frame"])
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
@@ -79,7 +79,7 @@ async def launch(
 async def _thread_of(
     request: TurnRequest, turn: AssembledTurn, first_seq: int
 ) -> list[HistoryMessage]:
-    """Return the messages of the thread of a turn before its own; none outside a thread."""
+    """Return the earlier messages of the turn's thread; none outside a thread."""
     root_id, session = turn.overrides.thread, request.session
     if root_id is None or turn.overrides.context is not None:
         return []
@@ -95,7 +95,7 @@ def _history_of(
     spoken: Sequence[HistoryMessage],
     in_thread: Sequence[HistoryMessage],
 ) -> list[uamp.Message]:
-    """Return the conversation that an agent answers; the turn's message is its last."""
+    """Return the conversation that an agent answers, ending with the turn's message."""
     given = turn.overrides.context
     if given is None:
         shared = request.session.is_shared

@@ -1,7 +1,8 @@
-"""Agents that another agent mentions in its answer: a turn without a message of a client.
+"""Agents mentioned in another agent's answer: a turn without a client message.
 
-The person who asked first asks here too: the turn is in their session, counts for them, and is paid
-as their other turns. Guards in `chat_app.members.agents.agent_mentions` bound how far it goes.
+The turn runs on behalf of the original asker: in their session, against their limits, and at their
+expense like their other turns. Guards in `chat_app.members.agents.agent_mentions` bound how far it
+goes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
-    """Start the responses of the agents that an answer mentions; what stops one is in the log."""
+    """Start the responses of the agents that an answer mentions; a refusal is added to the log."""
     request = await database.run(_request, context, message)
     if request is None:
         return
@@ -55,12 +56,12 @@ async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
 
 
 def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
-    """Return the turn of the agents that an answer mentions, if there are any. Synchronous."""
+    """Return a turn for the agents that an answer mentions, if any. Synchronous."""
     row = Response.objects.filter(pk=context.response_id).select_related("session__chat").first()
     if row is None or row.session is None:
         return None
     hops = int(row.request.get("hops", 0))
-    # What a message asked several agents is not asked again where one of them repeats it.
+    # If one message asked several agents, they are not asked again when one mentions another.
     together = Response.objects.filter(message_id=row.message_id) if row.message_id else ()
     asked = agents_asked(
         context.chat_id,

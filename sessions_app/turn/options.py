@@ -1,4 +1,4 @@
-"""The checks of what a turn asks of the models that answer it."""
+"""Validation of the model options of a turn."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _VOICE: Final = re.compile(VOICE)
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
-# Every vendor takes these, so that no agent need be asked.
+# Every vendor accepts these, so no agent has to be checked.
 _TAKEN: Final = frozenset({"model", "temperature", "max_tokens", "extensions", "speech"})
 
 
 def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> None:
-    """Check the options for the model, those of the session and those of the response.
+    """Check the model options of the session and the response.
 
-    A session's row may be older than the bounds. Raises RemoteProtocolError.
+    A session's row may predate the current bounds. Raises RemoteProtocolError.
     """
     for of, chosen in (("session", config.voice), ("response", response.voice)):
         voice = None if chosen is None else chosen.voice_id
@@ -53,9 +53,9 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
 async def check_taken(
     config: uamp.SessionConfig, overrides: ResponseRequest, targets: Iterable[AgentMember]
 ) -> None:
-    """Check that the model of every agent that answers takes the options of its response.
+    """Check that the models of all answering agents accept the options of the response.
 
-    Raises RemoteProtocolError unsupported_parameter with their names.
+    Raises RemoteProtocolError unsupported_parameter, which lists those refused.
     """
     request = run_request("", config, overrides, ())
     if request.params.keys() <= _TAKEN:

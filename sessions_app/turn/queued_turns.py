@@ -1,7 +1,7 @@
-"""The start of queued messages: in the order of the queue, when no answer runs in their chat.
+"""Starting queued messages, in queue order, once no answer is running in their chat.
 
-Any process starts them. Who claimed one and died is replaced; the message is written once, since
-its turn is known by its session and event id.
+Any process may start them. If the process that claimed one dies, another takes over; the message is
+written only once, since its session and event id identify the turn.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _LATER: Final = {
     ErrorCode.RATE_LIMITED,
     ErrorCode.QUEUE_FULL,
 }
-"""Refusals that pass by themselves."""
+"""Temporary refusals, which are retried."""
 LATER_SECONDS: Final = 5.0
 
 
 async def start_due() -> None:
-    """Start the next message of each chat in which no answer runs any more."""
+    """Start the next message of each chat where no answer is running."""
     process = registry.current()
     for chat_id in await database.run(rows.due_chats, timezone.now()):
         if process.draining:
@@ -82,7 +82,7 @@ def _request(row: QueuedTurn) -> TurnRequest:
         raise TypeError(row.create)
 
     async def admit(answers: int, _size: int) -> None:
-        """Count the answers but the first, which counted when it was queued; so did the text."""
+        """Charge for the additional answers; the first one and the text counted on queueing."""
         if answers > 1:
             counted = rates.limiter().take("responses", principal.counted_as, cost=answers - 1)
             quota = await counted

@@ -1,4 +1,4 @@
-"""Turns that are queued while answers run in their chat; `queued_turns` starts them."""
+"""Queueing of turns while answers run in their chat; `queued_turns` starts them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _MEDIA = ev.InputImage | ev.InputAudio | ev.InputVideo | ev.InputFile
 ENVELOPE_BYTES: Final = 32_000
-"""Room for the events of a turn beside its text: names, addresses of files, a format."""
+"""Allowance for the events of a turn besides its text: names, file addresses, a format."""
 
 
 async def queued(request: TurnRequest) -> bool:
-    """Queue a turn; False where no answer runs in its chat: then it starts now.
+    """Queue a turn; return False if no answer is running in its chat and it can start now.
 
     Raises RemoteProtocolError.
     """
@@ -62,7 +62,7 @@ async def queued(request: TurnRequest) -> bool:
     if not await database.run(rows.is_busy, session.chat_id):
         return False
     if request.admit is not None:
-        # The text counts when it is queued; its answers count when they start.
+        # The text counts on queueing; answers after the first count on starting.
         await request.admit(1, size)
     try:
         return await database.run(partial(rows.add, new))

@@ -1,7 +1,7 @@
-"""Restores the answers of a stateless history that ended at the client's tools. Synchronous.
+"""Restoring answers in a stateless history that ended at the client's tools. Synchronous.
 
-A client sends back its own calls and their results. The rest, such as calls of the server's tools
-and their results, is in the stored answer.
+Clients send back only their own calls and results. The stored answer has the rest, such as the
+server's tool calls and their results.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Message]:
-    """Return a history in which answers that this principal was given are whole again.
+    """Return a history with the answers that this principal received made whole again.
 
-    An answer is found by the ids of its calls, which this server made. The results of the client
-    stay where they are; results that the stored answer has itself are taken from there. Of a
-    deleted answer there is what the client sends.
+    Answers are found by the ids of their calls, which this server generated. The client's results
+    stay in place; results included in the stored answer are taken from it. Deleted answers stay as
+    the client sent them.
     """
     answers = _answers({call for message in history for call in _calls_of(message)}, principal)
     if not answers:
@@ -45,7 +45,7 @@ def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Messa
 
 
 def has_calls(history: Sequence[uamp.Message]) -> bool:
-    """Return whether `recalled` has an answer to look for."""
+    """Return whether the history has calls for `recalled` to look up."""
     return any(_calls_of(message) for message in history)
 
 
@@ -62,7 +62,7 @@ def _calls_of(message: uamp.Message) -> list[str]:
 def _answers(
     call_ids: set[str], principal: str
 ) -> dict[str, tuple[str, tuple[uamp.ContentItem, ...]]]:
-    """Return the answers in which these calls were made: the response and its output, by call."""
+    """Return the responses that made these calls, as (id, output) by call id."""
     if not call_ids:
         return {}
     found = ToolCall.objects.filter(

@@ -1,4 +1,4 @@
-"""A turn as a transport asks for it, what it led to, and the check of its size."""
+"""A turn as requested by a transport, its outcome, and the check of its size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn as a transport asks for it. `sha256` is the digest of its whole client event."""
+    """A turn as requested by a transport. `sha256` is the digest of the whole client event."""
 
     session: OpenSession
     event_id: str
@@ -35,17 +35,17 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     create: ev.ResponseCreate
     pending_input_ids: Sequence[int] = ()
     origin: str = ""
-    # Items that were checked before; the message has them after its own.
+    # Validated items, appended to the message's own.
     attachments: Sequence[uamp.ContentItem] = ()
-    # Called for an answer that has no payment yet, before anything is written: it returns the
-    # source that pays, or refuses the turn. None: the payer is asked while the answer waits.
+    # Called before anything is written, for each answer that is not paid yet. Returns the source
+    # that pays, or refuses the turn. With None, the payer is asked while the answer waits.
     pay: Pay | None = None
-    # Called with the number of answers and the bytes of the text, before anything is written: it
-    # counts them against limits, or refuses the turn.
+    # Called before anything is written, with the number of answers and the size of the text in
+    # bytes. Counts them against limits, or refuses the turn.
     admit: Callable[[int, int], Awaitable[None]] | None = None
-    # The name under which limits count the asker, where it is not the session's own.
+    # The name that limits count the asker under, if not the session's own.
     counted_as: str = ""
-    # The agents that another one asked in its answer, and how often in a row agents did so.
+    # The agents asked by another agent's answer, and the number of such hops so far.
     asked: Sequence[AgentMember] = ()
     hops: int = 0
     # The root of the thread in which they are asked.
@@ -53,15 +53,15 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def person(self) -> str:
-        """The name under which limits count the asker."""
+        """The name that limits count the asker under."""
         return self.counted_as or self.session.principal.counted_as
 
 
 class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a turn; for a repeated event, that of the first time.
+    """The outcome of a turn; for a repeated event, the original outcome.
 
-    `queued`: its message is sent when the answers that run in its chat have ended. `stopped` are
-    the agents that would have answered, and why they do not.
+    `queued`: the message is sent once the running answers in its chat have ended. `stopped` lists
+    agents that do not answer, with the reasons.
     """
 
     response_ids: Sequence[str]
@@ -72,7 +72,7 @@ class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> RemoteProtocolError | None:
-        """Why agents do not answer; None where all do. The message is kept."""
+        """The reason that agents do not answer; None if all do. The message is kept either way."""
         if not self.stopped:
             return None
         are_disabled = all(stop.reason == DISABLED for stop in self.stopped)
@@ -83,10 +83,10 @@ class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) -> int:
-    """Return the bytes of a turn's text: its message, and inputs of other roles.
+    """Return the size of a turn's text in bytes: its message, and inputs in other roles.
 
-    Media do not count, nor does a history: one event carries it, which has a limit of its own.
-    Raises RemoteProtocolError event_too_large.
+    Media do not count, nor does a history: it arrives in one event, whose size is limited
+    separately. Raises RemoteProtocolError event_too_large.
     """
     size = sum(
         len(given.text.encode())
@@ -106,7 +106,7 @@ def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) ->
 
 
 def _text_bytes(item: uamp.ContentItem) -> int:
-    """Return the bytes that an item takes in its message's row, where its medium is stored."""
+    """Return the bytes that an item occupies in its message's row once its medium is stored."""
     if isinstance(item, uamp.TextContent):
         return len(item.text.encode())
     medium = uamp.media_of(item)

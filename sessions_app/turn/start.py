@@ -1,6 +1,6 @@
-"""The entry of every transport: inputs and a `response.create` become a turn.
+"""The entry point of every transport: inputs and a `response.create` become a turn.
 
-One transaction writes the message, the responses and their log entries; then the agents run, and
+One transaction writes the message, the responses and their log entries. Then the agents run, and
 the listener receives their responses in this process.
 """
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from sessions_app.turn.assembly import AssembledTurn
 
 STOPPING_SECONDS: Final = 2
-"""When a turn is sent again that a stopping server refused."""
+"""When to retry a turn that a stopping server refused."""
 
 REFUSALS: Final = {
     ErrorCode.UNKNOWN_SESSION: "The session has ended. Create a new one.",
@@ -66,20 +66,21 @@ REFUSALS: Final = {
 
 
 async def start_response(request: TurnRequest, listener: Listener | None) -> StartedTurn:
-    """Start a turn and let `listener` receive its responses; without one its chat's group does.
+    """Start a turn whose responses go to `listener` or, without one, to the chat's group.
 
-    Raises RemoteProtocolError; then nothing was written. A message of a shared chat that addresses
-    no agent is kept and starts no response. With `queue` it is queued while answers run there.
+    Raises RemoteProtocolError, in which case nothing was written. A message in a shared chat that
+    addresses no agent is stored but starts no response. With `queue`, the turn is queued while
+    answers are running in its chat.
     """
     process = registry.current()
     if process.draining and request.session.parent is None:
-        # Delegated work is part of an answer that may finish.
+        # Delegated work is part of an answer that may still finish.
         raise _stopping()
     if request.create.queue:
         await check_content(request)
         if await queued(request):
             return StartedTurn(response_ids=(), queued=True)
-    # Before any work is done for it; the number of its answers is known later.
+    # An early check, before doing any work; the number of answers is not known yet.
     process.capacity.check(request.session.id, request.person, 1)
     await check_content(request)
     began = timezone.now()
@@ -148,7 +149,7 @@ async def _write(
             target for new, target in zip(responses, targets, strict=True) if new.id not in beyond
         ]
     try:
-        # A lost answer to COMMIT hides what was written: the same write again finds it.
+        # If the reply to COMMIT is lost, repeating the write finds what was written.
         outcome = await database.insist(partial(process.store.start, start))
     except StoreBusy:
         outcome = StartRefused(ErrorCode.BUSY)
@@ -165,7 +166,7 @@ async def _write(
 
 
 def _without(start: Start, reservations: Sequence[Reservation], left_out: Collection[str]) -> Start:
-    """Return a turn with what it reserves, without some of its responses."""
+    """Return the turn with its reservations, minus the responses in `left_out`."""
     return msgspec.structs.replace(
         start,
         responses=[new for new in start.responses if new.id not in left_out],

@@ -1,6 +1,6 @@
-"""The agents that answer a turn: the session's own, or members by their trigger rules.
+"""Selection of the agents that answer a turn: the session's own, or members by trigger rules.
 
-This is the one place for every transport.
+All transports use it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 async def targets_of(
     request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None = None
 ) -> tuple[list[AgentMember], list[MentionStop]]:
-    """Return the agents that answer, and those that would and are quiet or switched off.
+    """Return the agents that answer, and those that would but are quiet or switched off.
 
-    Raises RemoteProtocolError: agent_not_found, agent_disabled, and forbidden where the credential
-    of the session may not ask one of them.
+    Raises RemoteProtocolError: agent_not_found, agent_disabled, and forbidden if the session's
+    credential may not ask one of them.
     """
     if request.asked:
         return list(request.asked), []
@@ -68,7 +68,7 @@ async def _asked(
 
 
 def _without_message(members: Sequence[AgentMember]) -> list[AgentMember]:
-    """Return the agents of a chat that answer where no message says which."""
+    """Return the agents of a chat that answer when there is no message to choose by."""
     answering = [member for member in members if member.trigger != "never"]
     enabled = [member for member in answering if member.is_enabled]
     targets = [member for member in enabled if member.trigger == "always"] or enabled[:1]
@@ -82,9 +82,9 @@ def _without_message(members: Sequence[AgentMember]) -> list[AgentMember]:
 
 
 def _switched_off(called: Sequence[AgentMember], text: str) -> list[MentionStop]:
-    """Return which agents a message called that are switched off.
+    """Return the switched-off agents that a message called.
 
-    One that was not named says nothing where others answer.
+    Agents that were not mentioned by name are left out if others answer.
     """
     named = mentioned_names(text)
     is_answered = any(member.is_enabled for member in called)
@@ -121,7 +121,7 @@ def _unless_quiet(
 
 
 async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMember:
-    """Return the session's agent, if it is still in its chat and still for its person."""
+    """Return the session's agent, if it is still in the chat and available to the person."""
     own: AgentMember | None = None
     if session.chat_scoped:
         members = await database.run(membership.all_agent_members, session.chat_id)
@@ -138,16 +138,16 @@ async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMem
 
 
 async def _may_answer(session: OpenSession, agent_id: str) -> bool:
-    """Return whether the agent of a private chat is still for its person.
+    """Return whether the agent of a private chat is still available to its person.
 
-    Raises RemoteProtocolError agent_disabled for one that is, and is switched off.
+    Raises RemoteProtocolError agent_disabled if it is, but is switched off.
     """
     try:
         spec = await agent_spec(agent_id)
     except agents.AgentNotFoundError:
         return False
     viewer = session.principal.user_id
-    # The agent that delegates was checked when it gave the work.
+    # For delegated work, permission was checked when the work was given.
     is_theirs = session.parent is not None or (viewer is not None and spec.owner_id == viewer)
     if not (is_theirs or spec.is_public):
         find = partial(agents.get_agent, agent_id, viewer=viewer, is_enabled=spec.is_enabled)
@@ -159,6 +159,6 @@ async def _may_answer(session: OpenSession, agent_id: str) -> bool:
 
 
 async def agent_spec(agent_id: str) -> agents.AgentSpec:
-    """Return an agent, from memory where it is remembered; raises AgentNotFoundError."""
+    """Return an agent, from the cache if possible; raises AgentNotFoundError."""
     spec = agents.remembered(agent_id)
     return spec if spec is not None else await database.run(agents.get_spec, agent_id)

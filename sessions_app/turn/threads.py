@@ -1,4 +1,4 @@
-"""The thread to which a turn belongs, and its messages as agents are shown them."""
+"""The thread that a turn belongs to, and its messages as agents see them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class TurnThread(msgspec.Struct, frozen=True, kw_only=True):
-    """The root of the thread of a turn, and whether the chat shows its message too."""
+    """The root of a turn's thread, and whether its message also appears in the chat."""
 
     root_id: str
     also_in_chat: bool = False
 
 
 async def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThread | None:
-    """Return the thread of a turn: that of its inputs, or of the answer that leads to it.
+    """Return the thread of a turn, from its inputs or from the answer that caused it.
 
-    Raises RemoteProtocolError message_not_found for a root that is not in the chat of the session
-    or was deleted, and thread_nested for one that is in a thread itself.
+    Raises RemoteProtocolError message_not_found if the root was deleted or is not in the session's
+    chat, and thread_nested if the root is itself in a thread.
     """
     root_id = request.thread if replaced is None else replaced.thread
     if root_id is not None:
@@ -58,9 +58,9 @@ async def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> Tu
 
 
 async def thread_before(chat_id: str, root_id: str | None, seq: int | None) -> list[HistoryMessage]:
-    """Return the root of a thread and the last replies before a place of the log, oldest first.
+    """Return a thread's root and its last replies before a log position, oldest first.
 
-    Outside a thread there is nothing; without a place all replies count.
+    Returns nothing outside a thread. Without a position, all replies are eligible.
     """
     if root_id is None:
         return []

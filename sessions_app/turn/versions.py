@@ -1,6 +1,6 @@
-"""An answer that is made again: a turn without a message, whose answer takes the place of another.
+"""Regenerated answers: a turn without a message, whose answer replaces another.
 
-The person who asks for it is its asker: it is paid as an answer to a new question is.
+The person who requests it pays, as for the answer to a new question.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ReplacedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer whose place another one takes: first version, agent, question and thread."""
+    """The answer being replaced: its first version, agent, question and thread."""
 
     first_id: str
     agent_id: str
@@ -35,7 +35,7 @@ class ReplacedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def replaced_answer(request: TurnRequest) -> ReplacedAnswer | None:
-    """Return the answer that a turn makes again, None for another turn.
+    """Return the answer that a turn regenerates, or None for other turns.
 
     Raises RemoteProtocolError.
     """
@@ -79,7 +79,7 @@ def _replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
 
 
 class AskedAgain(msgspec.Struct, frozen=True, kw_only=True):
-    """An edited question: the event of its edit, and its current answers, the first one first."""
+    """An edited question: the edit event and the current answers, first one first."""
 
     edited: ev.MessageEdited
     answer_ids: list[str]
@@ -95,11 +95,11 @@ def edit_question(
     session_id: str,
     event_id: str | None,
 ) -> AskedAgain:
-    """Change the text of a question whose answers are to be made again. Synchronous.
+    """Change the text of a question whose answers will be regenerated. Synchronous.
 
-    Changes nothing where its answers cannot be: raises what `edit_message` and `check_question` do,
-    and MessageNotFound where it has no answer. The session and the id of the client's event tell an
-    event that is sent again from a second one with the same text, which raises RevisionConflict.
+    Changes nothing if they cannot be: raises the errors of `edit_message` and `check_question`, and
+    MessageNotFound if there is no answer. The session and the id of the client's event distinguish
+    a repeated event from a second edit with the same text, which raises RevisionConflict.
     """
     with transaction.atomic():
         edited = edit_message(
@@ -112,8 +112,8 @@ def edit_question(
         responses = Response.objects.filter(chat_id=chat_id, message_id=message_id)
         response_ids = list(responses.values_list("pk", flat=True))
         if revision is not None and edited.seq is None and edited.revision != revision:
-            # The same edit once more. A process that died after the edit started no answer, or
-            # not all of them: the client's event goes on there.
+            # The same edit again. A process that died after the edit may have started none or only
+            # some of the answers; the repeated event starts the rest.
             is_sent_again = InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
             was_asked = versions.was_asked_since_edit(edited, response_ids)
             if was_asked and not is_sent_again.exists():
@@ -128,9 +128,9 @@ def edit_question(
 async def conversation(
     session: OpenSession, replaced: ReplacedAnswer, thread: str | None = None
 ) -> list[HistoryMessage]:
-    """Return the messages up to the question of an answer that is made again, oldest first.
+    """Return the messages up to the question of a regenerated answer, oldest first.
 
-    They are those of the chat, or of a thread.
+    They come from the chat, or from the given thread.
     """
     return await database.run(
         history.history_until,
