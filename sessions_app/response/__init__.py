@@ -1,4 +1,4 @@
-"""One running response until its one end: its run, its tools, its payment, its checkpoints.
+"""A running response from launch to its single end: run, tools, payment and checkpoints.
 
-It begins in `turn`, is written by `store`, and knows no connection.
+`turn` starts it and `store` writes it. Nothing here knows about connections.
 """

@@ -1,6 +1,6 @@
-"""The checkpoints of one run: saved between its steps, deleted with its end.
+"""The checkpoints of a run: saved between steps and deleted when it ends.
 
-A turn of one step writes none. A process that takes the response over resumes from the last one.
+A single-step turn saves none. A process that takes the response over resumes from the last one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """The CheckpointSaver of one run; only its task calls it."""
+    """The CheckpointSaver of a run, called only by the run's task."""
 
     def __init__(self, port: RunPort) -> None:
         self._port = port
         self._any = port.context.was_taken_over
 
     async def save(self, state: AgentState, *, step: int) -> None:
-        """Write a state with the answer so far; nothing once another process has the response."""
+        """Save the state and the answer so far; writes nothing if another process took over."""
         context, answer = self._port.context, self._port.answer.snapshot()
         self._any = True
         await database.run(
@@ -42,11 +42,11 @@ class Checkpoints:
         )
 
     async def forget(self) -> None:
-        """Delete the checkpoints: the response has ended."""
+        """Delete the checkpoints of a response that has ended."""
         if not self._any:
             return
         try:
             await database.run(checkpoints.delete, [self._port.response_id])
         except Exception:
-            # The response has ended all the same; the process looks for such rows now and then.
+            # The response has ended regardless, and the process deletes such rows periodically.
             logger.exception("the checkpoint of %s was not deleted", self._port.response_id)

@@ -1,4 +1,4 @@
-"""The time in which the client of a session had calls to answer."""
+"""The time that a session's client takes for its tool calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ClientTime:
-    """Counts the seconds in which the client had calls of one response; calls at once count once.
+    """Measures how long the client had open calls of one response; overlapping calls count once.
 
     The tasks of the client's tools enter `of_call`.
     """
@@ -24,7 +24,7 @@ class ClientTime:
 
     @property
     def is_running(self) -> bool:
-        """Whether the client has a call that it did not answer."""
+        """Whether the client has an unanswered call."""
         return bool(self._calls)
 
     @contextmanager
@@ -44,12 +44,12 @@ class ClientTime:
                 self._since = None
 
     def has_result(self, pk: int) -> None:
-        """Take note that a call has its result."""
+        """Record that a call has its result."""
         self._calls.discard(pk)
 
     def explains(self, seconds: float) -> bool:
-        """Return whether the client is why an answer took longer than these seconds.
+        """Return whether the client caused an answer to exceed this many seconds.
 
-        It left a call without a result, or took more than half of the time for its results.
+        It did if it left a call unanswered or took more than half of the time for its results.
         """
         return self._left_one or self._seconds > seconds / 2

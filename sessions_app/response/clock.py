@@ -1,4 +1,4 @@
-"""The time limit of an answer, which stops while the answer waits."""
+"""The time limit of an answer, which pauses while the answer waits."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class IdleResponses(Protocol):
-    """Counts the responses of a process that only wait; they leave their room to others."""
+    """Tracks a process's idle responses, which free their capacity for others."""
 
     def pause(self, response_id: str) -> None:
-        """Count a response as one that waits."""
+        """Count a response as idle."""
 
     def resume(self, response_id: str) -> None:
-        """Count a response as one that works."""
+        """Count a response as working."""
 
 
 class ResponseClock:
-    """The time limit of one answer. The run's task enters `limit`; its tools' tasks enter the rest.
+    """An answer's time limit. The run's task enters `limit`; its tools' tasks enter the rest.
 
-    `seconds` is the limit: UAMP_RESPONSE_SECONDS, or the agent's own if that is shorter.
+    `seconds` is UAMP_RESPONSE_SECONDS, or the agent's own limit if that is shorter.
     """
 
     def __init__(self, context: RunContext, idle: IdleResponses) -> None:
@@ -37,13 +37,13 @@ class ResponseClock:
         self._idle = idle
         self._idle_waits = 0
         self._limit: asyncio.Timeout | None = None
-        # The waits that stop the clock now, and the time that was left when the first began.
+        # The number of waits that currently stop the clock, and the time left when the first began.
         self._stops = 0
         self._left = math.inf
 
     @property
     def is_idle(self) -> bool:
-        """Whether the answer waits for a client, a person, a payment or another agent."""
+        """Whether the answer is waiting for a client, a person, a payment or another agent."""
         return bool(self._idle_waits)
 
     @asynccontextmanager
@@ -54,7 +54,7 @@ class ResponseClock:
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Leave the answer's room in its process to others; its time runs."""
+        """Free the answer's capacity for others while the clock keeps running."""
         self._idle_waits += 1
         self._idle.pause(self._response_id)
         try:
@@ -66,7 +66,7 @@ class ResponseClock:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stop the clock, and leave the answer's room to others."""
+        """Stop the clock and free the answer's capacity for others."""
         with self._no_limit(), self.idle():
             yield
 
@@ -78,7 +78,7 @@ class ResponseClock:
             return
         self._stops += 1
         if self._stops == 1:
-            # An answer with several waits has its time back after the last of them.
+            # With several waits, the clock restarts after the last one.
             self._left = (limit.when() or math.inf) - now()
             limit.reschedule(None)
         try:

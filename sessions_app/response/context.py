@@ -1,4 +1,4 @@
-"""The context of a response, and the interface of its listeners in this process."""
+"""The context of a response, and the interface of its local listeners."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """Receives the frames of responses in this process; called on the event loop, in order."""
+    """Receives the frames of responses in this process, in order, on the event loop."""
 
     def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
         """Take text at `offset` in code points, and the parts of its frame (uamp.TextDeltas)."""
 
     def frame(self, response_id: str, frame: str) -> None:
-        """Take another event that is not stored."""
+        """Receive any other event that is not stored."""
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """Take a durable event; `seq` is its place in the chat's log."""
+        """Receive a durable event; `seq` is its position in the chat's log."""
 
     def ended(self, response_id: str) -> None:
-        """Take note that nothing follows: it ended, or another process runs the response."""
+        """Learn that nothing follows: the response has ended, or another process took it over."""
 
 
 class AnsweredMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The message that a response answers, as it was when the response began."""
+    """The message that a response answers, as it was when the response started."""
 
     id: str
     role: uamp.Role
@@ -46,7 +46,7 @@ class AnsweredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def among(cls, messages: Iterable[HistoryMessage], message_id: str | None) -> Self | None:
-        """Return the message of an id; None where it is not there."""
+        """Return the message with this id, or None."""
         found = next((one for one in messages if one.message_id == message_id), None)
         if found is None or message_id is None:
             return None
@@ -59,7 +59,7 @@ class AnsweredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The context of a run. It does not change while the run lives."""
+    """The context of a run, constant for the run's lifetime."""
 
     response_id: str
     chat_id: str
@@ -67,38 +67,38 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     spec: AgentSpec
     request: RunRequest
     fence: int
-    # Whether its frames go to the chat's group from the beginning.
+    # Whether frames go to the chat's group from the start.
     fan_out: bool
-    # The state of its row when this process took it.
+    # The state of the row when this process took it.
     state: ResponseState = ResponseState.IN_PROGRESS
     origin: str = ""
     # The call of another agent that this response answers.
     parent: ParentCall | None = None
-    # The asker, the transport, and how the answer is paid where it has a price.
+    # The asker, the transport and, if the answer has a price, its payment.
     user_id: int | None = None
-    # The name under which limits count the asker (Principal.counted_as).
+    # The name that limits count the asker under (Principal.counted_as).
     counted_as: str = ""
-    # The credential that asked, as `Principal.credential`; "" for a sign-in and for a visitor.
+    # The asker's credential, as in `Principal.credential`; "" for sign-ins and visitors.
     credential: str = ""
     protocol: str = "uamp"
     payment: AnswerPayment | None = None
-    # Why the token that its session presented does not pay.
+    # Why the token presented by the session was refused.
     payment_refused: ev.PaymentError | None = None
-    # What its signature says that it answers; None where that is no message of the chat.
+    # The request that the answer's signature covers; None if it is not a message of the chat.
     asked: AnsweredMessage | None = None
-    # The first version of the answer whose place this one takes.
+    # The first version of the answer that this one replaces.
     replaces: str | None = None
-    # The message to whose thread it belongs.
+    # The root message of the answer's thread.
     thread: str | None = None
-    # What was used before this process took the response over.
+    # Usage from before this process took the response over.
     usage_before: uamp.UsageStats | None = None
 
     @property
     def was_taken_over(self) -> bool:
-        """Whether another process ran it before, and may have begun tools, work and questions."""
+        """Whether another process ran it before, and may have started tools, delegated or asked."""
         return self.fence > 1
 
     @property
     def asked_in(self) -> str:
-        """The chat in which the work was asked for at first: see ParentCall."""
+        """The chat of the original request; see ParentCall."""
         return self.chat_id if self.parent is None else self.parent.asked_in

@@ -1,4 +1,4 @@
-"""The daemons of one response of a connected agent (agents_app.runtime.daemons.Daemons)."""
+"""Connected agents: finding a daemon for a response (agents_app.runtime.daemons.Daemons)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class ResponseDaemons:
-    """Finds a daemon for one response, and sends it the turn; only the run's task calls it."""
+    """Finds a daemon for one response and sends it the turn. Used only by the run's task."""
 
     def __init__(self, context: RunContext, connected: ConnectedAgents) -> None:
         self._context, self._connected = context, connected
 
     async def ask(self) -> DaemonAnswer:
-        """Send the least busy daemon the turn; raises HeldElsewhere and AgentError.
+        """Send the turn to the least busy daemon; raises HeldElsewhere and AgentError.
 
-        A response that was brought to this process for its daemon stays where that has room.
+        A response handed to this process for its daemon stays here while that daemon has capacity.
         """
         context = self._context
         stays = context.was_taken_over
@@ -42,13 +42,13 @@ class ResponseDaemons:
                 chat_id=context.chat_id,
             )
             event = await database.run(turn)
-            # Its socket may have closed while the contents were read.
+            # The socket may have closed while the contents were read.
             if daemon.has_room:
                 return daemon.begin(context.response_id, event)
 
 
 def _caller(user_id: int | None, owner_id: int | None) -> dict[str, Any]:
-    """Return who asks, as the server asserts it: a visitor has no id."""
+    """Return the caller's identity as asserted by the server; visitors have no id."""
     tier = "owner" if user_id is not None and user_id == owner_id else "user"
     if user_id is None:
         return {"tier": tier}

@@ -1,6 +1,6 @@
-"""The one end of a response: what it costs, its terminal event, its message, one fenced write.
+"""The single end of a response: cost, terminal event, message and one fenced write.
 
-A run ends here, and so does a response that recovery cannot continue.
+Runs end here, and so do responses that recovery cannot continue.
 """
 
 from __future__ import annotations
@@ -59,11 +59,10 @@ RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a response ends: `status` is its end state, `error` why it failed.
+    """How a response ends: its final state `status` and the `error` if it failed.
 
-    `cause` is who caused that, where the code of the error alone does not say it; `error_cause`
-    what went wrong in the words of what raised it, for operators; `canceller` is the person who
-    cancelled it, if one did.
+    `cause` names the party at fault if the error code does not imply it. `error_cause` is the
+    original error message, for operators. `canceller` is the person who cancelled, if any.
     """
 
     status: str
@@ -75,27 +74,27 @@ class Ending:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the asker or the payer caused that the response was not completed."""
+        """Whether the asker or the payer kept the response from completing."""
         if self.error is None:
             return self.status == "cancelled"
         return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
 
 
 class CommittedEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a response that is committed: `count` log entries from `first_seq`."""
+    """The committed end of a response: `count` log entries from `first_seq`."""
 
     first_seq: int
     count: int
     message: NewMessage | None
-    # Whether other agents may still work for it, or persons be asked to allow its calls.
+    # Whether delegated work may still be running, or people may still be asked to approve calls.
     may_have_open_work: bool
 
 
 class ResponseEnd:
     """Writes and publishes the end of one response.
 
-    The task of its run calls `write` once, or else the task of recovery. `on_end` is called between
-    the commit and the publishing, on the event loop.
+    `write` is called once, by the run's task or by recovery. `on_end` is called between the commit
+    and the publishing, on the event loop.
     """
 
     def __init__(
@@ -114,16 +113,16 @@ class ResponseEnd:
     async def write(
         self, ending: Ending, *, has_calls: bool = True, may_have_open_work: bool = True
     ) -> None:
-        """End the response: one fenced write, then the publishing of what it committed.
+        """End the response: one fenced write, then publish what it committed.
 
-        `has_calls` is whether it may have rows of tool calls, which end with it. Never raises for a
-        database that is away: the lease expires then, and recovery ends the response.
+        `has_calls` is whether the response may have rows of tool calls, which end with it. Never
+        raises if the database is down: the lease then expires and recovery ends the response.
         """
         port, guard = self._port, self._guard
         finish, outcome = await self._commit(ending, has_calls=has_calls)
         await port.subscribers.drain()
         if finish is None or outcome is None or isinstance(outcome, Fenced):
-            # Another process ended it; its listeners here read that from the log.
+            # Another process ended it; local listeners read the end from the log.
             port.subscribers.watch()
             return
         events = [finish.event, *([finish.message_event] if finish.message_event else [])]
@@ -153,7 +152,7 @@ class ResponseEnd:
                         finish = await signed(finish, self._port.context)
                 return finish, await self._store.finish(finish)
             except Exception:
-                # The database may be away for a moment; after the lease the sweeper ends it.
+                # The database may be down briefly. If it stays down, the sweep ends the response.
                 logger.exception("the end of %s could not be written", self._port.response_id)
                 if pause is None:
                     return finish, None
@@ -161,7 +160,7 @@ class ResponseEnd:
         return finish, None
 
     async def _settled(self, ending: Ending, *, has_calls: bool) -> Finish:
-        """Return the write of the end, with a charge of no more than what is held now."""
+        """Return the write of the end, with a charge capped at the amount held now."""
         port, guard = self._port, self._guard
         if not port.sound.is_silent:
             spoken = await database.run(port.sound.keep)
@@ -192,14 +191,14 @@ class ResponseEnd:
 
 
 def _keep_words(response_id: str, texts: Sequence[str]) -> None:
-    """Keep the words of the sounds that a response answers, for all who may hear them."""
+    """Store the transcript of the audio that a response answers, for everyone who may play it."""
     question_id = Response.objects.values_list("message_id", flat=True).get(pk=response_id)
     if question_id is not None:
         keep_words(question_id, texts)
 
 
 class _Concerned(NamedTuple):
-    """The people whom an answer mentions, and those who follow its thread."""
+    """The people mentioned in an answer, and the followers of its thread."""
 
     mentions: tuple[int, ...] = ()
     followers: tuple[int, ...] = ()
@@ -220,9 +219,9 @@ def _finish_of(
     held: Money | None,
     concerned: _Concerned,
 ) -> Finish:
-    """Return the write that ends a response: exactly one terminal event.
+    """Return the write that ends a response, with exactly one terminal event.
 
-    `held` is what is reserved for it, where that is known; `concerned` are people of the chat.
+    `held` is the amount reserved for it, if known. `concerned` are people of the chat.
     """
     context, answer, builder = port.context, port.answer, port.answer.builder
     at, status, error = timezone.now(), ending.status, ending.error
@@ -280,18 +279,18 @@ def _used(
     answer: RunningAnswer,
     held: Money | None,
 ) -> tuple[uamp.UsageStats | None, AnswerCharge | None]:
-    """Return what the answer used, with its cost, and what is to be paid for it."""
+    """Return an answer's usage, including its cost, and the charge for it."""
     meter, pricing, status = answer.meter, context.spec.pricing, ending.status
     if status != "completed" and not ending.is_stopped:
         meter.unsent()
     if pricing.is_free:
-        # No provider has counted the step that was stopped: its estimate is sent.
+        # No provider counted the interrupted step, so the usage is an estimate.
         return meter.usage if status == "completed" else meter.used(), None
     usage = meter.used()
     try:
         bill = meter.bill()
     except InvalidAmount:
-        # All that is held is taken, and no more: a provider counted more than the ledger can.
+        # A provider's count exceeds the ledger's range. Take all that is held and no more.
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
         bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
     is_delivered = bool(answer.builder.output or meter.has_spoken)
@@ -309,7 +308,7 @@ def _used(
             tokens=tokens,
         )
         usage = usage or (uamp.UsageStats() if is_delivered else None)
-    # More than what is held is never taken, so that is the cost that is sent.
+    # A charge never exceeds the amount held, so report that as the cost.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
         usage = msgspec.structs.replace(usage, cost=bill.as_cost(amount))
@@ -326,7 +325,7 @@ def _used(
 def _call_answer(
     context: RunContext, status: str, error: ev.ErrorDetail | None, builder: uamp.OutputBuilder
 ) -> CallAnswer:
-    """Return the result of the call that asked for it: its text, and every medium in it."""
+    """Return the result of the delegating call: the text, and all media in the output."""
     name, text = context.spec.name, builder.text
     if error is not None:
         failed = f"{name} could not finish: {error.message}"
@@ -342,7 +341,7 @@ def _call_answer(
 
 
 def _media(output: Sequence[uamp.ContentItem]) -> tuple[uamp.ContentItem, ...]:
-    """Return the media of an output, those of tool results too, each once."""
+    """Return the media of an output, including those in tool results, without duplicates."""
     found: dict[str, uamp.ContentItem] = {}
     for item in output:
         inner = item.tool_result.content_items if isinstance(item, uamp.ToolResultContent) else ()

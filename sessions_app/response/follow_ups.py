@@ -1,4 +1,4 @@
-"""The messages with which clients answered responses that waited for them. Synchronous."""
+"""Messages with which clients answered responses that were waiting for them. Synchronous."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class FollowUpMessage(NamedTuple):
-    """A follow-up, by the id that its client gave it.
+    """A follow-up, with the id chosen by its client.
 
-    A part is an object with `text`, `data` or `medium`. As it is written, a medium is a number: the
-    place that it has in the result of the tool call `call_id`. As it is read, it is the medium.
+    A part is an object with `text`, `data` or `medium`. When writing, `medium` is an index into the
+    media of the result of tool call `call_id`. When reading, it is the medium.
     """
 
     message_id: str
@@ -27,7 +27,7 @@ class FollowUpMessage(NamedTuple):
 
 
 def add_follow_up(response_id: str, message: FollowUpMessage) -> None:
-    """Keep a follow-up. The same one again is fine."""
+    """Store a follow-up; storing it again has no effect."""
     digest = hashlib.sha256(msgspec.json.encode(message)).hexdigest()
     FollowUp.objects.get_or_create(
         response_id=response_id,
@@ -37,9 +37,9 @@ def add_follow_up(response_id: str, message: FollowUpMessage) -> None:
 
 
 def follow_ups_of(response_ids: Collection[str]) -> Mapping[str, Sequence[FollowUpMessage]]:
-    """Return the follow-ups of responses in the order in which they came.
+    """Return the follow-ups of responses, in order of arrival.
 
-    A medium that its tool call no longer has is left out.
+    Media that their tool call no longer contains are left out.
     """
     rows = list(FollowUp.objects.filter(response_id__in=response_ids).order_by("id"))
     media = _media_of({row.response_id for row in rows if any("medium" in p for p in row.parts)})

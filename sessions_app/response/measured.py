@@ -1,4 +1,4 @@
-"""The metrics and the span of one response, for operators."""
+"""Metrics and tracing of one response, for operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MeasuredResponse:
-    """Counts the pieces of a response and times it. Only the task of its run uses it."""
+    """Counts the events of a response and times it. Used only by the run's task."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -26,14 +26,14 @@ class MeasuredResponse:
         self._is_first = True
 
     def count(self) -> None:
-        """Take note of one event that the agent sent."""
+        """Count an event sent by the agent."""
         metrics.DELTAS.inc()
         if self._is_first:
             self._is_first = False
             metrics.FIRST_DELTA_SECONDS.observe(time.monotonic() - self._began)
 
     def end(self, ending: Ending) -> None:
-        """Take note of the end of the response."""
+        """Record the end of the response."""
         metrics.RESPONSES.labels(
             self._context.protocol, ending.status, ending.error.code if ending.error else ""
         ).inc()
@@ -41,7 +41,7 @@ class MeasuredResponse:
 
     @contextmanager
     def span(self, parent: Context | None) -> Iterator[None]:
-        """Give the log lines of this task the ids of the response, and record its span."""
+        """Add the response's ids to this task's log lines, and record a span."""
         context = self._context
         log_fields.begin(session_id=context.session_id or "", response_id=context.response_id)
         with spans.span(

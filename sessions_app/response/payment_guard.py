@@ -1,8 +1,9 @@
-"""The payment of one running answer: nothing is done that is not reserved before.
+"""Payment of a running answer: nothing is done before its cost is reserved.
 
-`payment.required`, then `payment.accepted` once before the first delta (UAMP §3.3, §7.2); where a
-reservation runs low, more is reserved, and where that needs a person the same answer pauses with
-`extra.action` `topup` and resumes. A wait is a row; the future here only saves reading it.
+Sends `payment.required`, then `payment.accepted` once before the first delta (UAMP §3.3, §7.2).
+When a reservation runs low, more is reserved; if that takes a person's consent, the answer pauses
+with `extra.action` `topup` and then resumes. Waits are rows; the future here only saves reading
+them.
 """
 
 from __future__ import annotations
@@ -48,18 +49,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WATCH_WEIGHT: Final = 200
-"""A running text is compared with what is held once for so many quarters of tokens."""
+"""How often generated text is compared with the held amount, in quarters of a token."""
 HELD_SECONDS: Final = 600.0
-"""The held amount is read again after so long: a person may take days over a tool call."""
+"""When to reread the held amount: a person may take days over a tool call."""
 FRESH_SECONDS: Final = 10.0
-"""At the end of an answer what is held is not read anew where it was so shortly before."""
+"""At the end of an answer, a held amount read this recently is not read again."""
 
 
 class PaymentGuard:
-    """Reserves what an answer of an agent with a price costs, before its run does it.
+    """Reserves the costs of an answer from a priced agent before its run incurs them.
 
-    The run's task and the tasks of its tools call it; a lock lets one at a time reserve or ask.
-    Any task of the event loop may call `settle` and read `waiting` and `held`.
+    The run's task and its tools' tasks call it; a lock lets one at a time reserve or ask. Any task
+    of the event loop may call `settle` and read `waiting` and `held`.
     """
 
     def __init__(self, port: RunPort) -> None:
@@ -74,28 +75,28 @@ class PaymentGuard:
         self._step = step_usage(context.spec, context.request)
         self._before = Counter(self._meter.tools)
         self._pending: Counter[str] = Counter()
-        # So much of what the step under way writes is known to be held, by weight.
+        # How much of the current step's output is known to be covered, by weight.
         self._covered = 0
         self._holds = self._requests = 0
         self._lock = asyncio.Lock()
         self._wait: tuple[int, asyncio.Future[PaymentRequest]] | None = None
-        # Whether a person was asked for what was not paid.
+        # Whether a person was asked for a payment that is still outstanding.
         self._is_due = False
-        # Whether what was held last is of the payer's own account.
+        # Whether the last hold is on the payer's own account.
         self._is_payers_balance = True
 
     @property
     def waiting(self) -> list[int]:
-        """The keys of the payment requests that the answer waits for."""
+        """The keys of the payment requests that the answer is waiting for."""
         return [] if self._wait is None else [self._wait[0]]
 
     @property
     def held(self) -> Money | None:
-        """The amount reserved for the answer; None until that of before a takeover is known."""
+        """The amount reserved for the answer; None after a takeover until it has been read."""
         return self._held if self._is_known else None
 
     async def open(self) -> None:
-        """Let the answer begin once its first step is paid; raises AgentError."""
+        """Let the answer start once its first step is paid; raises AgentError."""
         usual, about = self._step, (self._context.spec, self._context.request)
         if ids := media_ids(self._context.request.history):
             extents = await database.run(read_extents, ids)
@@ -104,7 +105,7 @@ class PaymentGuard:
         first = self._payment.first
         if first is not None:
             await self._accept(first.hold_id, first.available)
-            # The prices may have changed since it was reserved.
+            # Prices may have changed since the reservation.
             await self._need(self._cost(), action="topup")
             return
         # A continued response may have been paid before its process died.
@@ -118,31 +119,31 @@ class PaymentGuard:
         await self._need(self._cost(more=self._step), action="")
 
     async def admit_step(self) -> None:
-        """Let the next step call the model once that is paid; raises AgentError."""
+        """Let the next step call the model once it is paid; raises AgentError."""
         step = self._meter.next_step(self._step)
         await self._need(self._cost(more=step), action="topup")
 
     async def admit_tool(self, name: str) -> None:
-        """Let a tool run once its price, and what was used so far, is paid; raises AgentError."""
+        """Let a tool run once its price and the usage so far are paid; raises AgentError."""
         has_price = self._meter.has_price(name)
         if has_price:
             self._pending[name] += 1
         await self._need(self._cost(), action="tool" if has_price else "topup")
 
     async def wrote(self, text: str) -> None:
-        """Count what the model writes into its calls, once that is held; raises AgentError."""
+        """Count text that the model writes into its calls, once covered; raises AgentError."""
         await self._cover(weight(text))
         self._meter.wrote(text)
 
     async def watch(self, shown: ev.Event | str) -> None:
-        """Pause the answer before it publishes what is not held; raises AgentError."""
+        """Pause the answer before it publishes text that is not covered; raises AgentError."""
         if isinstance(shown, str):
             await self._cover(weight(shown))
         elif isinstance(shown, ev.Thinking):
             await self._cover(weight(shown.content))
 
     async def spoke(self, ms: int) -> None:
-        """Pause the answer before it publishes sound that is not held; raises AgentError."""
+        """Pause the answer before it publishes sound that is not covered; raises AgentError."""
         spoken = sound_tokens(ms)
         sound = UsageStats(output_tokens=spoken, audio=AudioUsage(output_tokens=spoken))
         if self._cost(more=sound) > self._held:
@@ -160,27 +161,27 @@ class PaymentGuard:
             self._covered = begun + ahead
             return
         if self._cost(ahead=writes) > self._held:
-            # As much again as one step: a pause for every word would be no answer.
-            # The step has read already what it reads.
+            # Reserve another step's worth, rather than pausing for every word. The step has already
+            # read its input.
             more = UsageStats(output_tokens=self._step.output_tokens)
             await self._need(self._cost(ahead=writes, more=more), action="topup")
         self._covered = begun + writes
 
     async def counted(self) -> None:
-        """Have what a provider counted paid, where it is more than was held; raises AgentError."""
+        """Have usage counted by a provider paid if it exceeds the hold; raises AgentError."""
         self._covered = 0
         await self._need(self._cost(), action="topup")
 
     async def complete(self) -> None:
-        """Have the whole answer paid before it is done; raises AgentError."""
-        # A tool that was admitted and failed is not charged.
+        """Have the whole answer paid before it completes; raises AgentError."""
+        # Tools that were admitted and then failed are not charged.
         self._pending = Counter(self._meter.tools) - self._before
         await self._need(self._cost(), action="topup")
 
     async def ends(self, cost: Money) -> None:
-        """Read what is held for an answer that ends now: more than that is never taken.
+        """Update the held amount for an answer that is ending; the charge never exceeds it.
 
-        What was held and is no longer is reserved once more, where that needs no person.
+        Money that was held but has been released is reserved again if that takes no person.
         """
         if self._is_known and time.monotonic() - self._held_at < FRESH_SECONDS:
             return
@@ -193,14 +194,14 @@ class PaymentGuard:
         try:
             await self._reserve(due - self._held)
         except reservations.AnswerEnded:
-            # Another process ended it, and settled.
+            # Another process ended and settled the answer.
             return
         except (reservations.MandateRevoked, *reservations.REFUSALS) as error:
             unpaid = due - self._held
             logger.error("%s of %s stays unpaid: %s", unpaid, self._context.response_id, error)  # noqa: TRY400 a refusal
 
     def _cost(self, *, ahead: int = 0, more: UsageStats | None = None) -> Money:
-        # What ended is counted by the meter, what was admitted and runs is pending.
+        # Tools that ended are counted by the meter; those admitted and still running are pending.
         open_tools = self._pending - (self._meter.tools - self._before)
         try:
             bill = self._meter.bill(ahead=ahead, more=more, tools=open_tools)
@@ -219,7 +220,7 @@ class PaymentGuard:
                 await self._ask(amount, action)
 
     async def _check_budget(self, amount: Money) -> None:
-        """Stop before a budget of the chat is exceeded: no payer is asked for that."""
+        """Stop before a chat budget is exceeded; payers are not asked to raise it."""
         try:
             await database.run(
                 chat_budgets.check, self._context.asked_in, self._context.spec.id, amount
@@ -239,7 +240,7 @@ class PaymentGuard:
         self._held_at = time.monotonic()
 
     async def _take(self, amount: Money) -> bool:
-        """Reserve more of what may be taken without asking."""
+        """Reserve more, if that is possible without asking."""
         if self._payment.source is None:
             return False
         try:
@@ -271,7 +272,7 @@ class PaymentGuard:
         return hold
 
     async def _ask(self, amount: Money, action: str) -> None:
-        """Ask the payer of the rule that stands now, and wait until they decide or it is late."""
+        """Ask the payer under the current rule, and wait for a decision or the deadline."""
         await self._choose_payer()
         self._requests += 1
         row, future = await self._write_request(amount, action)
@@ -295,10 +296,10 @@ class PaymentGuard:
         context, before = self._context, self._payment
         self._payment = await database.run(payers.current_payment, before)
         if before.is_sponsored or self._payment.payer_id != before.payer_id:
-            # The balance of the last payer is shown to no other.
+            # The previous payer's balance must not be shown to another.
             self._is_payers_balance = False
         if self._payment.is_sponsored:
-            # The sponsor's budget is used up: the asker may pay the rest.
+            # The sponsor's budget is used up; the asker may pay the rest.
             self._payment = replace(self._payment, source=None, is_sponsored=False)
         if self._payment.payer_id is None and context.user_id is not None:
             raise _unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
@@ -306,7 +307,7 @@ class PaymentGuard:
     async def _write_request(
         self, amount: Money, action: str
     ) -> tuple[PaymentRequest, asyncio.Future[PaymentRequest]]:
-        """Write the request as a row that the response waits for."""
+        """Write the request as a row for the response to wait on."""
         context = self._context
         future: asyncio.Future[PaymentRequest] = asyncio.get_running_loop().create_future()
         async with self._port.row.begin_wait() as waits:
@@ -326,13 +327,13 @@ class PaymentGuard:
         return row, future
 
     async def _take_payment(self, row: PaymentRequest) -> None:
-        """Resume the answer: a request was paid."""
+        """Resume the answer after a payment."""
         context = self._context
         self._is_due = False
         self._is_payers_balance = True
         self._held += Money(row.amount, row.asset)
         if row.token_id:
-            # The token that paid this pays for the rest too, as far as it goes.
+            # The token used for this payment also pays the rest, as far as it goes.
             source = await database.run(payers.by_token, row.token_id, context.spec.name)
             self._payment = replace(self._payment, source=source)
         await self._port.row.resume()
@@ -341,7 +342,7 @@ class PaymentGuard:
         await self._accept(row.hold_id, balance)
 
     async def _send_refusal(self) -> None:
-        """Send, once, why the token that the asker presented does not pay what is asked now."""
+        """Send, once, why the asker's token does not cover the requested payment."""
         context, refused = self._context, self._context.payment_refused
         if (
             refused is not None
@@ -354,10 +355,10 @@ class PaymentGuard:
         await self._send_to_payer(accepted(self._context.response_id, payment_id, balance))
 
     async def close(self, cost: Money, left: Money | None) -> None:
-        """Send the payer what is left (UAMP §3.3), after the end of the answer.
+        """Send the payer their remaining balance after the end of the answer (UAMP §3.3).
 
-        `left` is None when the write of the end had to be tried again. A person who was asked to
-        pay for delegated work does not receive its end, but an event that nothing is due.
+        `left` is None if the write of the end was retried. People who were asked to pay for
+        delegated work do not receive its end, so they get an event that nothing is due any more.
         """
         if self._is_due and self._context.parent is not None:
             await self._send_to_payer(withdrawn(self._context.response_id))
@@ -372,19 +373,19 @@ class PaymentGuard:
             await self._send_to_payer(event)
 
     def settle(self, rows: list[PaymentRequest]) -> None:
-        """Take requests that are paid or expired."""
+        """Accept requests that are paid or expired."""
         for row in rows:
             if self._wait is not None and self._wait[0] == row.pk and not self._wait[1].done():
                 self._wait[1].set_result(row)
 
     async def _send_to_payer(self, event: ev.Event) -> None:
-        """Send an event to the payer; a sponsor's balance is shown to no other."""
+        """Send an event to the payer; a sponsor's balance is not disclosed."""
         if not self._payment.is_sponsored:
             await self._port.send_to_payer(event, self._payment.payer_id)
 
 
 def _payment_of(context: RunContext) -> AnswerPayment:
-    """Return how the answer is paid: by asking, where its price is newer than its beginning."""
+    """Return how the answer is paid: by asking, if its price was set after it started."""
     return context.payment or AnswerPayment(source=None, payer_id=context.user_id)
 
 

@@ -1,8 +1,7 @@
-"""The interface between a run and its parts: tools, payment, checkpoints, end.
+"""The interface between a run and its parts: tools, payment, checkpoints and end.
 
-The run makes the port and its parts. Nothing in the port refers to the run or to a part, so that
-no circle of references keeps an answer in memory: it is freed as soon as its run is
-(`lifespan.calm_collector` lets the garbage collector run seldom).
+The run creates the port and its parts. The port refers to neither, so no reference cycle keeps an
+answer in memory after its run: garbage collection is rare (`lifespan.calm_collector`).
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ if TYPE_CHECKING:
 
 
 class DelegatedRun(Protocol):
-    """A run to which an answer delegated work, in this process."""
+    """A run in this process to which an answer delegated work."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it publishes nothing more."""
+        """Whether it has published everything but its end."""
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether only a client, a person or a payer can make it go on."""
+        """Whether it can only proceed with a client's, person's or payer's input."""
 
 
 class RunPort:
     """Publishes the events of one response; holds its answer, its clock and its row's state.
 
-    The run's task, the tasks of its tools, and the listener of a delegated response call it, all
-    on the event loop of the process. Only the run's task calls `end`, once.
+    The run's task, its tools' tasks and the listener of a delegated response call it, all on the
+    process's event loop. Only the run's task calls `end`, once.
     """
 
     def __init__(self, context: RunContext, idle: IdleResponses) -> None:
@@ -52,7 +51,7 @@ class RunPort:
         self.clock = ResponseClock(context, idle)
         self.row = RowState(context)
         self.sound = SpokenSound(context)
-        # What the model wrote down of the sounds that it answers.
+        # The model's transcripts of the audio that it answers.
         self.transcripts: list[str] = []
         self.has_ended = False
         self._text_frames = TextFrames(self.subscribers)
@@ -63,13 +62,13 @@ class RunPort:
         return self.context.response_id
 
     def publish(self, shown: ev.Event | str) -> None:
-        """Add text or an event to the answer and send it to all who receive this response."""
+        """Add text or an event to the answer and send it to everyone who receives this response."""
         if isinstance(shown, str):
             if shown:
                 self._text_frames.add(self.answer.add_text(shown), shown)
             return
         if (piece := sound_of(shown)) is not None:
-            # Sound is sent to those who listen here; all others read it when it is stored.
+            # Sound goes only to local listeners; everyone else reads it once it is stored.
             self.sound.add(piece)
             self.answer.spoke(milliseconds_of(piece))
             self.send_here(frame(shown))
@@ -82,18 +81,18 @@ class RunPort:
         self.subscribers.send_to_group(text)
 
     def send_here(self, text: str) -> None:
-        """Send a frame to the listeners in this process, after the text that came before it."""
+        """Send a frame to local listeners, after any text that precedes it."""
         self._text_frames.flush()
         self.subscribers.send_here(text)
 
     def send_to_asker(self, event: ev.Event) -> None:
-        """Send an event to the session that asked, in any process: a `tool.call`."""
+        """Send an event, such as a `tool.call`, to the session that asked, in any process."""
         text = frame(event)
         self.send_here(text)
         self.subscribers.send_to_session(text)
 
     async def ask_person(self, asked: ev.ToolApprovalRequired) -> None:
-        """Send a question to the chat in which the work was asked for (ToolCall.asked_in)."""
+        """Send a question to the chat of the original request (ToolCall.asked_in)."""
         text = frame(asked)
         self.send_here(text)
         chat_id = await database.run(root_chat, self.response_id)
@@ -103,7 +102,7 @@ class RunPort:
         await fanout.send(fanout.chat_group(chat_id), signal)
 
     async def send_to_payer(self, event: ev.Event, user_id: int | None) -> None:
-        """Send an event to the payer, in the chat in which the work was asked for."""
+        """Send an event to the payer, in the chat of the original request."""
         context, text = self.context, frame(event)
         # The asker of delegated work does not listen to this response.
         listens = user_id == context.user_id and context.parent is None
@@ -121,9 +120,9 @@ class RunPort:
         await fanout.send(fanout.chat_group(context.asked_in), signal)
 
     async def send_to_others(self, event: ev.Event, user_id: int | None) -> None:
-        """Send an event to all members of a chat but one.
+        """Send an event to all members of a chat except one.
 
-        Nothing is sent where that is a visitor, or of delegated work.
+        Nothing is sent if the excluded one is a visitor, or for delegated work.
         """
         context = self.context
         if user_id is not None and context.parent is None:
@@ -133,6 +132,6 @@ class RunPort:
             await fanout.send(fanout.chat_group(context.chat_id), signal)
 
     def end(self) -> None:
-        """Send the text that is left: after it only the end of the response is published."""
+        """Send the remaining text; only the end of the response may follow."""
         self.has_ended = True
         self._text_frames.flush()

@@ -1,4 +1,4 @@
-"""The request to an agent: its session's options and a response's overrides (UAMP §5.12)."""
+"""Requests to agents: a session's options and a response's overrides (UAMP §5.12)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 
 
 class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """The settings with which a response overrides its session, as its row has them (UAMP §5.12).
+    """A response's overrides of its session, as stored in its row (UAMP §5.12).
 
     `context` is the whole conversation of a stateless turn; `before` are system and assistant
-    inputs that come before the message.
+    inputs that precede the message.
     """
 
     instructions: str | None = None
@@ -34,17 +34,17 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     model: str | None = None
     context: tuple[uamp.Message, ...] | None = None
     before: tuple[uamp.Message, ...] = ()
-    # Whether a call of the client's ends the response instead of waiting for `tool.result`.
+    # Whether a call to a client tool ends the response instead of waiting for `tool.result`.
     ends_at_tools: bool = False
-    # The first version of the answer whose place the answer takes.
+    # The first version of the answer that this one replaces.
     replaces: str | None = None
-    # The message to whose thread the answer belongs.
+    # The root message of the answer's thread.
     thread: str | None = None
-    # How often in a row agents asked each other until this response.
+    # The number of consecutive agent-to-agent mentions that led to this response.
     hops: int = 0
-    # The credential with which it was asked for, whose budget counts what it costs.
+    # The asker's credential, whose budget counts the cost.
     credential: str = ""
-    # How many servers passed the request on (docs/agents.md#remote-agents).
+    # How many servers forwarded the request (docs/agents.md#remote-agents).
     servers: int = 0
 
 
@@ -59,7 +59,7 @@ def run_request(
     written: int = 0,
     asker: str = "",
 ) -> RunRequest:
-    """Return the request to an agent, from its session and what this response overrides."""
+    """Build the request to an agent from its session and the response's overrides."""
     return RunRequest(
         response_id=response_id,
         history=history,
@@ -77,7 +77,7 @@ def run_request(
 
 
 def _params(config: uamp.SessionConfig, overrides: ResponseRequest) -> dict[str, Any]:
-    """Return the options of the model as builtins: those of the response before the session's."""
+    """Return the model's options as builtins; the response's take precedence."""
     params: dict[str, Any] = {}
     for name in _OPTIONS:
         override = getattr(overrides, name)
@@ -94,10 +94,10 @@ def _params(config: uamp.SessionConfig, overrides: ResponseRequest) -> dict[str,
 
 
 def speech_format(wanted: str | None) -> str:
-    """Return the format in which an answer is spoken."""
+    """Return the audio format for speaking an answer."""
     return wanted if wanted in SPEECH_FORMATS else SPEECH_FORMATS[0]
 
 
 def _first(override: Any, of_session: Any) -> Any:
-    """Return the override where there is one: 0, "" and [] are values, only None is none."""
+    """Return the override unless it is None; 0, "" and [] are values."""
     return of_session if override is None else override

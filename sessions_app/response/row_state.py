@@ -1,4 +1,4 @@
-"""The state of a running response's row, as the one process that runs it writes it."""
+"""The state of a running response's row, as written by the process that runs it."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from sessions_app.response.context import RunContext
 
 Wait: TypeAlias = "tuple[str, int]"
-"""A row that a response waits for: its kind, `call` or `payment`, and its key."""
+"""A row that a response waits for: its kind (`call` or `payment`) and key."""
 
 
 class RowState:
-    """Whether a response's row is waiting or in_progress, for one wait or several at once.
+    """Whether a response's row is waiting or in_progress, with one or several waits.
 
-    The run's task and the tasks of its tools call it; a lock puts their writes in order.
+    The run's task and its tools' tasks call it; a lock serialises their writes.
     """
 
     def __init__(self, context: RunContext) -> None:
         self._response_id, self._fence = context.response_id, context.fence
         self._state = context.state
         self._waits: set[Wait] = set()
-        # A wait that begins and one that ends are not written at the same time.
+        # Beginning and ending waits must not be written concurrently.
         self._writing = asyncio.Lock()
 
     @asynccontextmanager
     async def begin_wait(self) -> AsyncIterator[set[Wait]]:
-        """Write the rows of a wait in this block, and add the wait to the set that it gives.
+        """Write the rows of a wait in this block, and add the wait to the yielded set.
 
-        The state counts from before the write: one that is cut off may be committed all the same.
+        The state changes before the write, since an interrupted write may still be committed.
         """
         async with self._writing:
             self._state = advance(RESPONSE_TRANSITIONS, self._state, ResponseTrigger.WAIT)
             yield self._waits
 
     def end_wait(self, wait: Wait) -> None:
-        """Forget a wait; `resume` writes that."""
+        """Remove a wait; `resume` writes the change."""
         self._waits.discard(wait)
 
     def end_waits(self) -> None:
-        """Forget all waits: the answer is complete, and calls that it gave up end with it."""
+        """Remove all waits: the answer is complete, and its abandoned calls end with it."""
         self._waits.clear()
 
     async def resume(self) -> None:
-        """Write in_progress, unless the response still waits.
+        """Write in_progress, unless the response still waits for something.
 
-        Raises AgentError interrupted where another process holds the response.
+        Raises AgentError interrupted if another process holds the response.
         """
         async with self._writing:
             if self._state is not ResponseState.WAITING or self._waits:
@@ -70,5 +70,5 @@ class RowState:
 
 
 def taken_over() -> AgentError:
-    """Return what ends a run whose response another process holds: its own end is fenced off."""
+    """Return the error for a run that lost its response; its own end would be fenced off."""
     return AgentError("Another process runs this response.", code=ErrorCode.INTERRUPTED)

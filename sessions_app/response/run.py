@@ -1,7 +1,8 @@
-"""One running response: it iterates the agent and publishes its events.
+"""A running response: iterates the agent and publishes its events.
 
-A run belongs to the process, not to a socket. Listeners in this process get each frame as it is
-made; the rest of the chat gets text collected over UAMP_COALESCE_MS. No delta is a database write.
+A run belongs to the process, not to a socket. Listeners in this process get each frame immediately;
+the rest of the chat gets text batched over UAMP_COALESCE_MS. Deltas are not written to the
+database.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ logger = logging.getLogger(__name__)
 
 
 class Run:
-    """A response that runs in this process.
+    """A response running in this process.
 
-    `start` makes its one task. Connections call `listen`, `leave` and `watch`; the process
-    calls `cancel`, `revoke`, `park`, `lose`, the properties, and `settle_…` when a row has the end
-    of a wait. All are on one event loop. The parts of a run share a RunPort and do not know it.
+    `start` creates its only task. Connections call `listen`, `leave` and `watch`. The process calls
+    `cancel`, `revoke`, `park` and `lose`, reads the properties, and calls `settle_…` when a row
+    shows that a wait is over. All run on one event loop. A run's parts share a RunPort and do not
+    know the run.
     """
 
     def __init__(
@@ -98,12 +100,12 @@ class Run:
 
     @property
     def has_price(self) -> bool:
-        """Whether the answer is paid."""
+        """Whether the answer has to be paid for."""
         return self._guard is not None
 
     @property
     def has_ended(self) -> bool:
-        """Whether it publishes nothing more but its end."""
+        """Whether it has published everything but its end."""
         return self._port.has_ended
 
     @property
@@ -114,29 +116,29 @@ class Run:
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether only a `tool.result`, a person's decision or a payment lets it go on."""
+        """Whether it can only proceed with a `tool.result`, a person's decision or a payment."""
         waits = self._tools.waits_for_client or self.waiting_payments
         return bool(waits) and not self._tools.is_opening
 
     @property
     def waiting_calls(self) -> list[int]:
-        """The keys of the tool calls whose result it awaits."""
+        """The keys of the tool calls whose results it awaits."""
         return self._tools.waiting
 
     @property
     def undecided_calls(self) -> list[int]:
-        """The keys of the tool calls that a person is to allow."""
+        """The keys of the tool calls that await approval."""
         return self._tools.asking
 
     @property
     def waiting_payments(self) -> list[int]:
-        """The keys of the payment requests that it waits for."""
+        """The keys of the payment requests that it is waiting for."""
         return [] if self._guard is None else self._guard.waiting
 
-    # --- Life ---
+    # --- Lifecycle ---
 
     def start(self) -> asyncio.Task[None]:
-        """Begin, as a task of the process: of the task that asked for it, it has only the ids."""
+        """Start as a task of the process, which inherits only the ids of the calling task."""
         request_id, parent = log_fields.current().request_id, spans.current()
         self._task = asyncio.create_task(
             self._run(request_id, parent), name=self.response_id, context=contextvars.Context()
@@ -144,9 +146,9 @@ class Run:
         return self._task
 
     def cancel(self) -> None:
-        """Stop for the user: the provider's request is closed, the answer so far is kept.
+        """Stop at the user's request, closing the provider's request and keeping the answer so far.
 
-        A run that is writing its end has ended already.
+        A run that is writing its end has already ended.
         """
         if self._task is not None and not self._is_cancelled and not self.has_ended:
             self._is_cancelled = True
@@ -163,7 +165,7 @@ class Run:
         return self._task
 
     async def park(self) -> None:
-        """Stop without an end, so that another process can take the response over."""
+        """Stop without ending, so that another process can take the response over."""
         if self._task is None or self._task.done():
             return
         self._is_parked = True
@@ -172,13 +174,13 @@ class Run:
         try:
             await database.run(responses.flush_responses, [self.answer.flush()])
         except (DataError, ValueError):
-            # The process that takes it over has what was kept before.
+            # The next process continues from what was stored before.
             logger.exception("the answer so far of %s was not kept", self.response_id)
         if not await database.run(leases.park_response, self.response_id, fence=self.context.fence):
             logger.info("response %s was not this process's to give back", self.response_id)
 
     def lose(self) -> None:
-        """Stop without an end, and publish nothing more: another process holds the response."""
+        """Stop without ending or publishing more: another process holds the response."""
         if self._task is None or self.has_ended:
             return
         self._is_parked = True
@@ -189,29 +191,29 @@ class Run:
     # --- Listeners ---
 
     def listen(self, listener: Listener) -> bool:
-        """Have a listener receive every frame; return False where nothing follows."""
+        """Add a listener for every frame; return False if nothing will follow."""
         return self._port.subscribers.listen(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Send nothing more to a listener; from now on the chat's group receives the frames."""
+        """Remove a listener; from now on its frames go to the chat's group."""
         self._port.subscribers.leave(listener)
 
     def watch(self) -> None:
-        """Send every frame to the chat's group too: a client reads it there."""
+        """Send every frame to the chat's group too, for clients that read it there."""
         self._port.subscribers.watch()
 
-    # --- Waits that are over ---
+    # --- Completed waits ---
 
     def settle_calls(self, rows: list[ToolCall]) -> None:
-        """Take tool calls that have ended."""
+        """Accept tool calls that have ended."""
         self._tools.settle(rows)
 
     def decide_calls(self, pks: Sequence[int]) -> None:
-        """Take tool calls that a person allowed or refused."""
+        """Accept tool calls that a person has approved or refused."""
         self._tools.decided(pks)
 
     def settle_payments(self, rows: list[PaymentRequest]) -> None:
-        """Take payment requests that are paid or expired."""
+        """Accept payment requests that are paid or expired."""
         if self._guard is not None:
             self._guard.settle(rows)
 
@@ -237,21 +239,21 @@ class Run:
         self._measured.end(ending)
 
     async def _give_away(self, process: str) -> None:
-        """Have the process go on with the response that holds the socket of its agent's daemon."""
+        """Hand the response to the process that holds the socket of the agent's daemon."""
         try:
             await self._give(self.response_id, fence=self.context.fence, process=process)
         except (DatabaseError, InterfaceError):
-            # Its lease ends, and recovery finds it.
+            # Recovery finds it when its lease ends.
             logger.exception("response %s was not given to %s", self.response_id, process)
         finally:
             self._port.subscribers.watch()
             self._port.subscribers.end()
 
     async def _ending(self) -> Ending:
-        """Run the agent; return how the response ends.
+        """Run the agent and return how the response ends.
 
-        Raises CancelledError for a parked run, and HeldElsewhere for one that another process has
-        to go on with.
+        Raises CancelledError if the run is parked, and HeldElsewhere if another process has to
+        continue it.
         """
         try:
             return await self._stream()
@@ -272,7 +274,7 @@ class Run:
             failed = _failed(error.code, error.message, error.retry_after)
             return replace(failed, error_cause=error.cause)
         except Exception as error:
-            # The response must end, and its readers must learn of it.
+            # The response must end, and its readers must learn of the failure.
             logger.exception("response %s failed", self.response_id)
             failed = _failed(ErrorCode.INTERNAL_ERROR, "The server could not finish the answer.")
             return replace(failed, error_cause=cause_of(error))
@@ -280,7 +282,7 @@ class Run:
             self._port.end()
 
     async def _canceller(self) -> responses.Canceller | None:
-        """Return who cancelled it; its end is published without that while the database is away."""
+        """Return who cancelled it, or None while the database is down."""
         try:
             return await database.run(responses.canceller_of, self.response_id)
         except DatabaseError:
@@ -290,14 +292,14 @@ class Run:
     async def _stream(self) -> Ending:
         port, guard, request = self._port, self._guard, self.context.request
         if request.checkpoint is not None:
-            # What its last process sent after the checkpoint is sent anew.
+            # Anything that the previous process sent after the checkpoint is sent again.
             port.answer.keep_for_next_flush()
             port.subscribers.replace_text(port.answer.text)
         async with port.clock.limit():
             if guard is not None:
                 await guard.open()
             await port.row.resume()
-            # The agent's own objects refer to each other in circles: they must not hold the answer.
+            # The agent's objects form reference cycles, which must not keep the answer alive.
             end = await run_agent(
                 self.context.spec,
                 request,
@@ -331,7 +333,7 @@ class Run:
             await guard.counted()
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
-        """Return a content of this chat for the provider call (runtime.agent_run.MediaLoader)."""
+        """Return a content of this chat for a provider call (runtime.agent_run.MediaLoader)."""
         return await database.run(storage.read_in_chat, content_id, self.context.chat_id)
 
 

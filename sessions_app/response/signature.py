@@ -1,7 +1,7 @@
-"""The signature of a completed answer, made before its end is written (UAMP §6.7).
+"""The signature of a completed answer, created before its end is written (UAMP §6.7).
 
-Its claims are in docs/signatures.md. Hashing and signing run on threads of their own: an RSA
-signature takes about 0.2 ms of CPU, and a long answer has as much to hash.
+docs/signatures.md describes its claims. Hashing and signing run on separate threads: an RSA
+signature takes about 0.2 ms of CPU time, and hashing a long answer about as much.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from signing_app.keys import SigningKey
 
 THREADS: Final = 2
-"""So many answers are signed at once in a process."""
+"""How many answers a process signs at a time."""
 
 
 async def signed(finish: Finish, context: RunContext) -> Finish:
     """Return the end of a completed response with the signature in its event.
 
-    The keys of an agent are read from the database once in a while; raises what that raises.
+    An agent's keys are occasionally read from the database, whose errors are passed on.
     """
     owner = signatures.agent_owner(context.spec.id)
     key = known_key(owner)
@@ -78,7 +78,7 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
 
 
 def _request(context: RunContext) -> dict[str, Any] | None:
-    """Return the message that a response answers, or the last one of a conversation without it."""
+    """Return the message that a response answers or, without one, the last of its conversation."""
     history = context.request.history
     asked = context.asked or (history[-1] if history else None)
     message: dict[str, Any] | None = msgspec.to_builtins(asked)

@@ -1,7 +1,7 @@
-"""The tool calls of one response: written as rows, then sent, then awaited.
+"""The tool calls of one response: each is written as a row, sent, and then awaited.
 
-A wait is a row. The coroutine that waits here only saves reading it: when this process is gone, the
-result finds the row, and the response is continued from its kept output.
+Waits are rows; the waiting coroutine only saves reading them. If this process is gone, the result
+still finds the row, and the response continues from its stored output.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ KEEPALIVE_SECONDS: Final = 30.0
 class ResponseToolBroker:
     """The ToolBroker (agents_app.runtime.agent_run) of one response.
 
-    The run's task and the tasks of its tools call it. Any task of the event loop may call `settle`
-    and `decided`, after reading the rows, and read the properties. `delegate` starts the response
-    of another agent (turn.delegation).
+    The run's task and its tools' tasks call it. Any task of the event loop may read its properties
+    and, after reading the rows, call `settle` and `decided`. `delegate` starts the response of
+    another agent (turn.delegation).
     """
 
     def __init__(self, port: RunPort, guard: PaymentGuard | None, delegate: Delegate) -> None:
@@ -64,41 +64,41 @@ class ResponseToolBroker:
         self._client_time = ClientTime()
         self._asking: dict[int, asyncio.Event] = {}
         self._delegated: dict[int, DelegatedRun] = {}
-        # How many orders are being given to other agents: they do not work yet.
+        # The number of orders being handed to other agents, which have not started on them.
         self._delegating = 0
-        # Calls for the client that are being written: it was not sent all of them yet.
+        # Client calls being written, which have not all been sent yet.
         self._opening = 0
-        # What an earlier process did is not known: it may have done all of it.
+        # After a takeover, what the earlier process did is unknown; assume everything.
         self.has_calls = port.context.was_taken_over
         self.has_delegated = port.context.was_taken_over
         self.has_asked = port.context.was_taken_over
 
     @property
     def waiting(self) -> list[int]:
-        """The keys of the calls whose result is awaited."""
+        """The keys of the calls whose results are awaited."""
         return list(self._waits)
 
     @property
     def asking(self) -> list[int]:
-        """The keys of the calls that a person is to allow."""
+        """The keys of the calls that await approval."""
         return list(self._asking)
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether only a `tool.result` or a person's decision lets the answer go on."""
+        """Whether the answer can only proceed with a `tool.result` or a person's decision."""
         asks = any(not decision.is_set() for decision in self._asking.values())
-        # Another agent that works for this one may wait likewise.
+        # Another agent working for this answer may be waiting in the same way.
         below = any(run.waits_for_client for run in self._delegated.values())
         return bool(self._client_time.is_running or asks or below)
 
     @property
     def is_opening(self) -> bool:
-        """Whether a call for the client is written, and not sent yet."""
+        """Whether a client call has been written but not sent."""
         return bool(self._opening)
 
     @property
     def is_delegating(self) -> bool:
-        """Whether work is being given to another agent, or its end is to be processed."""
+        """Whether work is being delegated, or the end of delegated work is being processed."""
         return bool(self._delegating) or any(run.has_ended for run in self._delegated.values())
 
     @property
@@ -106,10 +106,10 @@ class ResponseToolBroker:
         """The time that the client took for its calls."""
         return self._client_time
 
-    # --- Admission: what the agent does next is paid ---
+    # --- Admission: the agent's next action must be paid ---
 
     async def admit_step(self) -> None:
-        """Let another step begin once it is paid."""
+        """Let the next step start once it is paid."""
         if self._guard is not None:
             await self._guard.admit_step()
 
@@ -120,18 +120,18 @@ class ResponseToolBroker:
         self._port.answer.meter.began(call.id)
 
     async def wrote(self, text: str) -> None:
-        """Count what the model writes into its calls, once it is paid."""
+        """Count text that the model writes into its calls, once it is paid."""
         if self._guard is not None:
             await self._guard.wrote(text)
 
     def inference_sent(self) -> None:
-        """Count the input of an inference that is sent now."""
+        """Count the input of an inference as it is sent."""
         self._port.answer.meter.sent()
 
-    # --- Tools of the client ---
+    # --- Client tools ---
 
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
-        """Ask the session's client (UAMP §3.2): `tool.call`, then its `tool.result`."""
+        """Send a `tool.call` to the session's client and await its `tool.result` (UAMP §3.2)."""
         port = self._port
         asked = self._asked(call)
         self._opening += 1
@@ -154,7 +154,7 @@ class ResponseToolBroker:
         return outcome
 
     async def hand_over(self, call: uamp.ToolCallData) -> None:
-        """Send the session's client a call at which the response ends; no result is awaited.
+        """Send the client a call that ends the response; no result is awaited.
 
         The row records that the call was made, and ends with the response.
         """
@@ -177,9 +177,9 @@ class ResponseToolBroker:
     # --- Long tools ---
 
     async def long_tool(self, tool: ServerTool, call: uamp.ToolCallData) -> ToolOutcome:
-        """Hand a call to a worker, after a person allowed it where the tool needs that.
+        """Hand a call to a worker, after a person's approval if the tool requires it.
 
-        The row is the queue; the Celery task only has a worker look there.
+        The row is the queue; the Celery task only makes a worker look at it.
         """
         self._port.answer.meter.has_row(call.id)
         opened = await self._open(ToolCallKind.LONG, call, needs_approval=tool.needs_approval)
@@ -205,15 +205,15 @@ class ResponseToolBroker:
             del self._asking[opened.pk]
 
     def decided(self, pks: Sequence[int]) -> None:
-        """Take the calls that a person allowed; those that were refused have ended too."""
+        """Accept calls that a person approved; refused calls have ended as well."""
         for pk in pks:
             if (decision := self._asking.get(pk)) is not None:
                 decision.set()
 
-    # --- Other agents, and contents ---
+    # --- Other agents and contents ---
 
     async def delegate(self, call: uamp.ToolCallData, order: DelegationOrder) -> ToolOutcome:
-        """Have another agent do a task (UAMP §8.5.4): the end of its response ends the call."""
+        """Delegate a task to another agent (UAMP §8.5.4); the end of its response ends the call."""
         self.has_delegated = True
         self._port.answer.meter.has_row(call.id)
         self._delegating += 1
@@ -225,7 +225,7 @@ class ResponseToolBroker:
         finally:
             self._delegating -= 1
         try:
-            # The other agent has its own time, and may have to wait for a person.
+            # The other agent has its own time limit, and may have to wait for a person.
             with self._keepalive(call.id), self._port.clock.stopped():
                 return await self._settle(opened.pk, wait)
         finally:
@@ -252,9 +252,9 @@ class ResponseToolBroker:
     async def change_state(
         self, patch: Sequence[PatchOperation], *, version: int
     ) -> VersionedState:
-        """Change the state of the response's chat; raises ToolError for what cannot be changed so.
+        """Change the state of the response's chat; raises ToolError for an invalid change.
 
-        The run that another process took over changes nothing.
+        A run that has lost its response to another process changes nothing.
         """
         context = self._context
         change = StateChange(patch=patch, version=version)
@@ -281,9 +281,9 @@ class ResponseToolBroker:
             sending.cancel()
 
     async def _send_keepalives(self, call_id: str) -> None:
-        """Publish now and then that a long tool still runs.
+        """Publish periodically that a long tool is still running.
 
-        Clients that know no `progress` give up on a response that sends nothing for two minutes.
+        Clients that do not know `progress` give up on a response after two minutes of silence.
         """
         while True:
             await asyncio.sleep(KEEPALIVE_SECONDS)
@@ -316,7 +316,7 @@ class ResponseToolBroker:
                 raise taken_over()
             self._wait(opened.pk)
             waits.add(("call", opened.pk))
-        # A flush that was under way may have put an older output over the one with this call.
+        # A concurrent flush may have overwritten the output that has this call with an older one.
         answer.keep_for_next_flush()
         return opened
 
@@ -329,7 +329,7 @@ class ResponseToolBroker:
 
     async def _settle(self, pk: int, wait: asyncio.Future[ToolOutcome]) -> ToolOutcome:
         try:
-            # The answer may have come before this process waited for it.
+            # The answer may have arrived before this process started waiting.
             self.settle(await database.run(calls.ended_calls, [pk]))
             outcome = await wait
         finally:
@@ -338,7 +338,7 @@ class ResponseToolBroker:
         return outcome
 
     def settle(self, rows: list[ToolCall]) -> None:
-        """Take calls that have ended."""
+        """Accept calls that have ended."""
         self.decided([row.pk for row in rows])
         for row in rows:
             wait = self._waits.get(row.pk)
@@ -348,12 +348,12 @@ class ResponseToolBroker:
 
 
 def outcome_of(row: ToolCall) -> ToolOutcome:
-    """Return the outcome that an ended row keeps."""
+    """Return the outcome stored in the row of an ended call."""
     return ToolOutcome(
         result=row.result,
         is_error=row.is_error,
         content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]),
-        # The decision that a call may run does not end it.
+        # An approval does not end the call; a refusal does.
         is_refused=row.decided_at is not None and row.decided_at == row.finished_at,
     )
 
@@ -361,7 +361,7 @@ def outcome_of(row: ToolCall) -> ToolOutcome:
 def approval_of(
     agent: str, response_id: str, call: uamp.ToolCallData, opened: OpenedCall
 ) -> ev.ToolApprovalRequired:
-    """Return the event that asks a person to allow a call."""
+    """Return the event that asks a person to approve a call."""
     return ev.ToolApprovalRequired(
         call_id=call.id,
         name=call.name,

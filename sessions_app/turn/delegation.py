@@ -74,7 +74,7 @@ async def delegate(
 def _open(
     response_id: str, spec: AgentSpec, pk: int, order: DelegationOrder, chat_id: str
 ) -> tuple[OpenSession, tuple[uamp.ContentItem, ...]]:
-    """Return the session of the other agent, made or found, and the contents that it is given."""
+    """Find or create the other agent's session; return it and the attached contents."""
     asking = Response.objects.filter(pk=response_id).select_related("session__user").first()
     asker = None if asking is None else asking.session
     if asking is None or asker is None:

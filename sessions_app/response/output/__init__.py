@@ -1,4 +1,4 @@
-"""The output of a running response: its answer, text in frames, sound, and its listeners.
+"""The output of a running response: answer, text frames, sound and listeners.
 
-Nothing here decides what the response does next; `sessions_app.response.run` does.
+Decisions about the response are made in `sessions_app.response.run`, not here.
 """

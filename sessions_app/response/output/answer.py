@@ -1,4 +1,4 @@
-"""One answer so far: its output, what it used, and whether its row has all of it."""
+"""The answer so far: its output, its usage, and whether its row is up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AnswerSnapshot(msgspec.Struct, frozen=True):
-    """The answer so far, as rows keep it."""
+    """The answer so far, in the form stored in rows."""
 
     text: str
     output: Sequence[uamp.ContentItem]
@@ -26,10 +26,10 @@ class AnswerSnapshot(msgspec.Struct, frozen=True):
 
 
 class RunningAnswer:
-    """The answer of one response, as it grows.
+    """The growing answer of one response.
 
-    Only the run's task and the tasks of its tools add to it. Any task of the event loop may read
-    it; the task that flushes answers calls `flush` and `keep_for_next_flush`.
+    Only the run's task and its tools' tasks add to it. Any task of the event loop may read it. The
+    task that flushes answers calls `flush` and `keep_for_next_flush`.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -48,18 +48,18 @@ class RunningAnswer:
 
     @property
     def thinking(self) -> str:
-        """The thoughts so far, joined."""
+        """The thinking so far, joined."""
         items = self.builder.output
         return "\n\n".join(i.thinking for i in items if isinstance(i, uamp.ThinkingContent))
 
     @property
     def needs_flush(self) -> bool:
-        """Whether the row may lack something of the answer."""
+        """Whether the row may be out of date."""
         return not self._is_flushed
 
     def add(self, event: ev.Event) -> None:
-        """Add an event to the output, and count what it used."""
-        # An answer that fails or is cancelled has used what its inferences used so far.
+        """Add an event to the output and count its usage."""
+        # An answer that fails or is cancelled has still used its inferences so far.
         self.meter.add(event)
         self.builder.add(event)
         self._is_flushed = False
@@ -74,9 +74,9 @@ class RunningAnswer:
         return offset
 
     def spoke(self, ms: int) -> None:
-        """Count milliseconds of sound that are sent."""
+        """Count the milliseconds of sound that were sent."""
         self.meter.spoken_ms += ms
-        # The sound itself is stored at the end; what it costs is not lost with its process.
+        # The sound is stored only at the end, but its cost must survive a crash of the process.
         self._is_flushed &= self.meter.spec.pricing.is_free
 
     def snapshot(self) -> AnswerSnapshot:
@@ -84,7 +84,7 @@ class RunningAnswer:
         return AnswerSnapshot(self.builder.text, self.builder.output, self.meter.usage)
 
     def flush(self) -> Flush:
-        """Return what the row is to keep; until the next addition nothing needs a flush."""
+        """Return the update for the row; no flush is needed again until something is added."""
         self._is_flushed = True
         return Flush(
             response_id=self._response_id,
@@ -95,12 +95,12 @@ class RunningAnswer:
         )
 
     def keep_for_next_flush(self) -> None:
-        """Have the next flush write the answer again: its row may have an older one."""
+        """Have the next flush rewrite the answer, since the row may hold an older one."""
         self._is_flushed = False
 
 
 def _kept_output(context: RunContext) -> ev.ResponseDone:
-    """Return the kept output of a continued response, as the builder takes it in."""
+    """Return the stored output of a continued response as an event for the builder."""
     output = ev.ResponseOutput(
         id=context.response_id, status="in_progress", output=tuple(context.request.resume)
     )

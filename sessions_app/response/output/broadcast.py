@@ -1,7 +1,7 @@
-"""Sends the frames of one response to the chat's group, in order, text collected for a moment.
+"""Sends a response's frames to the chat's group in order, batching text.
 
-What comes first is sent at once, what follows within the delay after it is collected: a member sees
-an answer begin when the asker does, and a frame carries more text than it has bytes around it.
+The first frame is sent immediately; whatever follows within the delay is batched. Members see an
+answer start as soon as the asker does, and frames carry more text than overhead.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from chat_app.log import fanout
 
 
 class Broadcaster:
-    """A queue to one chat's group. Text that joins on is one message; others keep their place.
+    """An ordered queue to one chat's group, which merges adjacent text into one message.
 
-    The run's task and its tools' tasks add messages. A task of its own sends them, `delay` seconds
-    apart; `drain` is called once, after the last message.
+    The run's task and its tools' tasks add messages. A task of the broadcaster sends them, `delay`
+    seconds apart. `drain` is called once, after the last message.
     """
 
     def __init__(self, chat_id: str, delay: float) -> None:
@@ -28,11 +28,11 @@ class Broadcaster:
         self._task: asyncio.Task[None] | None = None
         self._is_sending = False
         self._is_over = False
-        # When the next messages may be sent, on the loop's clock.
+        # The earliest time of the next send, on the loop's clock.
         self._next_at = 0.0
 
     def text(self, response_id: str, offset: int, text: str, origin: str) -> None:
-        """Take text; it is sent when the delay is over, with what follows it until then."""
+        """Queue text, which is sent after the delay together with text that follows it."""
         if self._head is None:
             self._head = fanout.delta_message(
                 chat_id=self._chat_id,
@@ -45,13 +45,13 @@ class Broadcaster:
         self._wake()
 
     def signal(self, message: dict[str, Any]) -> None:
-        """Take another message, after the text that came before it."""
+        """Queue another message, after the text that precedes it."""
         self._close_text()
         self._queue.append(message)
         self._wake()
 
     def replace(self, response_id: str, text: str) -> None:
-        """Send the whole text of the response: it replaces what was sent, and is never dropped."""
+        """Send the whole text of the response, replacing earlier text; it is never dropped."""
         self.signal(fanout.text_message(chat_id=self._chat_id, response_id=response_id, text=text))
 
     def _close_text(self) -> None:
@@ -79,10 +79,10 @@ class Broadcaster:
         await fanout.publish(self._chat_id, queue)
 
     async def drain(self) -> None:
-        """Send what is queued: the end of a response comes after all that belongs before it.
+        """Send what is queued, so that the end of the response comes after everything before it.
 
-        The last text is left out: the terminal event has the whole output, and each subscription
-        sends what is missing before it.
+        The last text is left out: the terminal event has the whole output, from which each
+        subscription fills in what is missing.
         """
         self._is_over = True
         if self._task is not None and not self._task.done():

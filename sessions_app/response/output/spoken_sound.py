@@ -1,4 +1,4 @@
-"""The sound that one answer speaks: sent as it comes, and stored once, at the end of the answer."""
+"""An answer's speech: streamed as it arrives, and stored once when the answer ends."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AHEAD_MS: Final = 20_000
-"""So much sound is sent at once: models speak faster than people listen."""
+"""The amount of sound sent without delay, since models speak faster than people listen."""
 TIMES_AS_FAST: Final = 8
-"""After that it is sent so many times as fast as it is played."""
+"""After that, sound is sent at this multiple of its playing speed."""
 
 
 def sound_of(shown: ev.Event | str) -> ev.Delta | None:
-    """Return the delta of an event that is a piece of sound; None for any other."""
+    """Return the delta of a sound event, or None for any other."""
     if isinstance(shown, ev.ResponseDelta) and isinstance(shown.delta.audio, str):
         return shown.delta
     return None
 
 
 def milliseconds_of(delta: ev.Delta) -> int:
-    """Return about how long a piece is."""
+    """Return the approximate duration of a piece of sound."""
     return duration_ms(len(str(delta.audio)) * 3 // 4, delta.format or "pcm16")
 
 
 class SpokenSound:
     """The sound of one answer.
 
-    The run's task adds to it. The task that ends the answer calls `keep`, which blocks, in a
-    thread.
+    The run's task adds to it. The task that ends the answer calls the blocking `keep` in a thread.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -59,23 +58,23 @@ class SpokenSound:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was spoken."""
+        """Whether nothing has been spoken."""
         return not self._samples
 
     def add(self, delta: ev.Delta) -> None:
-        """Keep a piece."""
+        """Append a piece of sound."""
         self._samples += base64.b64decode(str(delta.audio))
         self._format = delta.format or "pcm16"
 
     async def wait_for_listeners(self, delta: ev.Delta) -> None:
-        """Wait where the answer is far ahead of what its listeners can have played."""
+        """Wait if the answer is far ahead of what listeners can have played."""
         if pause := self._pace.wait(time.monotonic(), milliseconds_of(delta)):
             await asyncio.sleep(pause)
 
     def keep(self) -> uamp.ContentItem | None:
-        """Store the sound as a content of the chat, and return its item, once.
+        """Store the sound as a content of the chat and return its item, once.
 
-        None where there is none, and where the chat may store no more: the words stay.
+        Return None if there is no sound or the chat's quota is full; the words are kept regardless.
         """
         if self.is_silent:
             return None

@@ -1,4 +1,4 @@
-"""The listeners of one response in this process, and its chat's group."""
+"""The subscribers of a response: local listeners and its chat's group."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Subscribers:
-    """The listeners of one response in this process, and whether its chat's group receives it.
+    """The local listeners of one response, and whether its chat's group receives it too.
 
-    Connections call `listen`, `leave` and `watch`; the run's task and its tools' tasks send. All of
-    them are on one event loop, and only `send_event` and `drain` wait.
+    Connections call `listen`, `leave` and `watch`; the run's task and its tools' tasks send. All
+    run on one event loop; only `send_event` and `drain` await.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -35,38 +35,38 @@ class Subscribers:
 
     @property
     def reads_group(self) -> bool:
-        """Whether a client may receive the response from the chat's group."""
+        """Whether a client may be receiving the response from the chat's group."""
         return self._fan_out or not self._listeners
 
     def listen(self, listener: Listener) -> bool:
-        """Have a listener receive every frame; return False where nothing follows.
+        """Add a listener for every frame; return False if nothing will follow.
 
-        A run may be over before its process has forgotten it: a listener that came then would not
-        learn that it ended.
+        A run may have ended before its process forgets it. A listener added then would never learn
+        of the end.
         """
         if not self._is_over and listener not in self._listeners:
             self._listeners.append(listener)
         return not self._is_over
 
     def leave(self, listener: Listener) -> None:
-        """Send nothing more to a listener; from now on the chat's group receives the frames."""
+        """Remove a listener; from now on its frames go to the chat's group."""
         if listener in self._listeners:
             self._listeners.remove(listener)
             self.watch()
 
     def watch(self) -> None:
-        """Send every frame to the chat's group too: a client reads it there."""
+        """Send every frame to the chat's group too, for clients that read it there."""
         self._fan_out = True
 
     def end(self) -> None:
-        """Send nothing more; the listeners get `ended`."""
+        """Stop sending and notify the listeners with `ended`."""
         self._is_over = True
         for listener in list(self._listeners):
             listener.ended(self._response_id)
 
     def send_text(self, offset: int, text: str) -> None:
         """Send text of the answer; `offset` is in code points."""
-        # The hottest path: no event is made, and only the text is encoded, once.
+        # The hottest path: no event object is built, and the text is encoded only once.
         if self._listeners:
             frame = self._deltas.frame(text, offset=offset, timestamp=now_ms())
             for listener in self._listeners:
@@ -75,7 +75,7 @@ class Subscribers:
             self._broadcaster.text(self._response_id, offset, text, self._origin)
 
     def replace_text(self, text: str) -> None:
-        """Send the whole text to the chat's group: it replaces what another process sent."""
+        """Send the whole text to the chat's group, replacing what another process sent."""
         self._broadcaster.replace(self._response_id, text)
 
     def send_here(self, text: str) -> None:
@@ -84,12 +84,12 @@ class Subscribers:
             listener.frame(self._response_id, text)
 
     def send_to_group(self, text: str) -> None:
-        """Send a frame to the chat's group where a client reads it there, in its place."""
+        """Send a frame, in order, to the chat's group if clients read it there."""
         if self._fan_out:
             self._signal(text, to_session_id=None)
 
     def send_to_session(self, text: str) -> None:
-        """Send a frame to the session that asked, over the group where that may be elsewhere."""
+        """Send a frame to the session that asked, through the group if it may be elsewhere."""
         if self.reads_group:
             self._signal(text, to_session_id=self._session_id)
 
@@ -106,7 +106,7 @@ class Subscribers:
         )
 
     async def send_event(self, seq: int, new: NewEvent) -> None:
-        """Send a durable event that is committed, with its place in the chat's log."""
+        """Send a committed durable event with its position in the chat's log."""
         text = fanout.frame_of(new.payload, seq)
         for listener in self._listeners:
             listener.event(seq, new.type, self._response_id, text)
@@ -124,5 +124,5 @@ class Subscribers:
             )
 
     async def drain(self) -> None:
-        """Send what is queued for the group; only durable events follow."""
+        """Send what is queued for the group; only durable events may follow."""
         await self._broadcaster.drain()

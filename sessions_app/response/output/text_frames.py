@@ -1,8 +1,8 @@
-"""The text of one running response, sent in a bounded number of frames.
+"""The text of a running response, sent at a bounded frame rate.
 
-Each piece of text is a frame of its own as long as they are few. An answer that is made faster than
-it can be read, such as an echo of a long message, would cost a frame for each word and reader:
-pieces that come before the next frame is due are joined.
+Normally each piece of text is sent as one frame. An answer generated faster than anyone can read,
+such as an echo of a long message, would cost a frame per word and reader, so pieces that arrive
+before the next frame is due are merged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FRAMES_BURST: Final = 256
 
 
 class TextFrames:
-    """Sends text to the subscribers of a response: at once, or joined with what follows it.
+    """Sends text to a response's subscribers, immediately or merged with what follows.
 
-    The run's task, the tasks of its tools and a timer call it, all on one event loop.
+    The run's task, its tools' tasks and a timer call it, all on one event loop.
     """
 
     def __init__(self, subscribers: Subscribers) -> None:
@@ -39,7 +39,7 @@ class TextFrames:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, offset: int, text: str) -> None:
-        """Take text of the answer, which is at `offset` in code points."""
+        """Send or collect text of the answer, located at `offset` in code points."""
         if self._parts:
             self._parts.append(text)
         elif pause := self._pace.wait(time.monotonic()):
@@ -49,7 +49,7 @@ class TextFrames:
             self._subscribers.send_text(offset, text)
 
     def flush(self) -> None:
-        """Send the collected text now: another frame comes after it, or the response ends."""
+        """Send the collected text now, before another frame or the end of the response."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
