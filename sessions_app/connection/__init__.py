@@ -1,4 +1,4 @@
-"""One client connection: its sessions, what it subscribes to, and the frames queued for it.
+"""A client connection: its sessions, its subscriptions and its outgoing queue.
 
-The transport that carries it is in `transports`, what an event does is in `handlers`.
+`transports` carries connections; `handlers` process their events.
 """

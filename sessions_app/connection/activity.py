@@ -1,6 +1,6 @@
-"""The part of a chat's log for those who watch the chat without a session in it.
+"""Summaries of a chat's log entries for people who watch the chat without a session in it.
 
-It is made of the layer message of the entry, once for all connections of a process. Pure.
+They are derived from an entry's layer message, once for all connections of a process. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sessions_app.frames import frame
 from uamp import events as ev
 
 PREVIEW_CHARS: Final = 200
-# Entries after which a client reads the chat again.
+# Entries that make clients reload the chat.
 _CHANGES: Final = frozenset(
     {
         "message.edited",
@@ -29,8 +29,8 @@ _CHANGES: Final = frozenset(
 class Activity(NamedTuple):
     """A frame for those who watch a chat.
 
-    `only` is the id of the person for whom alone it is, `left` of one who has left the chat. The
-    `followers` of its thread receive `followed` in the place of `frame`.
+    `only` is the id of the only person to receive it, if set; `left` is the id of a person who left
+    the chat. `followers` of the thread receive `followed` instead of `frame`.
     """
 
     frame: str
@@ -40,7 +40,7 @@ class Activity(NamedTuple):
     followed: str = ""
 
     def frame_for(self, user_id: int) -> str | None:
-        """Return the frame that a person receives, if any."""
+        """Return the frame for a person, or None."""
         person = str(user_id)
         if self.only not in {"", person}:
             return None
@@ -48,7 +48,7 @@ class Activity(NamedTuple):
 
 
 class _WrittenMessage(msgspec.Struct):
-    """The fields of a ChatMessage that the activity needs."""
+    """The fields of a ChatMessage that an activity needs."""
 
     id: str
     role: str
@@ -69,7 +69,7 @@ class _MovedMember(msgspec.Struct):
 
 
 class _LoggedFact(msgspec.Struct):
-    """The fields of a log entry that the activity needs."""
+    """The fields of a log entry that an activity needs."""
 
     message: _WrittenMessage | None = None
     mentions: tuple[str, ...] | None = None
@@ -85,7 +85,7 @@ _DECODER: Final = msgspec.json.Decoder(_LoggedFact)
 
 
 def activity_of(message: dict[str, Any]) -> Activity | None:
-    """Return the activity of an entry (chat_app.log.fanout.event_message); most have none."""
+    """Return the activity of a log entry (chat_app.log.fanout.event_message); most have none."""
     kind, chat_id, seq = message["event"], message["chat"], message["seq"]
     if kind == "message.created":
         return _of_message(chat_id, seq, _DECODER.decode(message["frame"]))
@@ -110,7 +110,7 @@ def activity_of(message: dict[str, Any]) -> Activity | None:
 
 
 def changed(chat_id: str, seq: int) -> str:
-    """Return the frame after which a client reads a chat again."""
+    """Return the frame that makes clients reload a chat."""
     return frame(ev.ChatActivity(chat_id=chat_id, kind="changed", at_seq=seq))
 
 

@@ -1,4 +1,4 @@
-"""A session on a connection: what it was sent, and the inputs of its client."""
+"""A session attached to a connection: its subscription and its client's inputs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, slots=True)
 class AttachedSession:
-    """A session on this connection.
+    """A session attached to this connection.
 
-    The task that takes the client's events changes it; `auto_respond` runs on the same loop.
+    Changed by the task that handles the client's events; `auto_respond` runs on the same loop.
     """
 
     session: OpenSession
@@ -25,7 +25,7 @@ class AttachedSession:
     inputs: PendingInputs
     pending_input_ids: list[int] = field(default_factory=list)
     auto_respond: asyncio.TimerHandle | None = None
-    # The responses that began without a response.create, for the one that may still come.
+    # Responses started without a response.create, in case one still arrives.
     auto_started: tuple[str, ...] = ()
     # When its client was last seen typing, in seconds of the monotonic clock.
     typed_at: float = 0.0

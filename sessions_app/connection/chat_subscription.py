@@ -1,8 +1,8 @@
-"""The events of a chat for one session: each durable one once, in order, text without gaps.
+"""A session's subscription to a chat: durable events once and in order, text without gaps.
 
-The subscription keeps its `cursor` and, for each running response, how many code points were sent.
-It sends a live message that follows directly on these, and otherwise reads the log and the response
-rows, so that a lost layer message, a new socket and a slow one are all the same case.
+It keeps a `cursor` and the number of code points sent for each running response. A live message
+that directly follows these is sent as is. Otherwise the log and the response rows are read, which
+treats a lost layer message, a new socket and a slow one alike.
 """
 
 from __future__ import annotations
@@ -30,28 +30,27 @@ if TYPE_CHECKING:
     from sessions_app.records import OpenSession
     from sessions_app.response.run import Run
 
-# What must be awaited before the subscription goes on.
+# A read to await before the subscription continues.
 Reading: TypeAlias = "Coroutine[Any, Any, None]"
 
 RESPONSES_REMEMBERED: Final = 256
-# What a session that did not name a chat is sent of the chat that is its own: the turns, as UAMP
-# §3.1 draws them, whichever connection or HTTP request asked for them, and the state they share.
+# The events sent to sessions that did not name a chat, from their private chat: the turns (UAMP
+# §3.1), no matter which connection or HTTP request asked for them, and the shared state.
 TURN_EVENTS: Final = frozenset({"response.created", "state.updated", *TERMINAL})
 
 
 class ChatSubscription:
-    """One session's subscription to one chat, and its listener to the runs of this process.
+    """A session's subscription to one chat, and its listener to runs in this process.
 
-    It alone knows what the session was sent, and decides what it is sent next: a run sends
-    `text`, `frame`, `event` and `ended` (response.context.Listener), the chat's group
-    `take_layer_message`. Both, and `follow`, `send_signal` and `close`, may be called by any task
-    of the process's loop: what may overtake nothing is emitted at once, the rest is put in the
-    queue. `catch_up`, `catch_up_running` and `repair` are work for the queue; only its pump runs
-    them, one after another.
+    It alone knows what the session has been sent and decides what comes next. Runs call `text`,
+    `frame`, `event` and `ended` (response.context.Listener); the chat's group calls
+    `take_layer_message`. Any task on the process's loop may call these, `follow`, `send_signal` and
+    `close`. Whatever overtakes nothing is emitted at once; the rest is queued. `catch_up`,
+    `catch_up_running` and `repair` are queue work, run one at a time by the queue's pump.
 
-    `origin` is the connection's, `on_left` is called when the person of the session has left the
-    chat, after which nothing more is sent, and `on_elsewhere` with a response that this process
-    runs no longer and that had no end here.
+    `origin` is the connection's. `on_left` is called when the session's person has left the chat,
+    after which nothing more is sent. `on_elsewhere` is called with a response that this process has
+    stopped running without an end.
     """
 
     def __init__(
@@ -77,25 +76,25 @@ class ChatSubscription:
         self._on_left, self._on_elsewhere = on_left, on_elsewhere
         self._is_closed = False
         self._has_left = False
-        # Running responses, and how many code points of each were sent.
+        # Running responses, and the number of code points sent of each.
         self._sent: dict[str, int] = {}
-        # Responses whose end was sent lately: reading the log overtakes frames that are queued.
+        # Responses whose end was recently sent: reading the log can overtake queued frames.
         self._ended: OrderedDict[str, None] = OrderedDict()
-        # Responses whose run, in this process, sends its signals here: the group's are repeats.
+        # Responses whose local run sends its signals here directly, so the group's are duplicates.
         self._direct: OrderedDict[str, None] = OrderedDict()
-        # Those of them whose run has sent its end.
+        # The subset of them whose run has sent its end.
         self._over: set[str] = set()
         self._queued = QueuedParts(outgoing)
 
-    # --- From a run of this process ---
+    # --- From a run in this process ---
 
     def follow(self, run: Run) -> None:
-        """Listen to a run until it ends; one that is over has left its end in the log."""
+        """Listen to a run until it ends; a finished run has left its end in the log."""
         if run.listen(self):
             self.runs[run.response_id] = run
 
     def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
-        """Take text of a running response, and the parts of its frame (uamp.TextDeltas)."""
+        """Accept text of a running response, with the parts of its frame (uamp.TextDeltas)."""
         outgoing = self._outgoing
         if outgoing.is_idle:
             sent = self._sent.get(response_id)
@@ -111,12 +110,12 @@ class ChatSubscription:
         )
 
     def frame(self, response_id: str, frame: str) -> None:
-        """Take another event that is not kept; what belongs before the end comes before it."""
-        # What is sent after the end, as a balance, is sent in any case.
+        """Accept another event that is not stored, in its place before the end."""
+        # Events that follow the end, such as a balance, are always sent.
         self._send_before_end("" if response_id in self._over else response_id, frame)
 
     def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """Take a durable event of a run."""
+        """Accept a durable event of a run."""
         if event_type == "response.created":
             _remember(self._direct, response_id)
         if event_type in TERMINAL:
@@ -124,10 +123,10 @@ class ChatSubscription:
         self._event(seq, event_type, response_id, frame)
 
     def ended(self, response_id: str) -> None:
-        """Take note that a run has ended, or goes on in another process."""
+        """Record that a run has ended or continues in another process."""
         self.runs.pop(response_id, None)
         if response_id not in self._over:
-            # Its end, if there is one, is in the log.
+            # If it has ended, the end is in the log.
             self._outgoing.put(self.catch_up)
             self._on_elsewhere(response_id)
         self._over.discard(response_id)
@@ -152,7 +151,7 @@ class ChatSubscription:
         """Leave out what the run itself sent to this session, and what is about its person."""
         user_id = self._session.principal.user_id
         is_repeat = signal["origin"] == self._origin and signal["response"] in self._direct
-        # A run that was joined here sends its own signals directly, under the origin of its turn.
+        # A run joined here sends its own signals directly, under the origin of its turn.
         run = self.runs.get(signal["response"])
         is_joined = run is not None and signal["origin"] == run.context.origin != ""
         is_repeat = is_repeat or is_joined
@@ -160,23 +159,23 @@ class ChatSubscription:
         is_to = signal["to"] in {None, user_id} and signal["session"] in {None, self._session.id}
         return is_to and not is_repeat and not is_about_user
 
-    # --- Life ---
+    # --- Lifecycle ---
 
     def send_signal(self, frame: str) -> None:
-        """Send an event that is not kept, after what was queued before it."""
+        """Send an event that is not stored, after everything queued before it."""
         self._outgoing.put(partial(self._signal, "", frame))
 
     def emit_signal(self, frame: str) -> None:
-        """Send an event that is not kept now: work for the queue."""
+        """Send an event that is not stored, immediately. Queue work."""
         self._signal("", frame)
 
     def close(self) -> None:
-        """Leave the runs and read no further; what is queued is still sent."""
+        """Stop following runs and reading; queued frames are still sent."""
         self._is_closed = True
         for run in list(self.runs.values()):
             run.leave(self)
 
-    # --- In their turn ---
+    # --- In order ---
 
     def _event(self, seq: int, event_type: str, response_id: str, text: str) -> None:
         if self._outgoing.is_idle and seq <= self.cursor + 1:
@@ -220,7 +219,7 @@ class ChatSubscription:
             self._outgoing.emit(Outgoing(f"{head}{self._stamp}{tail}", self._wire_id))
 
     async def _join(self, response_id: str, offset: int, text: str) -> None:
-        """Send the part of a text that is new, after what is missing before it."""
+        """Send the new part of a text, after any text missing before it."""
         if response_id not in self._sent:
             await self.catch_up()
         sent = self._sent.get(response_id)
@@ -233,15 +232,15 @@ class ChatSubscription:
             self._emit_text(response_id, sent, text[sent - offset :])
 
     def _replace(self, response_id: str, text: str) -> None:
-        """Send the text of a response that another process goes on with, from its checkpoint.
+        """Send the text of a response that another process continues from its checkpoint.
 
-        What was sent beyond that is not sent again: offset 0 replaces all text.
+        Text sent beyond the checkpoint is not sent again: offset 0 replaces all text.
         """
         if response_id in self._sent:
             self._emit_text(response_id, 0, text)
 
     def _send_before_end(self, response_id: str, frame: str) -> None:
-        """Send an event that is not kept, unless the end of the response was sent already."""
+        """Send an event that is not stored, unless the response's end has been sent."""
         if self._outgoing.is_idle:
             self._signal(response_id, frame)
             self._outgoing.wake()
@@ -260,10 +259,10 @@ class ChatSubscription:
     # --- Catching up ---
 
     async def catch_up(self, *, replay: bool = False) -> None:
-        """Send what is durable after the cursor, a page at a time, as the client takes it.
+        """Send the durable events after the cursor, a page at a time, as fast as the client reads.
 
-        It ends before what is queued, which comes in its place between signals that the log does
-        not have. A replay has no text of what has ended.
+        Stops before queued events, which follow in their place among signals that are not in the
+        log. A replay omits the text of ended responses.
         """
         page = await self._reader.events_after(self._chat_id, self.cursor)
         has_more = len(page) == PAGE
@@ -277,22 +276,22 @@ class ChatSubscription:
                 has_more = True
                 break
         if has_more and not self._is_closed:
-            # Read, or read again, when this was sent.
+            # Read the rest, or this entry again, after this batch has been sent.
             self._outgoing.put_first(partial(self.catch_up, replay=replay))
 
     def _is_about_to_end(self, entry: LoggedEvent) -> bool:
-        """Return whether an entry is the end of a response whose run sends it here next."""
+        """Return whether the entry is the end of a response that its local run will send next."""
         response_id = entry.response_id
         return entry.type in TERMINAL and response_id in self.runs and response_id not in self._over
 
     async def catch_up_running(self) -> None:
-        """Send the state of each running response: its thought, then its text at offset 0."""
+        """Send the state of each running response: its thinking, then its text at offset 0."""
         for running in await self._reader.running(self._chat_id):
             if self._queued.begins(running.response_id):
-                # All of it is queued behind its beginning.
+                # The whole response is queued, including its start.
                 continue
             if running.response_id not in self._sent:
-                # Its beginning is further back in the log than this session began to read.
+                # It started before the point where this session began to read the log.
                 created = ev.ResponseCreated(
                     response_id=running.response_id,
                     agent=running.agent,
@@ -308,9 +307,9 @@ class ChatSubscription:
             self._emit_text(running.response_id, 0, running.text)
 
     async def repair(self) -> None:
-        """Send the rest of the texts that run, from where this session is.
+        """Send the rest of all running texts from where this session left off.
 
-        Where pieces of a response are queued, they bring its text in its place between them.
+        Responses with queued pieces are skipped: the pieces fill in the text in the right place.
         """
         for running in await self._reader.running(self._chat_id):
             if not self._queued.has_pieces(running.response_id):
@@ -327,7 +326,7 @@ class ChatSubscription:
         if sent is not None and (rest := running.text[sent:until]):
             self._emit_text(running.response_id, sent, rest)
 
-    # --- What goes out ---
+    # --- Output ---
 
     def _deliver(
         self, seq: int, event_type: str, response_id: str, text: str, *, replay: bool = False
@@ -349,11 +348,11 @@ class ChatSubscription:
         return left["kind"] == "user" and left["id"] == user_id
 
     def _complete(self, response_id: str, text: str, *, replay: bool) -> None:
-        """Send the text that is missing before the end, so that deltas add up to the output.
+        """Send the text that is missing before the end, so that the deltas add up to the output.
 
-        What began and ended while the session was not attached has its output only; of what began
-        before that, the client may have a part. Text beyond the output is replaced by it: a process
-        that died had sent it, and had not stored it.
+        For a response that started and ended while the session was detached, only the output is
+        sent; of one that started earlier, the client may have a part. Excess text, sent but not
+        stored by a process that died, is replaced by the output.
         """
         sent = self._sent.pop(response_id, None)
         _remember(self._ended, response_id)
@@ -371,7 +370,7 @@ class ChatSubscription:
             self._emit(frame(ev.text_delta(response_id, text, offset)), None)
 
     def _emit(self, text: str, seq: int | None) -> None:
-        """Add a frame to the next batch; a person who left the chat is sent nothing more of it."""
+        """Add a frame to the next batch, unless the person has left the chat."""
         if not self._has_left:
             stamped = uamp.stamp_session(text, self._stamp)
             self._outgoing.emit(Outgoing(stamped, self._wire_id, seq))
@@ -384,7 +383,7 @@ def _remember(ids: OrderedDict[str, None], response_id: str) -> None:
 
 
 def _final_text(text: str) -> str | None:
-    """Return the text of the output in a terminal event; None where it has no output."""
+    """Return the text of the output in a terminal event, or None if it has no output."""
     event: dict[str, Any] = msgspec.json.decode(text)
     output = event.get("partial_output")
     if output is None:

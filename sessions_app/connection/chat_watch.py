@@ -1,7 +1,7 @@
-"""The chats of a connection's person, of which it receives in short what happens.
+"""Watching the chats of a connection's person: short summaries of what happens in them.
 
-The groups of these chats are joined once, and what a group delivers needs no query. What the layer
-loses is found by `compare`: a chat whose log is further than what was taken is to be read again.
+The groups of the chats are joined once, and their messages need no queries. `compare` finds
+messages that the layer lost: a chat whose log is ahead of what was received must be reloaded.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from sessions_app.connection.layer_groups import LayerGroups
     from sessions_app.connection.outgoing_queue import OutgoingQueue
 
-# So many groups are joined at once: a layer that hangs costs half a second for each such number.
+# The number of groups joined concurrently: a hanging layer costs half a second per batch.
 JOINED_AT_ONCE: Final = 100
 
 
 class ChatWatch:
-    """One connection's watch over the chats that its person is in.
+    """A connection's watch over its person's chats.
 
-    The task that takes the client's events calls `begin`, a periodic task `compare`, and the reader
-    of the layer's groups `take`; all run on the process's loop. `may_act` says whether the person
-    may act now: without it nothing is sent.
+    The task that handles the client's events calls `begin`, a periodic task calls `compare`, and
+    the reader of the layer's groups calls `take`; all run on the process's loop. Nothing is sent
+    while `may_act` returns False.
     """
 
     def __init__(
@@ -48,22 +48,22 @@ class ChatWatch:
         self._member = groups.watcher(self.take)
         self._outgoing = outgoing
         self._may_act = may_act
-        # The watched chats, and the last place of each log that was taken.
+        # The watched chats, with the last received position of each log.
         self._taken: dict[str, int] = {}
-        # Those that the person left since the last comparison, which may have read them before.
+        # Chats left since the last comparison, whose query may have run before they were left.
         self._left: set[str] = set()
         self._more = False
         self._is_over = False
 
     async def begin(self, latest: Sequence[tuple[str, int]]) -> ev.ChatsWatched:
-        """Watch these chats, as id and last place of the log; return what the client receives."""
+        """Watch chats, given as (id, last log position); return the reply to the client."""
         await self._join([fanout.person_group(self.user_id)])
         self._set(latest)
         await self._join(fanout.chat_group(chat_id) for chat_id in self._taken)
         return self._announcement()
 
     async def compare(self, latest: Sequence[tuple[str, int]]) -> None:
-        """Send what differs from what was taken: the client reads these chats again."""
+        """Have the client reload the chats that differ from what was received."""
         before = dict(self._taken)
         behind = [
             (chat_id, seq)
@@ -73,24 +73,24 @@ class ChatWatch:
         self._set(latest)
         gone = [chat_id for chat_id in before if chat_id not in self._taken]
         await self._leave(gone)
-        # A group that was lost is joined again; joining it once more does nothing.
+        # Rejoin groups that may have been lost; joining twice does no harm.
         groups = [fanout.chat_group(chat_id) for chat_id, _seq in behind]
         await self._join([fanout.person_group(self.user_id), *groups])
         for chat_id, seq in [*behind, *((chat_id, before[chat_id]) for chat_id in gone)]:
             self._send(changed(chat_id, seq))
 
     async def stop(self) -> None:
-        """Take nothing more."""
+        """Stop receiving."""
         self._is_over = True
         self._taken.clear()
         await self._member.leave_all()
 
     def announce(self) -> None:
-        """Send that the list of chats is to be read again: work for the queue."""
+        """Send an event that makes the client reload its list of chats. Queue work."""
         self._emit(frame(self._announcement()))
 
     def take(self, message: dict[str, Any]) -> None:
-        """Take a message of the group of a watched chat, or of the person (chat_app.log.fanout)."""
+        """Accept a message of a watched chat's or the person's group (chat_app.log.fanout)."""
         if not self._may_act():
             return
         if message["type"] == "person.event":
@@ -122,7 +122,7 @@ class ChatWatch:
         if message["added"]:
             self._left.discard(message["added"])
             self._taken.setdefault(message["added"], 0)
-            # Joined before the client reads the chat: nothing is missed between.
+            # Join before the client loads the chat, so that nothing in between is missed.
             self._outgoing.put(partial(self._add, message["added"], message["frame"]))
         else:
             self._send(message["frame"])
@@ -133,7 +133,7 @@ class ChatWatch:
             self._emit(text)
 
     def _forget(self, chat_id: str) -> None:
-        """Take nothing more of a chat, from this moment on."""
+        """Stop receiving messages of a chat immediately."""
         self._left.add(chat_id)
         if self._taken.pop(chat_id, None) is not None:
             self._outgoing.put(partial(self._leave, [chat_id]))
@@ -151,7 +151,7 @@ class ChatWatch:
         waiting = list(groups)
         while waiting and not self._is_over:
             now, waiting = waiting[:JOINED_AT_ONCE], waiting[JOINED_AT_ONCE:]
-            # Whatever a layer raises: `compare` finds what was not delivered, and joins again.
+            # Whatever a layer raises, `compare` finds what was not delivered and joins again.
             await asyncio.gather(*map(self._member.join, now), return_exceptions=True)
 
     async def _leave(self, chat_ids: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""One client connection, whatever carries it: its sessions, and what they are sent.
+"""A client connection on any transport: its sessions and what they are sent.
 
-Handlers reply here, and subscriptions put the events of chats into the queue; one pump per
-transport takes frames out, at the pace of the socket.
+Handlers reply through it, and subscriptions queue the events of chats. One pump per transport takes
+frames out at the pace of the socket.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ CLOSE_RESTART: Final = 1012
 CLOSE_UNAUTHORIZED: Final = 4401
 CLOSE_TRY_AGAIN_LATER: Final = 1013
 CLOSE_SILENT: Final = 4408
-# So long a client whose session.create was refused may try again before its socket is closed.
+# How long a client may retry after a refused session.create before its socket is closed.
 REFUSED_SECONDS: Final = 1.0
 
 
 @dataclass(kw_only=True, slots=True)
 class Defaults:
-    """Names for its sessions in the URL and the headers of a connection."""
+    """Defaults for a connection's sessions, from its URL and headers."""
 
     agent: str | None = None
     chat: str | None = None
     payment_token: str | None = None
-    # Whether a session without an id or a chat of its client's choice is deleted after a time.
+    # Whether a session is deleted after a while if the client chose neither its id nor its chat.
     ephemeral: bool = False
-    # Whether a session that was closed is followed by another one of its id and chat.
+    # Whether a closed session is succeeded by a new one with the same id and chat.
     follows_closed: bool = False
-    # This server's address as the client wrote it, `https://host`.
+    # This server's address as used by the client, `https://host`.
     base_url: str = ""
-    # What the client secret of the connection binds its sessions to.
+    # Restrictions that the connection's client secret puts on its sessions.
     bound: BoundSessions | None = None
 
 
 class ClientConnection:
-    """A socket or an HTTP exchange of one client, with its sessions.
+    """A client's socket or HTTP exchange, with its sessions.
 
-    All methods run on the process's loop, and none waits but `join_chat` and `leave_groups`. The
-    task that takes the client's events attaches, detaches and replies; the process's periodic tasks
-    call `cursors`, `read_again`, `principals`, `dismiss`, `end_session` and `watch_tokens`; the
-    reader of the layer's groups calls `take_layer_message`. The transport's pump uses `outgoing`.
+    All methods run on the process's loop; only `join_chat` and `leave_groups` wait. The task that
+    handles the client's events attaches, detaches and replies. The process's periodic tasks call
+    `cursors`, `read_again`, `principals`, `dismiss`, `end_session` and `watch_tokens`. The reader
+    of the layer's groups calls `take_layer_message`. The transport's pump uses `outgoing`.
     """
 
     def __init__(
@@ -91,43 +91,43 @@ class ClientConnection:
     ) -> None:
         self.principal = principal
         self.transport = transport
-        # Names this connection in the messages of its turns, and in the rows of its sessions.
+        # Identifies this connection in the messages of its turns and the rows of its sessions.
         self.origin = uuid.uuid4().hex
         self.defaults = defaults or Defaults()
-        # Takes note that this connection holds a session no more; without it, it holds none.
+        # Called when this connection no longer holds a session; None if it never holds any.
         self.release = release
         self.limits = limits
-        # A visitor may send less than a person.
+        # Visitors may send less than people who are signed in.
         self.protocol = uamp.Connection("server", limits, authenticated=not principal.is_visitor)
         self.sessions: dict[str, AttachedSession] = {}
         self.outgoing = OutgoingQueue(self._missed)
         self.groups = groups.member(self.take_layer_message)
-        # The chats of its person, once its client asks for them (chats.watch).
+        # The watch over the person's chats, once the client asks for it (chats.watch).
         self.watch: ChatWatch | None = None
         self._layer_groups = groups
-        # What other processes run for its sessions, where an exchange waits for that.
+        # Responses of its sessions in other processes, if an exchange is waiting for any.
         self.remote: RemoteResponses | None = None
-        # The agents that its client registered, once it did (UAMP §10.2).
+        # The agents that its client registered, if any (UAMP §10.2).
         self.agent_socket: AgentSocket | None = None
         self.presence_id: str | None = None
         self.on_error: Callable[[RemoteProtocolError], None] | None = None
-        # Takes note that another process goes on with a response; a socket has joined its chat.
+        # Called when another process continues a response. Sockets have joined the chat anyway.
         self.on_elsewhere: Callable[[AttachedSession, str], None] | None = None
-        # The last limit that a request of this connection was counted against.
+        # The last rate limit that a request of this connection counted against.
         self.quota: rates.Quota | None = None
-        # The digest of the whole request whose turn this is, where its transport repeats requests.
+        # The digest of the whole request behind the turn, on transports that repeat requests.
         self.request_sha256 = ""
-        # How a transport without a conversation has a turn paid (turn.request.TurnRequest.pay).
+        # How transports without a conversation pay for turns (turn.request.TurnRequest.pay).
         self.pay: Any = None
-        # Whether a response.create of this connection led to a response.
+        # Whether a response.create of this connection has led to a response.
         self.has_begun = False
-        # The responses that its last response.create led to, and whether an earlier one had begun
-        # them: then this connection did not follow them from their start.
+        # The responses to its last response.create, and whether an earlier one had started them, so
+        # that this connection has not followed them from the start.
         self.started: tuple[str, ...] = ()
-        # Why agents do not answer that last one; None where all do.
+        # Why agents do not answer the last response.create; None if all do.
         self.unanswered: RemoteProtocolError | None = None
         self.has_repeated = False
-        # Whether the client sends response.create itself: then nothing begins without it.
+        # Whether the client sends response.create itself, so that no turn may start without it.
         self.asks_itself = False
         self._reader = reader
         self._pending = ConnectionBytes()
@@ -137,7 +137,7 @@ class ClientConnection:
     # --- Sessions ---
 
     def attach(self, session: OpenSession, *, cursor: int) -> AttachedSession:
-        """Put a session on this connection, whose log was read up to `cursor`."""
+        """Attach a session whose log has been read up to `cursor`."""
         subscription = ChatSubscription(
             session,
             cursor=cursor,
@@ -165,14 +165,14 @@ class ClientConnection:
             self.on_elsewhere(attached, response_id)
 
     def attached_to(self, event: Event) -> AttachedSession:
-        """Return the session that an event belongs to; raises RemoteProtocolError for none."""
+        """Return the session that an event belongs to, or raise RemoteProtocolError."""
         attached = self.sessions.get(event.session_id or "")
         if attached is None:
             raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
         return attached
 
     def detach(self, session_id: str) -> AttachedSession | None:
-        """Take a session off this connection; its responses go on without it."""
+        """Detach a session from this connection; its responses continue without it."""
         attached = self.sessions.pop(session_id, None)
         if attached is not None:
             if attached.auto_respond is not None:
@@ -184,12 +184,12 @@ class ClientConnection:
 
     @property
     def held_by(self) -> str:
-        """The id under which its sessions are active; none where it does not stay with them."""
+        """The id under which its sessions are active; "" if it does not hold them."""
         return "" if self.release is None else self.origin
 
     @property
     def session_ids(self) -> list[str]:
-        """The rows of the sessions on this connection."""
+        """The row ids of the sessions on this connection."""
         return [attached.session.id for attached in self.sessions.values()]
 
     def is_busy(self) -> bool:
@@ -203,26 +203,26 @@ class ClientConnection:
     # --- Chats ---
 
     async def join_chat(self, chat_id: str) -> None:
-        """Join a chat's group; while the layer is away, `read_again` makes good what is missed."""
+        """Join a chat's group; if the layer is down, `read_again` makes up for it."""
         try:
             await self.groups.join(fanout.chat_group(chat_id))
         except Exception:
-            # Whatever a layer raises: what happens in the chat is in its log.
+            # Whatever a layer raises, the chat's events are in its log.
             logger.warning("the group of chat %s was not joined", chat_id, exc_info=True)
 
     async def _leave_chat(self, chat_id: str) -> None:
-        """Leave a chat's group where no session of the chat is left."""
+        """Leave a chat's group if no session of the chat remains."""
         if not self.sessions_in(chat_id):
             await self.groups.leave(fanout.chat_group(chat_id))
 
     async def leave_groups(self) -> None:
-        """Take no more messages of the layer."""
+        """Stop receiving messages of the layer."""
         await self.groups.leave_all()
         if self.watch is not None:
             await self.watch.stop()
 
     def watch_chats(self, user_id: int) -> ChatWatch:
-        """Return the watch over the chats of the connection's person, which is still to begin."""
+        """Return the watch over the person's chats; the caller must begin it."""
         if self.watch is None:
             self.watch = ChatWatch(
                 user_id,
@@ -233,7 +233,7 @@ class ClientConnection:
         return self.watch
 
     def take_layer_message(self, message: dict[str, Any]) -> None:
-        """Take a message of a group that this connection joined (chat_app.fanout)."""
+        """Accept a message of a group that this connection has joined (chat_app.fanout)."""
         if message["type"] == "session.frame":
             self.send_frame(message["frame"], message["session"])
             return
@@ -243,11 +243,11 @@ class ClientConnection:
             attached.subscription.take_layer_message(message)
 
     def sessions_in(self, chat_id: str | None) -> list[AttachedSession]:
-        """Return its sessions of one chat."""
+        """Return this connection's sessions of a chat."""
         return [a for a in self.sessions.values() if a.session.chat_id == chat_id]
 
     def cursors(self) -> dict[str, int]:
-        """Return the chats that are followed, and the last place of the log that was sent."""
+        """Return the followed chats with the last log position sent."""
         found: dict[str, int] = {}
         for attached in self.sessions.values():
             chat_id, cursor = attached.session.chat_id, attached.subscription.cursor
@@ -255,7 +255,7 @@ class ClientConnection:
         return found
 
     def read_again(self, chat_id: str) -> None:
-        """Read the log of a chat: a message about it was lost."""
+        """Reread a chat's log after a message about it was lost."""
         self.outgoing.put(partial(self.join_chat, chat_id))
         for attached in self.sessions_in(chat_id):
             self.outgoing.put(attached.subscription.catch_up)
@@ -268,15 +268,15 @@ class ClientConnection:
         if self.watch is not None:
             yield self.watch.announce
 
-    # --- Who may go on ---
+    # --- Authorization ---
 
     def principals(self) -> set[Principal]:
-        """Return who acts on this connection."""
+        """Return the principals that act on this connection."""
         registered = () if self.agent_socket is None else self.agent_socket.principals()
         return {self.principal, *registered, *(a.session.principal for a in self.sessions.values())}
 
     def dismiss(self, principal: Principal) -> None:
-        """End the sessions of a principal here, and the connection if it is the principal's."""
+        """End a principal's sessions here, and the connection itself if it is the principal's."""
         for session_id, attached in list(self.sessions.items()):
             if attached.session.principal == principal:
                 self._dismiss_session(
@@ -300,16 +300,16 @@ class ClientConnection:
             self.protocol.detach(daemon.session_id)
 
     def end_session(self, row_id: str) -> None:
-        """Send the client that a session was ended elsewhere (UAMP §5.3)."""
+        """Notify the client that a session was ended elsewhere (UAMP §5.3)."""
         for wire_id, attached in list(self.sessions.items()):
             if attached.session.id == row_id:
                 self.detach(wire_id)
                 self.reply(ev.SessionEnd(session_id=wire_id, reason="ended"), session_id=wire_id)
 
     def watch_tokens(self, now: float) -> None:
-        """Warn of tokens that expire, and end the sessions of those that did (UAMP §10.3).
+        """Warn of expiring tokens, and end the sessions of expired ones (UAMP §10.3).
 
-        `now` is Unix seconds.
+        `now` is in Unix seconds.
         """
         if (link := self.agent_socket) is not None:
             self.end_registrations(link.expired(), ErrorCode.TOKEN_EXPIRED, "The token expired.")
@@ -335,12 +335,12 @@ class ClientConnection:
         error = RemoteProtocolError(code, message, session_id=session_id)
         self.reply(error.to_event(), session_id=session_id)
 
-    # --- Replies, and the end ---
+    # --- Replies and the end ---
 
     def reply(
         self, event: Event, *, session_id: str | None = None, in_reply_to: str | None = None
     ) -> None:
-        """Answer the client; a repeat of the event that is answered gets this frame again."""
+        """Answer the client; repeats of the same event get the same frame again."""
         text = self.protocol.send(
             event,
             event_id=new_event_id(),
@@ -351,40 +351,40 @@ class ClientConnection:
         self.send_frame(text, session_id or "")
 
     def send_frame(self, text: str, session_id: str) -> None:
-        """Send a frame that is ready; a client that does not read its replies is disconnected."""
+        """Send a finished frame; clients that do not read their replies are disconnected."""
         self._send_reply(Outgoing(text, session_id))
 
     def send_dialect_frame(self, text: str) -> None:
-        """Send a frame that the dialect of the socket wrote itself, behind the events before."""
+        """Send a frame in the socket's own dialect, after the events before it."""
         self._send_reply(DialectFrame(text, ""))
 
     def _send_reply(self, reply: Outgoing) -> None:
         self.outgoing.send(reply)
         if self.outgoing.owed_bytes > 2 * settings.UAMP_OWED_BYTES:
-            # Replies cannot be read again. A socket is not read that far; this is a stream whose
-            # client sends by other requests and does not read it.
+            # Replies cannot be read again. Sockets stop being read before this point, so this is a
+            # stream whose client sends through other requests and does not read the stream.
             logger.info("%s does not read its replies; disconnected", self.principal.counted_as)
             self.outgoing.refuse(CLOSE_TRY_AGAIN_LATER)
 
     @property
     def closed_with(self) -> int | None:
-        """The WebSocket close code, once the connection is being closed."""
+        """The WebSocket close code, once the connection is closing."""
         return self.outgoing.closed_with
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more is sent."""
+        """Whether nothing more will be sent."""
         return self.outgoing.has_ended
 
     def close(self, code: int) -> None:
-        """End the connection with a WebSocket close code, after what is queued."""
+        """End the connection with a WebSocket close code once the queue is sent."""
         self.outgoing.close(code)
 
     def close_if_silent(self, code: int) -> None:
-        """Close a socket without a session soon, unless its client sends a frame before.
+        """Close a socket without sessions soon, unless its client sends another frame.
 
-        A client that waits for `session.created` would otherwise wait for its own timeout. A client
-        that opens several sessions goes on with the next one (UAMP §10).
+        A client waiting for `session.created` would otherwise run into its own timeout. A client
+        that opens several sessions proceeds with the next one (UAMP §10).
         """
         answers = self.agent_socket is not None and self.agent_socket.daemons
         if self.transport != "websocket" or self.sessions or answers:
@@ -393,7 +393,7 @@ class ClientConnection:
         self._refusal = loop.call_later(REFUSED_SECONDS, self.close, code)
 
     def note_frame(self) -> None:
-        """Take note that the client sent a frame."""
+        """Record that the client sent a frame."""
         if self._refusal is not None:
             self._refusal.cancel()
             self._refusal = None

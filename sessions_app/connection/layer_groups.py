@@ -1,7 +1,7 @@
-"""The groups of the channel layer that this process has joined, once for all of its connections.
+"""The channel layer groups that this process has joined on behalf of its connections.
 
-A message for a chat with a hundred members here is decoded once and its delta is encoded once; then
-each connection that follows the chat takes it, in the order in which the layer delivered it.
+A message for a chat with a hundred members here is decoded once, and its delta is encoded once.
+Each connection that follows the chat then receives it, in the layer's order.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LISTEN_AGAIN_SECONDS: Final = 2.0
-# After so many members other tasks of the process have their turn.
+# Let other tasks run after delivering to this many members.
 MEMBERS_AT_ONCE: Final = 256
-# Layer messages of growing answers, which those that watch a chat do not take.
+# Text of running answers, which is not delivered to watchers.
 TEXTS: Final = frozenset({"chat.delta", "chat.text"})
 
 
 class GroupMember:
-    """A connection in groups of the layer. Only the tasks of its own connection call it.
+    """A connection's membership in groups, used only by the connection's tasks.
 
-    One that `watches` takes no text of answers, and each entry of a log with its `activity`.
+    A member that `watches` does not receive answer text, and receives log entries with an
+    `activity`.
     """
 
     def __init__(self, groups: LayerGroups, take: Take, *, watches: bool) -> None:
@@ -46,32 +47,32 @@ class GroupMember:
         self._joined: set[str] = set()
 
     async def join(self, group: str) -> None:
-        """Take the messages of a group from now on; joining again renews a lost membership.
+        """Join a group and receive its messages; joining again renews a lost membership.
 
-        Raises TimeoutError, or what the layer raises; messages that arrive all the same are taken.
+        Raises TimeoutError or the layer's error; messages that still arrive are delivered.
         """
         self._joined.add(group)
         await self._groups.join(group, self)
 
     async def leave(self, group: str) -> None:
-        """Take the messages of a group no more."""
+        """Leave a group."""
         self._joined.discard(group)
         await self._groups.leave(group, self)
 
     async def leave_all(self) -> None:
-        """Take nothing more."""
+        """Leave all groups."""
         while self._joined:
             await self._groups.leave(self._joined.pop(), self)
 
 
 class _Group:
-    """The members of a group, and whether the process's channel is in it; for LayerGroups alone."""
+    """A group's members, and whether the process's channel is in it; private to LayerGroups."""
 
     def __init__(self) -> None:
         self.members: dict[GroupMember, None] = {}
         self.watchers: dict[GroupMember, None] = {}
         self.is_joined = False
-        # Held while the layer is asked: one that joins waits for the end of a leave.
+        # Held during a layer request, so that a join waits for a leave to finish.
         self.changing = asyncio.Lock()
 
     def is_empty(self) -> bool:
@@ -82,10 +83,10 @@ class _Group:
 
 
 class LayerGroups:
-    """One channel of the layer for the whole process, and who takes the messages of each group.
+    """The process's only layer channel, with the members of each group.
 
-    All methods run on the process's loop. Any task may join and leave. `_listen` is one task, which
-    the first member starts with `spawn`, and alone calls what members take messages with.
+    All methods run on the process's loop. Any task may join and leave. `_listen` runs as one task,
+    which the first member starts with `spawn`; only this task delivers messages to members.
     """
 
     def __init__(self, spawn: Spawn) -> None:
@@ -95,15 +96,15 @@ class LayerGroups:
         self._groups: dict[str, _Group] = {}
 
     def member(self, take: Take) -> GroupMember:
-        """Return a member that calls `take` with each message of the groups that it joins."""
+        """Return a member that passes every message of its groups to `take`."""
         return GroupMember(self, take, watches=False)
 
     def watcher(self, take: Take) -> GroupMember:
-        """Return a member that takes what happens in chats in short; see GroupMember."""
+        """Return a member for summaries of what happens in chats; see GroupMember."""
         return GroupMember(self, take, watches=True)
 
     async def join(self, name: str, member: GroupMember) -> None:
-        """See GroupMember.join; the process itself joins once."""
+        """See GroupMember.join; the process joins only once."""
         group = self._groups.setdefault(name, _Group())
         members = group.with_kind_of(member)
         is_renewal = member in members
@@ -114,7 +115,7 @@ class LayerGroups:
                 group.is_joined = True
 
     async def leave(self, name: str, member: GroupMember) -> None:
-        """See GroupMember.leave; the process itself leaves after the last member."""
+        """See GroupMember.leave; the process leaves after the last member."""
         group = self._groups.get(name)
         if group is None:
             return
@@ -133,7 +134,7 @@ class LayerGroups:
             async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
                 await get_channel_layer().group_discard(name, await self._opened_channel())
         except Exception:
-            # Whatever a layer raises: messages that still come have no members.
+            # Whatever a layer raises: messages that still arrive have no recipients.
             logger.warning("the group %s was not left", name, exc_info=True)
 
     async def _opened_channel(self) -> str:
@@ -148,7 +149,7 @@ class LayerGroups:
             try:
                 await self._deliver(await get_channel_layer().receive(channel))
             except Exception:
-                # The layer is away, or a message is odd: the log is read every two seconds.
+                # The layer is down or a message is malformed; the log is read every two seconds.
                 logger.exception("the groups of the channel layer cannot be read")
                 await asyncio.sleep(LISTEN_AGAIN_SECONDS)
 

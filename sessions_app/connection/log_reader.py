@@ -1,4 +1,4 @@
-"""Where a subscription reads what it missed: the log of its chat, and the answers that run."""
+"""The source for what a subscription missed: its chat's log and the running answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class RunningText:
-    """A running response as it is stored, or as its process holds it."""
+    """A running response, as stored or as held by its process."""
 
     response_id: str
     agent: str
@@ -25,10 +25,10 @@ class RunningText:
 
 
 class LogReader(Protocol):
-    """Where a subscription reads what it missed."""
+    """Reads what a subscription missed."""
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
-        """Return the next entries of the log, at most PAGE."""
+        """Return the next log entries, at most PAGE."""
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
-        """Return the responses that run in the chat."""
+        """Return the responses running in the chat."""

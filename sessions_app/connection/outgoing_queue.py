@@ -1,7 +1,7 @@
-"""The frames that a connection has still to send, in order and bounded in bytes.
+"""The outgoing frames of a connection, in order and bounded in bytes.
 
-A client that falls behind loses nothing but the queue: its subscriptions read the log and the
-running texts again. Replies cannot be read again and stay.
+If a client falls behind, only the queue is dropped: its subscriptions reread the log and the
+running texts. Replies cannot be read again and are kept.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 QUEUE_ITEMS: Final = 4096
-# One batch for the socket: what is sent before the pump looks again.
+# The most that is sent to the socket before the pump checks the queue again.
 BATCH_FRAMES: Final = 256
 BATCH_BYTES: Final = 1024 * 1024
 READ_AGAIN_SECONDS: Final = 1.0
-# The memory of a queued item without its text.
+# The estimated memory of a queued item, excluding its text.
 ITEM_BYTES: Final = 256
 
-# A step of a subscription that must keep its place in the queue; a coroutine where it may read.
+# A subscription's step that must keep its place in the queue; returns a coroutine if it reads.
 Work: TypeAlias = "Callable[[], Coroutine[Any, Any, None] | None]"
 
 
 class Outgoing(NamedTuple):
-    """A frame for the client; `seq` where it is durable."""
+    """A frame for the client; `seq` is set for durable events."""
 
     text: str
     session_id: str
@@ -41,35 +41,35 @@ class Outgoing(NamedTuple):
 
 
 class DialectFrame(Outgoing):
-    """A frame in the words of the socket's dialect: it is sent as it is."""
+    """A frame in the socket's own dialect, sent unchanged."""
 
     __slots__ = ()
 
 
 class OutgoingQueue:
-    """Replies and the work of subscriptions, and the batch that is sent next.
+    """Queued replies and subscription work, and the next batch to send.
 
-    Every task of the process's loop may add (`send`, `put`), close or wake. One task, the pump of
-    the transport, takes batches (`batch`, `frames`) and runs the work. `emit` is for a subscription
-    whose work runs, or while `is_idle`. The task that reads the client calls `wait_for_room`.
+    Any task on the process's loop may add (`send`, `put`), close or wake. One task, the transport's
+    pump, takes batches (`batch`, `frames`) and runs the work. `emit` may be called by running work,
+    or while `is_idle`. The task that reads from the client calls `wait_for_room`.
 
-    `read_again` returns the work that makes good what was dropped. All sizes are bytes.
+    `read_again` returns work that recovers what was dropped. All sizes are in bytes.
     """
 
     def __init__(self, read_again: Callable[[], Iterable[Work]]) -> None:
         self.closed_with: int | None = None
-        # Whether nothing more is sent.
+        # Whether nothing more will be sent.
         self.has_ended = False
         self._read_again = read_again
-        # So many bytes a client may be owed.
+        # The most bytes that may be waiting for the client.
         self._most = settings.UAMP_OWED_BYTES
         self._is_over: Callable[[], bool] = _never
-        # Each with its size.
+        # Items with their sizes.
         self._items: deque[tuple[int, Outgoing | Work]] = deque()
         self._ready: list[Outgoing] = []
         self._queued_bytes = 0
         self._ready_bytes = 0
-        # Of the batch that the transport sends now.
+        # The size of the batch that the transport is sending.
         self._sending_bytes = 0
         self._has_room = asyncio.Event()
         self._woken = asyncio.Event()
@@ -81,14 +81,14 @@ class OutgoingQueue:
     # --- Adding ---
 
     def send(self, outgoing: Outgoing) -> None:
-        """Queue a frame that is ready, behind what was queued before."""
+        """Queue a finished frame."""
         self._queue(outgoing)
         self.wake()
 
     def put(self, work: Work) -> bool:
-        """Queue work of a subscription; one that is too much makes the connection read again.
+        """Queue a subscription's work; if the queue is full, fall behind and read again instead.
 
-        Returns whether it is queued.
+        Return whether the work was queued.
         """
         is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > self._most
         if is_long and not self._is_behind:
@@ -99,18 +99,18 @@ class OutgoingQueue:
         return not self._is_behind
 
     def put_first(self, work: Work) -> None:
-        """Queue the rest of the work that runs, before all that was queued."""
+        """Queue the rest of the running work ahead of everything else."""
         size = _size_of(work)
         self._items.appendleft((size, work))
         self._queued_bytes += size
 
     def emit(self, outgoing: Outgoing) -> None:
-        """Add a frame to the batch that is sent next."""
+        """Add a frame to the next batch."""
         self._ready.append(outgoing)
         self._ready_bytes += ITEM_BYTES + outgoing.text.__sizeof__()
 
     def wake(self) -> None:
-        """Let the pump look again for what it has to do."""
+        """Make the pump check for work."""
         self._woken.set()
 
     def _queue(self, item: Outgoing | Work) -> None:
@@ -119,22 +119,22 @@ class OutgoingQueue:
         self._queued_bytes += size
 
     def _fall_behind(self) -> None:
-        """Keep the replies; what subscriptions would send they read again."""
+        """Drop everything but replies; subscriptions will read the rest again."""
         self._items = deque(sized for sized in self._items if isinstance(sized[1], Outgoing))
         self._queued_bytes = sum(size for size, _ in self._items)
         self._is_behind = True
         self.drops += 1
 
-    # --- Its bounds ---
+    # --- Limits ---
 
     @property
     def has_work(self) -> bool:
-        """Whether replies or reading wait for `batch`."""
+        """Whether `batch` has replies to send or reading to do."""
         return bool(self._items) or self._is_behind
 
     @property
     def is_idle(self) -> bool:
-        """Whether `emit` overtakes nothing, and the client is not owed too much."""
+        """Whether `emit` would overtake nothing and the client is not too far behind."""
         return not (
             self._items
             or self._is_reading
@@ -145,7 +145,7 @@ class OutgoingQueue:
 
     @property
     def has_batch_bytes(self) -> bool:
-        """Whether the next batch is full in bytes, so that a long log is read later."""
+        """Whether the next batch is full in bytes, so that reading a long log should pause."""
         return self._ready_bytes >= BATCH_BYTES
 
     @property
@@ -154,11 +154,11 @@ class OutgoingQueue:
 
     @property
     def owed_bytes(self) -> int:
-        """The memory of all that the client has not taken yet."""
+        """The memory of everything that the client has not taken yet."""
         return self._queued_bytes + self._ready_bytes + self._sending_bytes
 
     async def wait_for_room(self) -> None:
-        """Wait while the client is owed too much, so that its next event is not read before."""
+        """Wait while the client is too far behind, so that its next event is not read yet."""
         while self.owed_bytes > self._most and self.closed_with is None:
             self._has_room.clear()
             await self._has_room.wait()
@@ -166,23 +166,23 @@ class OutgoingQueue:
     # --- The end ---
 
     def close(self, code: int) -> None:
-        """End the connection with a WebSocket close code, after what is queued."""
+        """End the connection with a WebSocket close code once the queue is sent."""
         self.closed_with = code
         self.wake()
 
     def refuse(self, code: int) -> None:
-        """End the connection with a close code, without what is queued."""
+        """End the connection with a close code, discarding the queue."""
         self._items.clear()
         self._queued_bytes = 0
         self.close(code)
 
     def end_when(self, is_over: Callable[[], bool]) -> None:
-        """End the connection when this is true and nothing is queued; `wake` has it asked."""
+        """End the connection once `is_over` is true and the queue is empty; `wake` rechecks it."""
         self._is_over = is_over
         self.wake()
 
     def abandon(self) -> None:
-        """Hold nothing more for the client: its transport is gone."""
+        """Discard everything: the client's transport is gone."""
         self.has_ended = True
         self._items.clear()
         self._ready.clear()
@@ -190,7 +190,7 @@ class OutgoingQueue:
         self._has_room.set()
 
     def take_replies(self) -> list[Outgoing]:
-        """Return the queued replies, for an HTTP exchange that ends with them."""
+        """Take the queued replies, for an HTTP exchange that ends with them."""
         replies = [item for _, item in self._items if isinstance(item, Outgoing)]
         self._items.clear()
         self._queued_bytes = 0
@@ -199,16 +199,16 @@ class OutgoingQueue:
     # --- Sending ---
 
     async def frames(self) -> AsyncIterator[Outgoing]:
-        """Yield frames in order until the connection is closed."""
+        """Yield frames in order until the connection closes."""
         while (batch := await self.batch()) is not None:
             for outgoing in batch:
                 yield outgoing
 
     async def batch(self, pause: float | None = None) -> list[Outgoing] | None:
-        """Wait for the next frames, in order; None when the connection is closed.
+        """Wait for the next frames, in order; return None once the connection is closed.
 
-        The batch before is what the client has taken then. It is empty after `pause` seconds
-        without a frame. A task that is cancelled while it waits here has taken nothing.
+        Calling it means that the client has taken the previous batch. Returns an empty batch after
+        `pause` seconds without a frame. A task cancelled while waiting has taken nothing.
         """
         self._sending_bytes = 0
         self._has_room.set()
@@ -243,7 +243,7 @@ class OutgoingQueue:
                     return []
 
     def _is_past(self, until: float) -> bool:
-        """Return whether reading has taken so long that the client is sent a sign of life."""
+        """Return whether reading has taken so long that the client needs a keepalive."""
         return not self._ready and asyncio.get_running_loop().time() >= until
 
     async def _do(self, item: Outgoing | Work) -> None:
@@ -269,7 +269,7 @@ def _never() -> bool:
 
 
 def _size_of(item: Outgoing | Work) -> int:
-    """Return the memory of an item of the queue: its own, and that of its text."""
+    """Return the memory of a queued item, including its text."""
     if isinstance(item, Outgoing):
         return ITEM_BYTES + item.text.__sizeof__()
     size = ITEM_BYTES

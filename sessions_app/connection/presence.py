@@ -1,7 +1,7 @@
-"""Who is online: one row per open socket, and an event for the first and the last of a person.
+"""Online presence: a row per open socket, and events for a person's first and last socket.
 
-Only co-members of shared chats receive it, and not of those with very many members: presence for
-all people is what overloads big servers.
+Only members of shared chats receive them, except in very large chats: presence for everyone is what
+overloads big servers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 async def arrive(principal: Principal, *, process: str) -> str | None:
-    """Record a socket of a person and return its presence id; None for visitors."""
+    """Record a person's socket and return its presence id; None for visitors."""
     if principal.user_id is None:
         return None
     presence_id = uuid.uuid4().hex
@@ -44,7 +44,7 @@ async def arrive(principal: Principal, *, process: str) -> str | None:
 
 
 async def try_to_arrive(principal: Principal, *, process: str) -> str | None:
-    """Do as `arrive`, or nothing while the database is away."""
+    """Like `arrive`, but do nothing while the database is down."""
     try:
         return await arrive(principal, process=process)
     except (DatabaseError, InterfaceError):
@@ -53,7 +53,7 @@ async def try_to_arrive(principal: Principal, *, process: str) -> str | None:
 
 
 async def leave(principal: Principal, presence_id: str) -> None:
-    """Forget a socket."""
+    """Delete a socket's presence."""
     if principal.user_id is None:
         return
     went = await database.run(

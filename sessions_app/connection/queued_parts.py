@@ -1,6 +1,6 @@
-"""One subscription's items in the queue of its connection: durable events, pieces of answers.
+"""A subscription's items in its connection's queue: durable events and pieces of answers.
 
-A reading may not overtake them: the log does not have the pieces that come between two events.
+Reads must not overtake them: pieces between two events are not in the log.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ if TYPE_CHECKING:
 
 
 class QueuedParts:
-    """The work that a subscription has queued and that has not run yet.
+    """Work that a subscription has queued and that has not run.
 
-    A queue that falls behind drops all of it: nothing is queued then.
+    A queue that falls behind drops all of it.
     """
 
     def __init__(self, outgoing: OutgoingQueue) -> None:
         self._outgoing = outgoing
         self._drops = outgoing.drops
-        # The durable events in the order of the queue: the place of each, and what it begins.
+        # The queued durable events in order: log position, and the response that starts, if any.
         self._events: deque[tuple[int, str]] = deque()
-        # How many texts and other frames of each response.
+        # The number of queued texts and other frames per response.
         self._pieces: Counter[str] = Counter()
 
     def put_event(self, work: Work, seq: int, begins: str) -> None:
-        """Queue a durable event, which begins a response or ''."""
+        """Queue a durable event; `begins` is the response that it starts, or ""."""
         if self._outgoing.put(work):
             self._forget_dropped()
             self._events.append((seq, begins))
 
     def put_piece(self, work: Work, response_id: str) -> None:
-        """Queue a text or another frame that is not kept, of a response or of none."""
+        """Queue text or another frame that is not stored, for a response or ""."""
         if self._outgoing.put(work):
             self._forget_dropped()
             self._pieces[response_id] += 1
 
     def take_event(self) -> None:
-        """Note that the first event runs now."""
+        """Record that the first event is running."""
         self._forget_dropped()
         self._events.popleft()
 
     def take_piece(self, response_id: str) -> None:
-        """Note that a piece runs now."""
+        """Record that a piece is running."""
         self._forget_dropped()
         self._pieces[response_id] -= 1
         if not self._pieces[response_id]:
             del self._pieces[response_id]
 
     def seqs(self) -> set[int]:
-        """Return the places of the queued events in the log."""
+        """Return the log positions of the queued events."""
         self._forget_dropped()
         return {seq for seq, _ in self._events}
 
     def begins(self, response_id: str) -> bool:
-        """Return whether the beginning of a response is queued."""
+        """Return whether the start of a response is queued."""
         self._forget_dropped()
         return any(begun == response_id for _, begun in self._events)
 

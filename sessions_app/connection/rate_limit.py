@@ -1,4 +1,4 @@
-"""Whether a client may have what it asks for now: the rate limits, in the words of UAMP (§6.17)."""
+"""Rate limits on client requests, reported in UAMP's terms (§6.17)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
     from sessions_app.connection.client_connection import ClientConnection
 
-# With fewer left the client receives `rate_limit`, and can slow down before it is refused.
+# With fewer requests left, send `rate_limit` so that the client can slow down in time.
 WARNING_BELOW: Final = 5
 
 
@@ -25,9 +25,9 @@ async def check_rate(
     *,
     cost: int = 1,
 ) -> None:
-    """Count `cost` requests of a kind of `rates.KINDS`; send `rate_limit` when few are left.
+    """Count `cost` requests of a kind in `rates.KINDS`; send `rate_limit` when few are left.
 
-    Raises RemoteProtocolError `rate_limited` when fewer are.
+    Raises RemoteProtocolError `rate_limited` if the limit is exceeded.
     """
     quota = await rates.limiter().take(kind, principal.counted_as, cost=cost)
     connection.quota = quota
@@ -43,9 +43,9 @@ async def check_rate(
 async def check_text(
     connection: ClientConnection, principal: Principal, size: int, session_id: str | None = None
 ) -> None:
-    """Count `size` bytes that are stored as text; raises RemoteProtocolError `rate_limited`.
+    """Count `size` bytes of stored text; raises RemoteProtocolError `rate_limited`.
 
-    Files are counted by what is stored of them, since they can be deleted.
+    Files count by what is stored of them, since they can be deleted.
     """
     quota = await rates.limiter().take("bytes of text", principal.counted_as, cost=size)
     if quota.allowed:
@@ -59,7 +59,7 @@ async def check_text(
 
 
 def rate_limited(quota: rates.Quota) -> RemoteProtocolError:
-    """Return the error of a request that came too early."""
+    """Return the error for a request beyond a rate limit."""
     return RemoteProtocolError(
         ErrorCode.RATE_LIMITED,
         f"At most {quota.limit} {quota.kind} {rates.KINDS[quota.kind].unit}."

@@ -1,7 +1,7 @@
-"""Responses of an HTTP exchange's sessions that other processes run, and what they ask for.
+"""Responses of an HTTP exchange that run in other processes, and their requests to the client.
 
-The chat's group sends what they ask the client for, and that a payment was accepted. The rows keep
-both, and the exchange reads them too: each is sent once.
+The chat's group delivers their requests and accepted payments. Both are also stored in rows, which
+the exchange reads; each is sent only once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 from sessions_app.frames import TERMINAL
 
-# How a frame begins that a row keeps too.
+# The beginnings of frames that are also stored in rows.
 _KEPT: Final = (
     '{"type":"tool.call"',
     '{"type":"tool.approval_required"',
@@ -29,7 +29,7 @@ class _KeptFrame(msgspec.Struct):
 
 
 class RemoteResponses:
-    """The ids of the responses, and the kept frames that the client has received.
+    """The ids of the responses, and the stored frames that the client has received.
 
     The exchange's own tasks change it, and the reader of the layer's groups calls `admit`; all run
     on the process's loop.
@@ -40,7 +40,7 @@ class RemoteResponses:
         self._received: set[tuple[str, str]] = set()
 
     def admit(self, message: dict[str, Any]) -> bool:
-        """Take note of a layer message; return whether the client is sent it."""
+        """Record a layer message; return whether to send it to the client."""
         if message["type"] == "chat.event" and message["event"] in TERMINAL:
             self.ids.discard(message["response"])
         if message["type"] == "chat.signal" and self.ids:
@@ -49,7 +49,7 @@ class RemoteResponses:
         return True
 
     def is_new(self, text: str) -> bool:
-        """Return whether the client has not received a frame yet that a row keeps."""
+        """Return whether a stored frame is new to the client, and remember it."""
         kept = msgspec.json.decode(text, type=_KeptFrame)
         key = (kept.type, kept.call_id or kept.payment_id or kept.response_id)
         is_new = key not in self._received

@@ -1,4 +1,4 @@
-"""When the tokens of a connection's sessions expire (UAMP §10.3)."""
+"""Expiry of the tokens of a connection's sessions (UAMP §10.3)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ TOKEN_GRACE_SECONDS: Final = 60.0
 
 
 class TokenWatch:
-    """Finds sessions whose token expires or has expired; each token is warned of once.
+    """Finds sessions whose tokens are expiring or expired; warns of each token once.
 
-    Only the periodic task of the process that looks at principals calls it.
+    Called only by the process's periodic check of principals.
     """
 
     def __init__(self) -> None:
         self._warned: dict[str, datetime] = {}
 
     def due(self, sessions: Collection[OpenSession], now: float) -> list[tuple[str, ErrorCode]]:
-        """Return ids on the wire, with `token_expiring` or `token_expired`; `now` is Unix seconds.
+        """Return wire ids with `token_expiring` or `token_expired`; `now` is in Unix seconds.
 
-        A token is expired for a session a minute after its end: until then the session may be
-        given a new one, and is warned, also when the task came late.
+        A session is ended only a minute after its token expires. Until then it can receive a new
+        token and is still warned, even if the check runs late.
         """
         found = []
         present = {session.id for session in sessions}

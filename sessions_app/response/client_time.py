@@ -29,7 +29,7 @@ class ClientTime:
 
     @contextmanager
     def of_call(self, pk: int, result: asyncio.Future[Any]) -> Iterator[None]:
-        """Count the time of this block as that of a call; `result` is what the client sends."""
+        """Count the time of this block as a call's; `result` resolves when the client answers."""
         now = asyncio.get_running_loop().time
         self._calls.add(pk)
         if self._since is None:

@@ -24,7 +24,7 @@ class Listener(Protocol):
     """Receives the frames of responses in this process, in order, on the event loop."""
 
     def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
-        """Take text at `offset` in code points, and the parts of its frame (uamp.TextDeltas)."""
+        """Receive text at `offset` in code points, and the parts of its frame (TextDeltas)."""
 
     def frame(self, response_id: str, frame: str) -> None:
         """Receive any other event that is not stored."""

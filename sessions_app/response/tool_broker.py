@@ -192,7 +192,7 @@ class ResponseToolBroker:
             return await self._settle(opened.pk, wait)
 
     async def _ask(self, call: uamp.ToolCallData, opened: OpenedCall) -> None:
-        """Ask a person and wait for the decision; that time does not count as the answer's."""
+        """Ask a person and wait for the decision; the answer's clock is stopped meanwhile."""
         asked = approval_of(self._context.spec.name, self._context.response_id, call, opened)
         decided = self._asking[opened.pk] = asyncio.Event()
         self.has_asked = True
