@@ -1,4 +1,4 @@
-"""Handlers of client events: `table.HANDLERS` names one function per event.
+"""Handlers of client events; `table.HANDLERS` maps each event to its function.
 
-A handler checks, calls one service or starts a turn, and replies. It knows no transport.
+A handler validates, calls one service or starts a turn, and replies. Handlers know no transport.
 """

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 async def session_created(
     session: OpenSession, *, agent: str | None, resumed: bool | None, has_past: bool
 ) -> ev.SessionCreated:
-    """Return the event that announces a session, with its chat's state where the chat `has_past`.
+    """Return the event that announces a session, with its chat's state if the chat `has_past`.
 
-    The state may be newer than `seq`: its version distinguishes the changes that it has already.
+    The state may be newer than `seq`; its version identifies the changes that it already contains.
     """
     created = ev.SessionCreated(
         uamp_version=uamp.VERSION,

@@ -1,4 +1,4 @@
-"""Capabilities of servers, agents and clients: queried, announced and kept."""
+"""Capabilities of servers, agents and clients: queries, announcements and storage."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 async def capabilities_of(session: OpenSession) -> uamp.Capabilities:
-    """Return what the agent of a session can do; without an agent, what this server can."""
+    """Return the capabilities of a session's agent or, without an agent, of this server."""
     if session.agent_id is None:
         return server_capabilities()
     return _of_agent(await agent_spec(session.agent_id))
 
 
 def _of_agent(spec: AgentSpec) -> uamp.Capabilities:
-    """Return the capabilities of an agent, with what happens in the chats that it answers in."""
+    """Return an agent's capabilities, including those of the conversations it takes part in."""
     return msgspec.structs.replace(agent_capabilities(spec), conversation=CONVERSATION)
 
 
 def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | None:
-    """Return the capabilities of an agent, or those of a model under the model's own name."""
+    """Return the capabilities of an agent or, under the model's name, of a model."""
     if (spec := agents.get_agent(name, viewer=viewer)) is not None:
         return _of_agent(spec)
     if (spec := agents.agent_with_model(name, viewer=viewer)) is not None:
@@ -43,11 +43,11 @@ def _capabilities_by_name(name: str, viewer: int | None) -> uamp.Capabilities | 
 
 
 async def query_capabilities(connection: ClientConnection, event: ev.CapabilitiesQuery) -> None:
-    """Say what a model, an agent or this server can do (UAMP §5.4, §9.1).
+    """Announce the capabilities of a model, an agent or this server (UAMP §5.4, §9.1).
 
-    `model` is the name or id of an agent, or a model that an agent answers with. Where nothing that
-    the caller may use has it, a session receives those of what answers in it, under its `id`;
-    without a session that is agent_not_found.
+    `model` is an agent's name or id, or a model that an agent uses. If the caller may use no such
+    agent, a session receives those of its own agent, with that agent's `id`; without a session the
+    error is agent_not_found.
     """
     session_id = event.session_id
     if session_id is None and len(connection.sessions) == 1:
@@ -75,7 +75,7 @@ async def query_capabilities(connection: ClientConnection, event: ev.Capabilitie
 async def take_client_capabilities(
     connection: ClientConnection, event: ev.ClientCapabilities
 ) -> None:
-    """Keep what the client can do (UAMP §5.5)."""
+    """Store the client's capabilities (UAMP §5.5)."""
     attached = connection.attached_to(event)
     session, size = attached.session, len(msgspec.json.encode(event.capabilities))
     await check_text(connection, session.principal, size, session.wire_id)

@@ -1,8 +1,8 @@
-"""Daemons register agents on their socket and answer there (UAMP §10.2).
+"""Daemons that register agents on their socket and answer there (UAMP §10.2).
 
-A person's credential registers their own connected agents, and makes those of free names; a connect
-token registers its one agent. `session.created` repeats the name that the daemon sent, as every
-event for the agent does. What belongs to a turn goes to its run without any other work.
+A person's credential registers their own connected agents and creates agents under free names; a
+connect token registers its one agent. Like all events for the agent, `session.created` repeats the
+name that the daemon sent. Events of a turn go straight to its run.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from sessions_app.connection.client_connection import ClientConnection
 
 CAPABILITIES_BYTES: Final = 16 * 1024
-"""The announcement of one agent by a daemon, as JSON."""
+"""Size limit for a daemon's announcement of one agent, as JSON."""
 
 
 def registers(event: ev.SessionCreate, principal: Principal) -> bool:
-    """Return whether a session.create registers an agent: by its form, or as its token is for."""
+    """Return whether a session.create registers an agent, judging by its form or its token."""
     return event.registers or only_connects(principal.rights)
 
 
 async def register_agent(
     connection: ClientConnection, event: ev.SessionCreate, principal: Principal
 ) -> None:
-    """Let the client answer for an agent; raises RemoteProtocolError."""
+    """Register the client as a daemon for an agent; raises RemoteProtocolError."""
     name = event.agent or connection.defaults.agent
     if not name:
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Name the agent that you register.")
@@ -73,12 +73,12 @@ async def register_agent(
         capabilities=event.client_capabilities,
     )
     await _written(daemon)
-    # Nothing may fail between the row and this: other processes would send turns to no daemon.
+    # Nothing may fail between the row and this, or other processes would send turns to no daemon.
     link.register(daemon)
     _reply_created(connection, event, daemon, spec)
     registry.current().connected.admit(daemon)
     if connection.presence_id is not None:
-        # A program is connected, not the person.
+        # The socket belongs to a program, so the person is not online.
         presence_id, connection.presence_id = connection.presence_id, None
         await presence.leave(connection.principal, presence_id)
 
@@ -180,9 +180,9 @@ async def _check_capabilities(
 
 
 def take_answer(connection: ClientConnection, event: uamp.Event, size: int) -> bool:
-    """Take an event of a turn; return False for one that is no agent's.
+    """Pass an event of a turn to its run; return False if it is not an agent's event.
 
-    `size` is that of its frame. Raises RemoteProtocolError.
+    `size` is the size of its frame. Raises RemoteProtocolError.
     """
     link = connection.agent_socket
     if link is None:
@@ -196,7 +196,7 @@ def take_answer(connection: ClientConnection, event: uamp.Event, size: int) -> b
 
 
 async def take_registration_event(connection: ClientConnection, event: uamp.Event) -> bool:
-    """Take an event about a registration; return False where a client's handler is to take it.
+    """Handle an event about a registration; return False if another handler should.
 
     Raises RemoteProtocolError.
     """
@@ -214,7 +214,7 @@ async def take_registration_event(connection: ClientConnection, event: uamp.Even
             await _update(connection, event, [daemon])
         case ev.SessionEnd():
             link.take_out(daemon.session_id)
-            # Before the reply: the daemon may register the agent again at once.
+            # Before the reply, since the daemon may immediately register the agent again.
             await registry.current().connected.remove([daemon])
             reason = event.reason or "ended"
             ended = ev.SessionEnd(session_id=daemon.session_id, reason=reason)
@@ -243,7 +243,7 @@ async def _announce(
 async def _update(
     connection: ClientConnection, event: ev.SessionUpdate, daemons: list[RegisteredAgent]
 ) -> None:
-    """Take a new token of the same person for registrations (UAMP §10.3)."""
+    """Accept a new token of the same person for registrations (UAMP §10.3)."""
     if event.token is not None:
         principal = await verified(event.token, connection)
         check_scope(principal, connections.CONNECT)

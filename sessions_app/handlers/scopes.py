@@ -1,4 +1,4 @@
-"""The scope that a credential needs for each client event (`agents_app.rest.rights`)."""
+"""The credential scope that each client event requires (`agents_app.rest.rights`)."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ SCOPES: Final[dict[type[uamp.Event], str]] = {
 
 
 def check_event(connection: ClientConnection, event: uamp.Event) -> None:
-    """Raise RemoteProtocolError forbidden where the credential of an event has no right to it.
+    """Raise RemoteProtocolError forbidden if the credential of an event lacks the right to it.
 
-    It is that of the event's session, or of the connection; a `session.create` is checked where it
-    is handled, with its own token if it has one.
+    That is the credential of the event's session or else of the connection. `session.create` is
+    checked in its handler, since it may bring a token.
     """
     if isinstance(event, ev.SessionCreate):
         return

@@ -1,6 +1,6 @@
-"""The life of sessions on a connection: create, resume, update and end.
+"""The session lifecycle on a connection: create, resume, update and end.
 
-UAMP §5.1-5.3, §10. `session.created` is always the first answer.
+UAMP §5.1-5.3, §10. `session.created` is always the first reply.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 async def create_session(connection: ClientConnection, event: ev.SessionCreate) -> None:
-    """Open a session, or go on with one that lost its connection (UAMP §5.1)."""
+    """Open a session, or resume one that lost its connection (UAMP §5.1)."""
     _check_extensions(event.session.extensions)
     principal = await _principal_of(connection, event.token)
     if registers(event, principal):
@@ -84,7 +84,7 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
 
 
 def _check_room(connection: ClientConnection, principal: Principal, chat_id: str | None) -> None:
-    """Refuse one more session of the same chat: each of them is sent all that happens there."""
+    """Refuse too many sessions of one chat, each of which would receive all of its events."""
     most = connection.limits.sessions_per_chat
     others = [a for a in connection.sessions_in(chat_id) if a.session.principal == principal]
     if len(others) >= most:
@@ -112,9 +112,9 @@ async def _principal_of(connection: ClientConnection, token: str | None) -> Prin
 
 
 async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> OpenSession | None:
-    """Return the session to go on with; None where a new one of the same chat must do.
+    """Return the session to resume; None if a new session of the same chat must be opened.
 
-    An anonymous session is open to every client that knows its id, which cannot be guessed.
+    Anyone who knows the unguessable id of an anonymous session may resume it.
     """
     session_id = event.resume.session_id if event.resume else None
     if session_id is None:
@@ -128,9 +128,9 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
 
 
 async def find_session(session_id: str, principal: Principal) -> OpenSession | None:
-    """Return a session of this principal, or a visitor's by its id.
+    """Return a session of this principal, or a visitor's session by its id.
 
-    An ephemeral one is kept from now on: its client knows it.
+    An ephemeral session becomes permanent, since its client knows it.
     """
     if not services.SESSION_ID.fullmatch(session_id):
         return None
@@ -152,7 +152,7 @@ async def find_session(session_id: str, principal: Principal) -> OpenSession | N
 
 
 async def _may_enter(session: OpenSession) -> bool:
-    """Return whether the person and their credential may still be in the chat of a session."""
+    """Return whether the session's person and credential may still access its chat."""
     if not session.principal.rights.sees_chat(session.chat_id):
         return False
     # Membership may have ended since the session was opened.
@@ -160,9 +160,9 @@ async def _may_enter(session: OpenSession) -> bool:
 
 
 async def hold_session(connection: ClientConnection, session_id: str) -> None:
-    """Make a session active, where its connection stays with it.
+    """Make a session active if its connection holds sessions.
 
-    Raises RemoteProtocolError unknown_session for one that was closed a moment ago.
+    Raises RemoteProtocolError unknown_session if it has just been closed.
     """
     if not connection.held_by:
         return
@@ -188,7 +188,7 @@ async def attach_session(
         and resume.epoch in {None, session.epoch}
         and 0 <= resume.after <= session.last_seq
     )
-    # Made before the session is attached: from then on live events may be sent.
+    # Built before attaching, after which live events may be sent.
     created = await session_created(
         session,
         agent=asked_agent or session.agent_name,
@@ -198,7 +198,7 @@ async def attach_session(
     attached = connection.attach(
         session, cursor=resume.after if resume is not None and goes_on else session.last_seq
     )
-    # Joined before the log is read: what comes in between is found twice, never missed.
+    # Join before reading the log: events in between may be seen twice, but are never missed.
     registry.current().followers.add(connection)
     await connection.join_chat(session.chat_id)
     if not session.is_shared and (resume is not None or session.chat_scoped):
@@ -250,7 +250,7 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
 
 
 async def waiting_frames(session: OpenSession) -> list[str]:
-    """Return what a session's client is asked for now: tool results, permissions, payments."""
+    """Return frames for everything that awaits the client: tool results, approvals, payments."""
     waiting = await database.run(calls.waiting_calls, session.id)
     asking = await database.run(approvals.asking_calls, session.chat_id)
     unpaid = await database.run(requests.waiting_payments, session)
@@ -275,8 +275,8 @@ def _call_frame(call: ToolCall) -> str:
 async def update_session(connection: ClientConnection, event: ev.SessionUpdate) -> None:
     """Refresh tokens or change the configuration (UAMP §5.2, §10.3).
 
-    Without a session_id it concerns every session of the connection. A token of another
-    principal is refused, and the old one stays.
+    Without a session_id, this applies to every session of the connection. A token of another
+    principal is refused and the old one stays.
     """
     if event.session is not None:
         _check_extensions(event.session.extensions or {})
@@ -288,7 +288,7 @@ async def update_session(connection: ClientConnection, event: ev.SessionUpdate) 
     if event.token is not None:
         await _refresh_token(connection, event.token, targets)
     if event.payment_token is not None:
-        # It pays a waiting response: see `handlers.payments.take_payment`.
+        # It may pay for a waiting response; see `handlers.payments.take_payment`.
         await check_rate(connection, connection.principal, "payments", event.session_id)
     configs = await _changed_configs(connection, event, targets)
     for attached in targets:
@@ -321,16 +321,16 @@ async def _refresh_token(
     for attached in targets:
         attached.session.principal = principal
     if principal.key == connection.principal.key:
-        # The connection itself shall not end with the token that it was opened with.
+        # The connection itself should outlive the token that it was opened with.
         connection.principal = principal
 
 
 async def _changed_configs(
     connection: ClientConnection, event: ev.SessionUpdate, targets: Sequence[AttachedSession]
 ) -> Mapping[str, uamp.SessionConfig]:
-    """Return what the sessions are changed to, by their ids; raises RemoteProtocolError.
+    """Return the sessions' new configurations by id; raises RemoteProtocolError.
 
-    Each is written whole, so that all its bytes are counted, however few the event has.
+    Each is written in full, so all of its bytes count, however small the event is.
     """
     changes = event.session
     if changes is None:
@@ -345,7 +345,7 @@ async def _changed_configs(
 
 
 async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> None:
-    """End a session and reply `session.end`; its running responses go on (UAMP §5.3)."""
+    """End a session and reply `session.end`; its running responses continue (UAMP §5.3)."""
     attached = connection.detach(event.session_id or "")
     if attached is None:
         raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")

@@ -1,6 +1,6 @@
-"""One handler for each client event: decode, one service, answer. `HANDLERS` is the table.
+"""Dispatch of client events: decode, call one handler, reply. `HANDLERS` is the table.
 
-A handler never waits for an agent: responses run by themselves and send through the connection.
+Handlers never wait for agents: responses run on their own and send through the connection.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = "Callable[[ClientConnection, Any], Awaitable[None]]"
 
-# What a session may still do when its token has expired.
+# Events that a session still accepts after its token has expired.
 _WITHOUT_TOKEN: Final = (ev.SessionUpdate, ev.SessionEnd, ev.SessionCreate, ev.Ping)
 
 
 async def receive(connection: ClientConnection, raw: str | bytes) -> None:
-    """Take one frame of a client and handle its events; every failure has its answer.
+    """Handle the events in a client's frame; every failure gets a reply.
 
-    A connection that is being closed takes nothing: its client may not act any more.
+    A closing connection handles nothing, since its client may no longer act.
     """
     if connection.closed_with is not None:
         return
@@ -88,7 +88,7 @@ async def receive(connection: ClientConnection, raw: str | bytes) -> None:
 
 
 def _is_of_turn(connection: ClientConnection, event: uamp.Event, size: int) -> bool:
-    """Give an event of a connected agent to its run; return whether it was one."""
+    """Pass an event of a connected agent to its run; return whether it was one."""
     try:
         return take_answer(connection, event, size)
     except RemoteProtocolError as error:
@@ -134,15 +134,15 @@ async def handle(connection: ClientConnection, event: uamp.Event) -> None:
                 _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now."),
             )
             return
-        # The socket stays open, and its client receives the error.
+        # The socket stays open, and the client receives the error.
         logger.exception("%s failed", uamp.type_of(event))
         refuse(connection, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
 
 
 def _handler_of(event: uamp.Event) -> Handler:
-    """Return the handler of an event; raises RemoteProtocolError for one of an agent.
+    """Return the handler of an event; raises RemoteProtocolError for agent events.
 
-    A socket on which an agent is registered may send those, but not in a session of a chat.
+    A socket that registers an agent may send those, but not in a session of a chat.
     """
     handler = HANDLERS.get(type(event))
     if handler is None:
@@ -167,7 +167,7 @@ def _name(error: RemoteProtocolError, event: uamp.Event) -> None:
 
 
 def refuse(connection: ClientConnection, error: RemoteProtocolError) -> None:
-    """Answer an error, and end the connection where the frame itself cannot be trusted."""
+    """Reply with an error, and end the connection if the frame itself cannot be trusted."""
     if connection.on_error is not None:
         connection.on_error(error)
     connection.reply(error.to_event(), session_id=error.session_id, in_reply_to=error.event_id)
@@ -188,7 +188,7 @@ def _check_token(connection: ClientConnection, event: uamp.Event) -> None:
 
 
 async def answer_ping(connection: ClientConnection, event: ev.Ping) -> None:
-    """Answer a keepalive (UAMP §5.17), also before a session."""
+    """Answer a keepalive (UAMP §5.17), even before a session exists."""
     connection.reply(
         ev.Pong(reply_to=event.event_id), session_id=event.session_id, in_reply_to=event.event_id
     )

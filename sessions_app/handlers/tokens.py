@@ -1,4 +1,4 @@
-"""Whose the token of an event is: of a session, or of a registered agent (UAMP §10.3)."""
+"""Verification of tokens in events, for sessions and registered agents (UAMP §10.3)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 async def verified(token: str, connection: ClientConnection) -> Principal:
-    """Return whose token this is.
+    """Return the principal of a token.
 
-    Raises RemoteProtocolError: unauthorized, token_expired, forbidden for one that is not for the
-    protocol of the connection.
+    Raises RemoteProtocolError: unauthorized, token_expired, or forbidden if the token is not for
+    the connection's protocol.
     """
     verify = partial(auth.verify_token, token, protocol=protocol_of(connection.transport))
     try:

@@ -1,5 +1,5 @@
-"""The queue of a chat: messages that are sent when the answers that run have ended.
+"""A chat's queue of messages to send once the running answers have ended.
 
-`rows` adds, claims and removes them, `reading` makes the event of the queue and what REST returns.
-`turn.queued` starts them. Everything here is synchronous and opens its own transactions.
+`rows` adds, claims and removes them. `reading` builds the queue's event and REST representation.
+`turn.queued_turns` starts them. Everything here is synchronous and opens its own transactions.
 """

@@ -1,4 +1,4 @@
-"""Reads of the queue of a chat for sessions and REST."""
+"""Reads of a chat's queue, for sessions and REST."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 SHOWN_CHARS: Final = 300
-"""So much of a queued text is sent to the members."""
+"""How much of a queued text is sent to the members."""
 
 
 def queue_of(chat_id: str, *, whole: bool = False) -> ev.QueueUpdated:
-    """Return the queue of a chat, the next one first; with `whole` each has its whole text."""
+    """Return a chat's queue, next message first; texts are shortened unless `whole`."""
     rows = QueuedTurn.objects.filter(chat_id=chat_id).select_related("user").order_by("id")
     return ev.QueueUpdated(
         chat_id=chat_id,
@@ -27,7 +27,7 @@ def queue_of(chat_id: str, *, whole: bool = False) -> ev.QueueUpdated:
 
 
 def current_queue(chat_id: str) -> ev.QueueUpdated | None:
-    """Return the queue of a chat, None where it is empty."""
+    """Return a chat's queue, or None if it is empty."""
     queue = queue_of(chat_id)
     return queue if queue.items else None
 

@@ -1,6 +1,6 @@
-"""All that changes the queue of a chat, each under the lock of its chat. Synchronous.
+"""All changes to a chat's queue, made under the lock of the chat. Synchronous.
 
-The members of the chat receive the queue as it is after each change (`queue.updated`).
+After each change the members receive the new state of the queue (`queue.updated`).
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 CLAIM_SECONDS: Final = 60
-"""A process that did not start what it claimed within this time is taken for dead."""
+"""A process that has not started its claim within this time is presumed dead."""
 ATTEMPTS: Final = 40
-"""So often a message is tried whose turn is refused for a reason that passes."""
+"""How often a message is tried whose turn is refused for a temporary reason."""
 _KEY_ENDED: Final = "The key that sent this message was revoked or has expired. Send it anew."
 _SENDER_GONE: Final = "The sender was removed from the chat, or deactivated."
 _NEVER_STARTED: Final = "The server could not send this message. Send it anew."
 CHATS_AT_ONCE: Final = 50
-"""Chats that a process looks at in one round."""
+"""How many chats a process handles per round."""
 
 
 class QueueIsFull(Exception):
-    """As many messages are queued as are allowed; the text is for the person."""
+    """The queue limit is reached; the message is for the person."""
 
 
 class NoSuchQueuedTurn(LookupError):
-    """The chat has no such queued message, or the person is not in the chat."""
+    """The chat has no such queued message, or the person is not a member of it."""
 
 
 class NotTheirs(PermissionError):
@@ -61,7 +61,7 @@ class OtherEvent(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewQueuedTurn:
-    """A turn that is queued: the client's events as it sent them."""
+    """A turn to be queued, with the client's events as sent."""
 
     chat_id: str
     session_id: str
@@ -79,15 +79,15 @@ class NewQueuedTurn:
 
 
 def is_busy(chat_id: str) -> bool:
-    """Return whether answers run in a chat, or other messages are queued there."""
+    """Return whether answers are running or messages are queued in a chat."""
     queue = QueuedTurn.objects.filter(chat_id=chat_id).exclude(status=QueuedTurnState.FAILED)
     return queue.exists() or _answers(chat_id).exists()
 
 
 def add(new: NewQueuedTurn) -> bool:
-    """Queue a turn; False where no answer runs in its chat, or the turn was started before.
+    """Queue a turn; return False if no answer is running or the turn was started before.
 
-    The same event again changes nothing. Raises QueueIsFull and OtherEvent.
+    Repeating the same event has no effect. Raises QueueIsFull and OtherEvent.
     """
     with transaction.atomic():
         lock_chats([new.chat_id])
@@ -129,9 +129,9 @@ def add(new: NewQueuedTurn) -> bool:
 
 
 def remove(chat_id: str, item_id: str, user_id: int | None) -> None:
-    """Take a message out: one's own, or any as an owner of the chat.
+    """Remove the person's own message or, as an owner of the chat, any message.
 
-    Raises NoSuchQueuedTurn, also for one that starts already, and NotTheirs.
+    Raises NotTheirs, and NoSuchQueuedTurn also if it is already being started.
     """
     with transaction.atomic():
         row = _row(chat_id, item_id, user_id)
@@ -144,7 +144,7 @@ def remove(chat_id: str, item_id: str, user_id: int | None) -> None:
 
 
 def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
-    """Have one's own message sent beside the answers that run, or a failed one again.
+    """Send the person's own message alongside running answers, or retry a failed one.
 
     Raises NoSuchQueuedTurn and NotTheirs.
     """
@@ -161,7 +161,7 @@ def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
 
 
 def due_chats(now: datetime) -> list[str]:
-    """Return chats with a message that may be sent now."""
+    """Return the chats with a message that may be sent now."""
     rows = QueuedTurn.objects.filter(
         Q(waits=False) | ~Exists(_answers(OuterRef("chat_id"))),
         due_at__lte=now,
@@ -170,9 +170,9 @@ def due_chats(now: datetime) -> list[str]:
 
 
 def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
-    """Claim the next message of a chat that may be sent now, for the process that sends it.
+    """Claim the next message of a chat that may be sent now.
 
-    No other process sends it for CLAIM_SECONDS. Its session is an open one afterwards.
+    No other process may send it for CLAIM_SECONDS. Its session is replaced if it has ended.
     """
     with transaction.atomic():
         lock_chats([chat_id])
@@ -201,7 +201,7 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
             _publish(chat_id)
             return None
         if row.attempts >= ATTEMPTS:
-            # Whatever stops it ended each process or connection that tried.
+            # Something ended each process or connection that tried.
             _fail(QueuedTurn.objects.filter(pk=row.pk), "internal_error", _NEVER_STARTED)
             _publish(chat_id)
             return None
@@ -220,7 +220,7 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
 
 
 def started(row: QueuedTurn) -> None:
-    """Take a message out whose turn is written."""
+    """Remove a message whose turn has been written."""
     with transaction.atomic():
         lock_chats([row.chat_id])
         if QueuedTurn.objects.filter(pk=row.pk).delete()[0]:
@@ -228,7 +228,7 @@ def started(row: QueuedTurn) -> None:
 
 
 def refused(row: QueuedTurn, code: str, reason: str, *, retry_after: float | None) -> None:
-    """Keep a message whose turn was refused: to be tried again after so many seconds, or failed."""
+    """Keep a message whose turn was refused: retry after `retry_after` seconds, or fail."""
     with transaction.atomic():
         lock_chats([row.chat_id])
         rows = QueuedTurn.objects.filter(pk=row.pk)
@@ -255,7 +255,7 @@ def _row(chat_id: str, item_id: str, user_id: int | None) -> QueuedTurn:
 
 
 def _answers(chat_id: Any) -> Any:
-    """Return the answers that run in a chat."""
+    """Return the answers running in a chat."""
     return Response.objects.filter(chat_id=chat_id, finished_at__isnull=True)
 
 

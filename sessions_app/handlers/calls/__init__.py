@@ -1,1 +1,1 @@
-"""Handlers of calls between people, and of agents in them (UAMP §7.3)."""
+"""Handlers of calls between people, and of agents that take part (UAMP §7.3)."""

@@ -1,6 +1,6 @@
-"""Agents in calls: a participant adds one, lets it leave, and says what it does now.
+"""Agents in calls: a participant adds or removes one and reports its state.
 
-What is said to an agent is a turn (`response.create` with `call`, sessions_app.turn.call_speech).
+Speech to an agent is a turn (`response.create` with `call`, sessions_app.turn.call_speech).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 async def take_agent_event(
     connection: ClientConnection, event: ev.CallAgentAdd | ev.CallAgentRemove
 ) -> None:
-    """Add an agent to the call of the session's chat, or let it leave."""
+    """Add an agent to the call of the session's chat, or remove it."""
     attached = connection.attached_to(event)
     session = attached.session
     await check_rate(connection, session.principal, "call events", session.wire_id)
@@ -43,7 +43,7 @@ async def take_agent_event(
 
 
 async def take_agent_state(connection: ClientConnection, event: ev.CallAgentState) -> None:
-    """Send on to the chat what an agent of the call does; only its host says so."""
+    """Relay an agent's state in the call to the chat; only the agent's host may send it."""
     attached = connection.attached_to(event)
     session = attached.session
     await check_rate(connection, session.principal, "call signals", session.wire_id)

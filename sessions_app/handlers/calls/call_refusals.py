@@ -1,4 +1,4 @@
-"""The base of the call handlers: whose call it is, and why an event is refused."""
+"""Shared parts of the call handlers: the chat of an event, and refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def chat_of(attached: AttachedSession, chat_id: str | None) -> str:
-    """Return the session's chat; raises RemoteProtocolError where an event names another one."""
+    """Return the session's chat; raises RemoteProtocolError if an event names another."""
     if chat_id is not None and chat_id != attached.session.chat_id:
         raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
     return attached.session.chat_id
@@ -28,11 +28,11 @@ REFUSALS: Final = (
     changes.CallRuns,
     changes.CallIsFull,
 )
-"""Why an act in a call is refused."""
+"""The reasons for refusing an action in a call."""
 
 
 def refusal(error: Exception) -> RemoteProtocolError:
-    """Return the refusal of an act in a call, for its client."""
+    """Convert a refused action in a call to the client's error."""
     if isinstance(error, agents.NoSuchAgent | agents.TakesNoCalls | agents.TooManyAgents):
         return _refusal_of_agent(error)
     if isinstance(error, change.NoSuchMember):

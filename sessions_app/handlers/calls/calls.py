@@ -1,7 +1,7 @@
 """Calls between the people of a chat (UAMP §7.3): invite, accept, decline, end, signals.
 
-A call is a row (`chat_app.calls`), whose members receive it after each change. The events of the
-specification are relayed beside that. What has a session description goes to one person only.
+A call is a row (`chat_app.calls`), which is sent to its members after each change. The
+specification's events are relayed as well. Events with a session description go to one person only.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 async def take_call_event(connection: ClientConnection, event: CallEvent) -> None:
-    """Change the call of the session's chat, and send the event on to its members.
+    """Change the call of the session's chat and relay the event to its members.
 
-    The client that begins a call without a `call_id` receives the one that the server gave it, in
-    its own `voice.invite`. In the private chat of a client and its agent, or where there is neither
-    another person nor an agent that takes calls, the answer is `voice.decline`.
+    A client that starts a call without a `call_id` receives the server's in its own `voice.invite`.
+    The answer is `voice.decline` in a client's private chat with an agent, and where there is
+    neither another person nor an agent that takes calls.
     """
     attached = connection.attached_to(event)
     session = attached.session
@@ -61,7 +61,7 @@ async def take_call_event(connection: ClientConnection, event: CallEvent) -> Non
 
 
 async def take_signal(connection: ClientConnection, event: ev.CallSignal) -> None:
-    """Send a description or a candidate to one participant of the call, in their session."""
+    """Send a description or candidate to the session of one participant."""
     attached = connection.attached_to(event)
     session = attached.session
     await check_rate(connection, session.principal, "call signals", session.wire_id)
@@ -101,7 +101,7 @@ def _act_of(event: CallEvent, chat_id: str, user_id: int, session_id: str) -> Ca
 async def _relay(
     connection: ClientConnection, attached: AttachedSession, event: CallEvent, acted: Acted
 ) -> None:
-    """Send a call event to the chat, or to the one member it names; an offer to one session."""
+    """Relay a call event to the chat or the member that it names; an offer to one session."""
     session = attached.session
     chat_id, user_id = session.chat_id, session.principal.user_id
     sent = msgspec.structs.replace(_relayed(event, chat_id, user_id), call_id=acted.call_id)

@@ -1,1 +1,1 @@
-"""Handlers of what changes a chat without a turn: members, messages, forks, the queue."""
+"""Handlers of changes to a chat other than turns: members, messages, forks, the queue."""

@@ -1,6 +1,6 @@
-"""Events between the members of a chat besides messages: typing, reading, state (§7).
+"""Events between the members of a chat other than messages: typing, reading, state (§7).
 
-A session sends to its own chat only, and only co-members receive it.
+A session can only send to its own chat, and only members of the chat receive it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 def _chat_of(attached: AttachedSession, chat_id: str | None) -> str:
-    """Return the session's chat; a session sends to no other one."""
+    """Return the session's chat, the only one that it may send to."""
     if chat_id is not None and chat_id != attached.session.chat_id:
         raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
     return attached.session.chat_id
 
 
 async def take_typing(connection: ClientConnection, event: ev.InputTyping) -> None:
-    """Send on that a member types, at most once in `typing_interval_seconds`; no row is written."""
+    """Relay that a member is typing, at most every `typing_interval_seconds`; stores nothing."""
     attached = connection.attached_to(event)
     chat_id = _chat_of(attached, event.chat_id)
     now = time.monotonic()
@@ -88,9 +88,9 @@ async def mark_read(connection: ClientConnection, event: ev.MessageRead) -> None
 
 
 async def update_state(connection: ClientConnection, event: ev.StateUpdate) -> None:
-    """Change the state that the session's chat shares; its sessions receive `state.updated`.
+    """Change the shared state of the session's chat; its sessions receive `state.updated`.
 
-    A change to what the state is already is answered with its version and an empty patch.
+    A change that leaves the state as it is gets a reply with its version and an empty patch.
     """
     attached = connection.attached_to(event)
     session = attached.session
@@ -103,7 +103,7 @@ async def update_state(connection: ClientConnection, event: ev.StateUpdate) -> N
 
 
 def _changed_state(session: OpenSession, event: ev.StateUpdate) -> tuple[int, int]:
-    """Change the state of a chat; return its versions before and after. Synchronous."""
+    """Change the state of a chat; return the versions before and after. Synchronous."""
     change = StateChange(
         state=storable_json(event.state), patch=storable_json(event.patch), version=event.version
     )

@@ -1,6 +1,6 @@
-"""`chat.fork`: a new chat with the history of the session's chat up to a message (an addition).
+"""`chat.fork`: a new chat with the session's history up to a message (an addition).
 
-Its sender is answered with `chat.forked`. The members of the source receive nothing.
+The sender receives `chat.forked`; members of the source chat receive nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def take_fork(connection: ClientConnection, event: ev.ChatFork) -> None:
-    """Make a chat of the sender's own from the session's chat, or find it where it was made."""
+    """Fork the session's chat for the sender, or find the fork that this event made before."""
     session = connection.attached_to(event).session
     if event.chat_id is not None and event.chat_id != session.chat_id:
         raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
@@ -63,7 +63,7 @@ def _fork(session: OpenSession, event: ev.ChatFork) -> ev.ChatForked:
 
 
 def _key(session: OpenSession, event: ev.ChatFork) -> str | None:
-    """Return what makes an event that is sent again the same one."""
+    """Return a key that identifies repeats of the same event."""
     if event.key is not None:
         return f"key {event.key}"
     return None if event.event_id is None else f"event {session.id} {event.event_id}"

@@ -1,7 +1,7 @@
-"""Changes of the session's chat by a member: settings, members, agents (additions).
+"""A member's changes to the session's chat: settings, members, agents (additions).
 
-The chat receives each change as an entry of its log. The sender is answered where that does not
-reach them: a session without a chat of its own choice, and a change to what is so already.
+The chat receives each change as a log entry. The sender gets a reply only where that entry does not
+reach them: in sessions that did not name a chat, and for changes without effect.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 async def take_chat_update(connection: ClientConnection, event: ev.ChatUpdate) -> None:
-    """Change what the session's chat is called and how it works."""
+    """Change the name and settings of the session's chat."""
     await _change(connection, event, _update_chat)
 
 
@@ -53,14 +53,14 @@ async def take_addition(connection: ClientConnection, event: ev.ParticipantAdd) 
 
 
 async def take_removal(connection: ClientConnection, event: ev.ParticipantRemove) -> None:
-    """Let the sender leave the session's chat, or remove another member."""
+    """Remove the sender or another member from the session's chat."""
     await _change(connection, event, _remove)
 
 
 async def take_participant_update(
     connection: ClientConnection, event: ev.ParticipantUpdate
 ) -> None:
-    """Change the role of a person, or how an agent answers in the session's chat."""
+    """Change a person's role, or when and how an agent answers in the session's chat."""
     if event.role is not None and _settings_of(event) != AgentSettings():
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT, "Change the role of a person, or how an agent answers."
@@ -153,7 +153,7 @@ def _settings_of(event: ev.ParticipantUpdate) -> AgentSettings:
 
 
 def _refusal(error: Exception) -> RemoteProtocolError | None:
-    """Return the error of the wire for why a member may not change something."""
+    """Convert a refused change to its protocol error; None for other errors."""
     match error:
         case NotAMember():
             code, words = ErrorCode.CHAT_NOT_FOUND, "There is no such member in this chat."

@@ -1,7 +1,7 @@
-"""Acts of a member on messages of the session's chat: edit, delete, pin, react (additions).
+"""A member's actions on messages of the session's chat: edit, delete, pin, react (additions).
 
-The chat receives each act as an entry of its log. The sender is answered where that does not reach
-them: a session without a chat of its own choice, and an act that changed nothing.
+The chat receives each action as a log entry. The sender gets a reply only where that entry does not
+reach them: in sessions that did not name a chat, and for actions without effect.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None:
-    """Change the text of the sender's own message, and ask it again where they say so."""
+    """Edit the sender's own message and, on request, have it answered again."""
     attached = await _admitted(connection, event)
     size = len(event.content.encode())
     if size > settings.UAMP_MESSAGE_BYTES:
@@ -70,27 +70,27 @@ async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None
 
 
 async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -> None:
-    """Delete the sender's own message, or as an owner of the chat any message."""
+    """Delete the sender's own message or, as an owner of the chat, any message."""
     attached = await _admitted(connection, event)
     await _act(connection, attached, event, delete_message)
 
 
 async def take_pin(connection: ClientConnection, event: Pinning) -> None:
-    """Pin a message, or take it from the pins of the chat."""
+    """Pin or unpin a message."""
     attached = await _admitted(connection, event)
     act = pin_message if isinstance(event, ev.MessagePin) else unpin_message
     await _act(connection, attached, event, act)
 
 
 async def take_reaction(connection: ClientConnection, event: Reacting) -> None:
-    """Give a message an emoji, or take it back."""
+    """Add an emoji reaction to a message, or remove it."""
     attached = await _admitted(connection, event)
     act = add_reaction if isinstance(event, ev.ReactionAdd) else remove_reaction
     await _act(connection, attached, event, partial(act, emoji=event.emoji))
 
 
 async def _admitted(connection: ClientConnection, event: Act) -> AttachedSession:
-    """Return the session of an act, which counts as a write; it acts in its own chat only."""
+    """Return the session of an action, which counts as a write and must be in its own chat."""
     attached = connection.attached_to(event)
     session = attached.session
     if event.chat_id is not None and event.chat_id != session.chat_id:
@@ -123,7 +123,7 @@ async def _act(
 
 
 def _refusal(error: Exception) -> RemoteProtocolError | None:
-    """Return the error of the wire for why a member may not do something with a message."""
+    """Convert a refused action to its protocol error; None for other errors."""
     match error:
         case errors.MessageNotFound():
             code, words = ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."

@@ -1,6 +1,6 @@
-"""`queue.remove` and `queue.start`: messages that are queued while agents answer (additions).
+"""`queue.remove` and `queue.start`: control of messages queued while agents answer (additions).
 
-The answer is the queue as it is then, `queue.updated`, which all members receive.
+The result is the new state of the queue, `queue.updated`, sent to all members.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def take_queue_event(
     connection: ClientConnection, event: ev.QueueRemove | ev.QueueStart
 ) -> None:
-    """Take a queued message out, or have it sent now."""
+    """Remove a queued message, or have it sent now."""
     session = connection.attached_to(event).session
     if event.chat_id is not None and event.chat_id != session.chat_id:
         raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")

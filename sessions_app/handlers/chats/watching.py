@@ -1,4 +1,4 @@
-"""`chats.watch`: a connection receives in short what happens in all chats of its person."""
+"""`chats.watch`: send a connection summaries of what happens in all chats of its person."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> None:
-    """Watch the chats that the person of a connection is in, and the calls that ring for them.
+    """Watch the chats of a connection's person, and the calls ringing for them.
 
     Raises RemoteProtocolError for visitors, for client secrets, and over HTTP.
     """
@@ -43,7 +43,7 @@ async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> Non
     most = settings.UAMP_WATCHED_CHATS
     latest = await database.run(latest_chats, principal.user_id, most=most)
     connection.reply(await watch.begin(latest), in_reply_to=event.event_id)
-    # Whom a chat lost before its group was joined is found by reading once more.
+    # A second read finds events that were lost before the groups were joined.
     await watch.compare(await database.run(latest_chats, principal.user_id, most=most))
     for call in await database.run(ringing_calls, principal.user_id):
         connection.send_frame(frame(call), "")

@@ -1,1 +1,1 @@
-"""Handlers of turns: inputs, requests of responses, results of tools, payments."""
+"""Handlers of turns: inputs, response requests, tool results and payments."""

@@ -1,6 +1,6 @@
-"""Inputs and the turns that they begin or end (UAMP §5.6 to §5.13).
+"""Inputs, and starting and cancelling turns (UAMP §5.6 to §5.13).
 
-A handler never waits for an agent: responses run by themselves and send through the connection.
+Handlers never wait for agents: responses run on their own and send through the connection.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 async def take_input(connection: ClientConnection, event: ev.InputEvent, *, handle: Handle) -> None:
     """Keep an input until its response.create (UAMP §8.5.1).
 
-    Where none follows, one may be made here; `handle` takes it as if the client had sent it.
+    If none follows, one may be generated here; `handle` processes it as if sent by the client.
     """
     attached = connection.attached_to(event)
     if connection.transport == "sse":
-        # Two HTTP requests may meet two processes: between them the input is a row.
+        # Two HTTP requests may reach two processes, so the input is stored as a row.
         principal = attached.session.principal
         if principal.kind is not PrincipalKind.PERSON:
-            # `keep_input` bounds the rows that wait of one person, but has no name for others.
+            # `keep_input` limits a person's pending rows, but cannot identify anyone else.
             await check_text(connection, principal, size_of(event), attached.session.wire_id)
         event_id = event.event_id or new_event_id()
         await database.run(
@@ -64,11 +64,11 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
         return
     attached.inputs.add(event, attached.session.principal.counted_as)
     attached.auto_started = ()
-    # What was typed is sent, which ends the sign for the others: what is typed next is a new one.
+    # Sending ends the typing indicator; further typing is a new one.
     attached.typed_at = 0.0
     is_text = isinstance(event, ev.InputText)
     if attached.auto_respond is not None:
-        # More comes: the turn is not complete.
+        # More input follows, so the turn is not complete.
         attached.auto_respond.cancel()
         attached.auto_respond = None
     if is_text and len(connection.sessions) > 1 and not connection.asks_itself:
@@ -76,7 +76,7 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
 
 
 def _respond_later(connection: ClientConnection, attached: AttachedSession, handle: Handle) -> None:
-    """Respond to an input.text that no response.create follows, as UAMP §10.4 prints it."""
+    """Schedule a response to an input.text without response.create, as shown in UAMP §10.4."""
     if not settings.UAMP_AUTO_RESPOND_MS:
         return
 
@@ -94,7 +94,7 @@ async def _auto_respond(
     connection: ClientConnection, attached: AttachedSession, handle: Handle
 ) -> None:
     if connection.asks_itself or await database.run(payers.may_cost, attached.session):
-        # A payer pays only for answers that they asked for.
+        # Payers only pay for answers that they asked for.
         return
     if attached.inputs and attached.session.wire_id in connection.sessions:
         create = ev.ResponseCreate(event_id=new_event_id(), session_id=attached.session.wire_id)
@@ -109,13 +109,13 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
         attached.auto_respond.cancel()
         attached.auto_respond = None
     if not attached.inputs and attached.auto_started and event.replaces is None:
-        # The turn that this asks for began by itself a moment ago.
+        # The requested turn has just started automatically.
         reply_created(connection, event, attached.auto_started)
         attached.auto_started = ()
         return
     inputs = attached.inputs.take()
     try:
-        # A turn counts as one answer also where it starts none; `admit` counts the others.
+        # A turn counts as one answer even if it starts none; `admit` counts any others.
         await check_rate(
             connection, attached.session.principal, "responses", attached.session.wire_id
         )
@@ -125,8 +125,8 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
             )
         await _start(connection, event, attached, inputs)
     except Exception:
-        # All of it can be sent again, under the same ids: if the turn was written after all, its
-        # client receives what it led to.
+        # The client may send everything again under the same ids. If the turn was written after
+        # all, it receives the original outcome.
         for given in inputs:
             connection.protocol.forget(given)
         raise
@@ -144,11 +144,11 @@ async def _start(
     kept = await database.run(services.kept_inputs, attached.session.id)
     attached.pending_input_ids = [pk for pk, _ in kept]
     try:
-        inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc]  # only inputs are kept
+        inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc] # only inputs are stored
         await _start_with(connection, event, attached, inputs)
     except Exception as error:
         if kept and not may_pass(error):
-            # Kept, they would have every later turn of the session refused as well.
+            # If kept, they would make every later turn of the session fail.
             await database.run(services.discard_inputs, attached.pending_input_ids)
         raise
 
@@ -187,7 +187,7 @@ async def _start_with(
         connection.reply(queue, session_id=event.session_id, in_reply_to=event.event_id)
     elif started.repeated:
         if attached.pending_input_ids:
-            # Its inputs were sent again too: kept, they would be said in the next turn.
+            # Its inputs were repeated too; if kept, they would become part of the next turn.
             await database.run(services.discard_inputs, attached.pending_input_ids)
         await reply_again(connection, event, attached, started.response_ids)
     elif listener is not None:
@@ -196,7 +196,7 @@ async def _start_with(
 
 
 async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel) -> None:
-    """Cancel a response of the session, or one of the chat that it is in (UAMP §5.13)."""
+    """Cancel a response of the session or of its chat (UAMP §5.13)."""
     attached = connection.attached_to(event)
     if event.response_id is not None:
         targets = [event.response_id]

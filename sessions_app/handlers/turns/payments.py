@@ -1,4 +1,4 @@
-"""Payments for answers: one that a response waits for, and the token of a session (UAMP §5.15)."""
+"""Payments for answers: for waiting responses, and with a session's token (UAMP §5.15)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) -> None:
-    """Take a payment that a response waits for (UAMP §5.15); what is not due is refused."""
+    """Accept a payment that a response waits for (UAMP §5.15); refuse it if none is due."""
     attached = connection.attached_to(event)
     session = attached.session
-    # Each payment reads tokens and locks accounts, also one that is refused.
+    # Even a refused payment reads tokens and locks accounts.
     await check_rate(connection, session.principal, "payments", session.wire_id)
     try:
         row, _ = await database.run(requests.submit, session, event)
@@ -37,14 +37,14 @@ async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) ->
         connection.reply(refused.event, session_id=session.wire_id, in_reply_to=event.event_id)
         return
     if row.token_id and row.response.session_id == session.id:
-        # The next answers of the session are paid with it too, as with session.update.
+        # As with session.update, it also pays for the session's next answers.
         session.payment_token_id = row.token_id
         await database.run(services.keep_payment_token, session.id, row.token_id)
     await registry.current().signals.payment_decided(row.response_id, row.pk)
 
 
 async def accepted_frames(session: OpenSession, response_ids: Collection[str]) -> list[str]:
-    """Return a payment.accepted of each request of these responses that the session has paid."""
+    """Return payment.accepted for each request of these responses that the session has paid."""
     return await database.run(_accepted_frames, session, response_ids)
 
 
@@ -56,7 +56,7 @@ def _accepted_frames(session: OpenSession, response_ids: Collection[str]) -> lis
 
 
 async def pay_requests(connection: ClientConnection, session: OpenSession, secret: str) -> None:
-    """Pay the open requests of a session with a token that came with session.update."""
+    """Pay a session's open requests with the token from a session.update."""
     for row in await database.run(requests.waiting_payments, session):
         submit = ev.PaymentSubmit(
             payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
@@ -72,10 +72,10 @@ async def pay_requests(connection: ClientConnection, session: OpenSession, secre
 
 
 async def take_payment_token(session: OpenSession, secret: str) -> None:
-    """Keep the token that a session's answers are paid with.
+    """Store the token that pays for a session's answers.
 
-    A token that is not taken is no error yet: clients present what they have to free agents too.
-    The refusal is sent with `payment.required`, when an answer has to be paid (UAMP §7.2).
+    A refused token is not an error yet, since clients present theirs to free agents as well. The
+    refusal is sent with `payment.required` once an answer has to be paid (UAMP §7.2).
     """
     try:
         token = await database.run(token_lookup.resolve, secret)

@@ -1,4 +1,4 @@
-"""Repeated `response.create` events: each is answered with what it led to the first time."""
+"""Repeated `response.create` events, which are answered with their original outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def repeat_response(connection: ClientConnection, event: ev.ResponseCreate) -> None:
-    """Answer a response.create that came before; inputs that wait are the next one's."""
+    """Answer a repeated response.create; pending inputs are left for the next one."""
     attached = connection.attached_to(event)
     response_ids = await database.run(
         selectors.responses_started_by, attached.session.id, event.event_id or ""
@@ -35,7 +35,7 @@ async def reply_again(
     attached: AttachedSession,
     response_ids: Sequence[str],
 ) -> None:
-    """Answer a repeated response.create with its responses, and the whole of those that ended."""
+    """Answer a repeated response.create with its responses, replaying those that have ended."""
     reply_created(connection, event, response_ids)
     connection.has_repeated = True
     wire_id = attached.session.wire_id
@@ -55,17 +55,17 @@ async def reply_again(
 def reply_created(
     connection: ClientConnection, event: ev.ResponseCreate, response_ids: Sequence[str]
 ) -> None:
-    """Answer a response.create with the responses that it led to."""
+    """Answer a response.create with the responses that it started."""
     connection.started = tuple(response_ids)
     for response_id in response_ids:
         connection.reply(ev.ResponseCreated(response_id=response_id), session_id=event.session_id)
 
 
 def _events_of(end: LoggedEvent, stored: StoredOutput) -> Iterator[uamp.Event]:
-    """Yield what a response sent before its end.
+    """Yield the events of a response that precede its end.
 
-    A client runs its tool for each `tool.call`: of its calls it is sent those only whose results
-    come in another turn.
+    A client runs its tool on every `tool.call`, so only calls whose results come in another turn
+    are sent again.
     """
     own = {call.call_id for call in stored.client_calls}
     yield from uamp.events_of_output(end.response_id, stored.output, client_calls=own)

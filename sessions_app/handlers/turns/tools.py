@@ -1,4 +1,4 @@
-"""Answers to tool calls: a client's result, and a person's decision (UAMP §5.14)."""
+"""Tool calls: a client's result, and a person's decision (UAMP §5.14)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -> None:
-    """Take the client's answer to a tool.call (UAMP §5.14)."""
+    """Accept the client's result of a tool.call (UAMP §5.14)."""
     attached = connection.attached_to(event)
     session = attached.session
     await check_text(connection, session.principal, len(event.result or ""), session.wire_id)
@@ -26,7 +26,7 @@ async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -
 
 
 async def take_approval(connection: ClientConnection, event: ev.ToolApprove) -> None:
-    """Take a person's decision on a tool call, publish it, and let the call go on or end."""
+    """Record and publish a person's decision on a tool call, which then proceeds or ends."""
     attached = connection.attached_to(event)
     session = attached.session
     row = await database.run(approvals.decide_call, session, event)

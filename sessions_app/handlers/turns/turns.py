@@ -1,4 +1,4 @@
-"""The base of the handlers that begin turns: counting, digests, turns of edited questions."""
+"""Shared parts of the handlers that start turns: rate limits, digests, edited questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def admit(
     connection: ClientConnection, attached: AttachedSession, answers: int, size: int
 ) -> None:
-    """Count the answers of a turn but the first, all of them or none, and the bytes of its text."""
+    """Count a turn's answers after the first, all or none, and the bytes of its text."""
     session = attached.session
     if answers > 1:
         await check_rate(
@@ -34,7 +34,7 @@ async def admit(
 
 
 def digest(event: ev.ResponseCreate | ev.MessageEdit) -> str:
-    """Return the digest by which an event that is sent again is known."""
+    """Return the digest that identifies repeats of an event."""
     content = msgspec.structs.replace(event, timestamp=None, session_id=None)
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
@@ -45,9 +45,9 @@ async def make_again(
     event: ev.MessageEdit,
     answer_ids: Sequence[str],
 ) -> None:
-    """Start a turn for each answer to an edited question; an event that is repeated starts none.
+    """Start a turn for each answer to an edited question; a repeated event starts none.
 
-    The first answer is counted by the caller; the others are counted here, all of them or none.
+    The caller has counted the first answer. The others are counted here, all or none.
     """
     session = attached.session
     if len(answer_ids) > 1:
