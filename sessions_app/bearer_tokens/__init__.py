@@ -1,4 +1,4 @@
-"""Signed access tokens (JWT): those of configured issuers, and those that this server issues.
+"""Signed access tokens (JWT): those of configured issuers, and this server's own.
 
-Whose connection it is, by a token or otherwise, is found in `sessions_app.access.auth`.
+`sessions_app.access.auth` decides which principal a token or other credential belongs to.
 """

@@ -1,9 +1,9 @@
 """The access tokens that this server issues to agents and programs (AOAuth).
 
-A token is for one agent of this server (`aud`: `<UAMP_ISSUER>/agents/<name>`), or for the server
-(`aud`: UAMP_ISSUER). It lasts five minutes, has no right that the credential lacked that asked for
-it, and ends with that credential: `key` names it. The keys that sign are those of payment tokens,
-whose `typ` is another one.
+A token's audience (`aud`) is one agent of this server (`<UAMP_ISSUER>/agents/<name>`) or the server
+itself (UAMP_ISSUER). It is valid for five minutes, grants no more than the credential that
+requested it, and ends with that credential, named in `key`. Tokens are signed with the keys of
+payment tokens, which have another `typ`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 LIFETIME_SECONDS: Final = 300
 TYPE: Final = "at+jwt"
 DELEGATIONS_MOST: Final = 5
-"""So often a token is made of a token."""
+"""How many times a token may be exchanged for another."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccessGrant:
-    """The claims of a token: its owner, its purpose, and the credential it was made with.
+    """The claims of a token: its owner, its purpose, and the credential used to request it.
 
-    `agent` is the name of the only agent, or empty. `key_id` and `key_version` are of the API key,
-    0 without one; `actors` are who passed it on, the last one first.
+    `agent` is the name of the only agent it is for, or "". `key_id` and `key_version` identify the
+    API key; they are 0 without one. `actors` are those who passed it on, the last one first.
     """
 
     user_id: int
@@ -50,11 +50,11 @@ class AccessGrant:
 
 
 def issue(grant: AccessGrant) -> tuple[str, int]:
-    """Return a new token, and for how many seconds it is good."""
+    """Return a new token and its lifetime in seconds."""
     now = int(time.time())
     lasts = LIFETIME_SECONDS
     if grant.expires_at is not None:
-        # Never longer than what it was made of.
+        # Never longer than the token that it was derived from.
         lasts = min(lasts, int(grant.expires_at.timestamp()) - now)
     claims: dict[str, Any] = {
         "iss": settings.UAMP_ISSUER,
@@ -78,12 +78,12 @@ def issue(grant: AccessGrant) -> tuple[str, int]:
 
 
 def is_ours(header: verification.Header) -> bool:
-    """Return whether this server has signed a token, by what it says of itself."""
+    """Return whether a token claims to be issued by this server."""
     return header.issuer == settings.UAMP_ISSUER
 
 
 def verify(token: str, header: verification.Header) -> AccessGrant:
-    """Return what a token of this server says; raises TokenInvalid, TokenExpired."""
+    """Return the claims of this server's token; raises TokenInvalid or TokenExpired."""
     key = server_keys.server_key(header.kid)
     if key is None:
         raise TokenInvalid("this server has no such key")
@@ -111,13 +111,13 @@ def verify(token: str, header: verification.Header) -> AccessGrant:
 
 
 def audience(agent: str) -> str:
-    """Return the audience of tokens for an agent, or without one for the server."""
+    """Return the audience of tokens for an agent or, without one, for the server."""
     path = f"/agents/{quote(agent, safe='')}" if agent else ""
     return f"{settings.UAMP_ISSUER}{path}"
 
 
 def agent_in(target: str) -> str:
-    """Return the agent that an audience names, or ''; ValueError for another server's."""
+    """Return the agent that an audience names, or ""; raises ValueError for other servers."""
     target = target.rstrip("/")
     if target == settings.UAMP_ISSUER.rstrip("/"):
         return ""

@@ -1,4 +1,4 @@
-"""The issuers whose tokens are accepted, as UAMP_JWT_ISSUERS names them."""
+"""The issuers whose tokens are accepted, from UAMP_JWT_ISSUERS."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from django.conf import settings
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Issuer:
-    """An issuer of tokens: who it is, how its tokens are verified, and what they allow.
+    """A token issuer: its identity, how its tokens are verified, and the rights they grant.
 
-    `issuer` is compared with `iss`, one of `audience` with `aud`. `algorithms` are all that its
-    signatures may have, whatever a token says. A token has the scopes of its claim that are among
-    `scopes`, or without such a claim `default_scopes`. With `creates_people` the first token of a
-    subject makes an account, whose name comes from `username_claim`.
+    `issuer` must equal `iss`, and `aud` must contain one of `audience`. `algorithms` are the only
+    signature algorithms accepted, whatever a token says. A token grants the scopes in its claim
+    that are among `scopes`; without the claim it grants `default_scopes`. With `creates_people`, a
+    subject's first token creates an account named after `username_claim`.
     """
 
     issuer: str
@@ -30,7 +30,7 @@ class Issuer:
 
 
 def issuers() -> dict[str, Issuer]:
-    """Return the issuers by their names."""
+    """Return the issuers by name."""
     return _read(tuple(_frozen(one) for one in settings.UAMP_JWT_ISSUERS))
 
 

@@ -1,7 +1,7 @@
-"""The public keys of issuers (RFC 7517), read through the guard of outbound requests and kept.
+"""The public keys of issuers (RFC 7517), fetched through the outbound request guard and cached.
 
-A key of an unknown id is looked for once a minute at most, however many tokens name one. What is
-kept stays good while an issuer cannot be reached, for KEPT_SECONDS. Any thread calls it.
+Tokens with unknown key ids trigger at most one fetch a minute. Cached keys stay valid for
+KEPT_SECONDS while an issuer is unreachable. Thread-safe.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 FRESH_SECONDS: Final = 3600.0
 KEPT_SECONDS: Final = 86_400.0
 AGAIN_SECONDS: Final = 60.0
-"""An issuer is not asked again before, whatever it answered."""
+"""The minimum interval between requests to an issuer, whatever it replied."""
 FETCH_SECONDS: Final = 5.0
 SET_BYTES: Final = 64 * 1024
 KEYS_MOST: Final = 100
@@ -38,7 +38,7 @@ RSA_BITS: Final = 2048
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicKey:
-    """A key with the one algorithm that its type allows."""
+    """A key with the only algorithm that its type allows."""
 
     algorithm: str
     key: Any
@@ -46,7 +46,7 @@ class PublicKey:
 
 @dataclass(kw_only=True)
 class _KeySet:
-    """The keys of one issuer; `lock` is held by the thread that reads them."""
+    """The keys of one issuer; the thread that fetches them holds `lock`."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     keys: dict[str, PublicKey] = field(default_factory=dict)
@@ -59,7 +59,7 @@ _sets_lock: Final = threading.Lock()
 
 
 def key_of(issuer: Issuer, kid: str) -> PublicKey | None:
-    """Return the issuer's key of an id; None where it has none, or cannot be reached."""
+    """Return an issuer's key by id; None if it has no such key or cannot be reached."""
     with _sets_lock:
         found = _sets.setdefault(issuer.jwks_url, _KeySet())
     now = time.monotonic()
@@ -77,8 +77,8 @@ def forget() -> None:
 
 
 def _refresh(issuer: Issuer, kept: _KeySet) -> None:
-    # Where keys are kept, one thread reads and the others go on with them; the first one is waited
-    # for.
+    # With cached keys, one thread fetches while the others use the cache. Without any, they wait
+    # for the first fetch.
     if not kept.lock.acquire(blocking=not kept.keys, timeout=-1 if kept.keys else FETCH_SECONDS):
         return
     try:
@@ -102,7 +102,7 @@ def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
         logger.warning("the keys of %s were not read: %s", issuer.issuer, error)
         return None
     listed = body.get("keys") if isinstance(body, dict) else None
-    if answer.status != 200 or not isinstance(listed, list):  # noqa: PLR2004 its number is its name
+    if answer.status != 200 or not isinstance(listed, list):  # noqa: PLR2004 an HTTP status is clearer as a number
         logger.warning("%s answers %s, and no list of keys", issuer.jwks_url, answer.status)
         return None
     found: dict[str, PublicKey] = {}
@@ -115,7 +115,7 @@ def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
 
 
 def _public_key(one: dict[str, Any]) -> PublicKey | None:
-    """Return a key for signatures that is strong enough; None for all others."""
+    """Return a sufficiently strong signature key, or None."""
     if one.get("use", "sig") != "sig" or "d" in one or one.get("kty") == "oct":
         return None
     try:

@@ -1,4 +1,4 @@
-"""The people behind the subjects of other issuers: an account for each (issuer, subject)."""
+"""The accounts of other issuers' subjects: one per (issuer, subject)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME_TRIES: Final = 20
 
 
 def person_of(issuer: str, subject: str) -> User | None:
-    """Return the person of a subject, also one who was deactivated; None for an unknown one."""
+    """Return the person of a subject, even if deactivated; None if unknown."""
     row = (
         ExternalIdentity.objects.select_related("user")
         .filter(issuer=issuer, subject=subject)
@@ -31,9 +31,10 @@ def person_of(issuer: str, subject: str) -> User | None:
 
 
 def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_claim: str) -> User:
-    """Return the person of a subject; a new account where there is none.
+    """Return the person of a subject, creating an account if there is none.
 
-    It never takes over an account of the same name: its own gets another one. It has no password.
+    An existing account with the same name is never taken over; the new one gets another name. It
+    has no password.
     """
     if (known := person_of(issuer, subject)) is not None:
         return known
@@ -47,7 +48,7 @@ def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_cl
                 row = ExternalIdentity.objects.create(issuer=issuer, subject=subject, user=user)
                 record(None, AuditAction.PERSON_MADE, user, detail=f"{row.issuer} {row.subject}")
         except IntegrityError:
-            # The name is another person's, or another process made the same person.
+            # The name is taken, or another process created the same person.
             if (known := person_of(issuer, subject)) is not None:
                 return known
         else:
@@ -58,7 +59,7 @@ def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_cl
 def _names(claims: Mapping[str, Any], name_claim: str) -> Iterator[str]:
     wanted = claims.get(name_claim)
     name = _NAME.sub("-", wanted)[:NAME_CHARS].strip("-") if isinstance(wanted, str) else ""
-    # Names that differ in case alone are one name to people.
+    # To people, names that differ only in case are the same.
     if name and not User.objects.filter(username__iexact=name).exists():
         yield name
     for _ in range(NAME_TRIES):

@@ -1,7 +1,7 @@
-"""The verification of a signed token (RFC 7519, RFC 8725): what its issuer's settings allow alone.
+"""Verification of signed tokens (RFC 7519, RFC 8725) against their issuer's settings only.
 
-The issuer is one of the settings, its key one of its own set, and the algorithm that of the key:
-the token chooses none of them, and names no address of a key.
+The issuer comes from the settings, the key from the issuer's own set, and the algorithm from the
+key. A token can choose none of them, nor name the address of a key.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ TOKEN_BYTES: Final = 8 * 1024
 KID_CHARS: Final = 256
 NAME_CHARS: Final = 255
 LIFETIME_SECONDS: Final = 3600
-"""A token whose `exp` is later after its `iat` is not accepted."""
+"""Tokens with a longer lifetime (`exp` minus `iat`) are rejected."""
 _PARTS: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _NAMES_A_KEY: Final = ("jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256")
 
 
 class TokenInvalid(Exception):
-    """The token is not good here; the text is for the log, not for the client."""
+    """The token is not valid here; the message is for the log, not for the client."""
 
 
 class TokenExpired(TokenInvalid):
-    """The token was good."""
+    """The token was valid but has expired."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Header:
-    """The header of a token before it is verified; nothing of it is trusted."""
+    """The header of an unverified token; nothing in it is trusted."""
 
     kid: str
     algorithm: str
@@ -84,9 +84,9 @@ def verify(
     issuer: str,
     audience: Iterable[str] | None,
 ) -> dict[str, Any]:
-    """Return the claims of a token that is good; raises TokenInvalid, TokenExpired.
+    """Return the claims of a valid token; raises TokenInvalid or TokenExpired.
 
-    Without an `audience` the caller checks `aud`, which has to be there.
+    Without an `audience`, `aud` must be present and the caller checks it.
     """
     if header.algorithm != key.algorithm or key.algorithm not in set(algorithms):
         raise TokenInvalid(f"the algorithm {header.algorithm!r} is not that of the key")
@@ -118,12 +118,12 @@ def verify(
 
 
 def expiry(claims: dict[str, Any]) -> datetime:
-    """Return when a token ends."""
+    """Return when a token expires."""
     return datetime.fromtimestamp(float(claims["exp"]), UTC)
 
 
 def scopes_in(claims: dict[str, Any]) -> frozenset[str] | None:
-    """Return the scopes of a token (`scope` or `scp`); None where it has no such claim."""
+    """Return the scopes of a token (`scope` or `scp`); None without such a claim."""
     for name in ("scope", "scp"):
         match claims.get(name):
             case str() as text:

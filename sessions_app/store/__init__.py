@@ -1,5 +1,4 @@
 """The turn store: the two writes of a turn, grouped into few transactions.
 
-`orm` writes with Django's ORM, `sql` with prepared statements, in fewer of them; a test compares
-their rows.
+`orm` uses Django's ORM. `sql` uses fewer, prepared statements; a test compares their rows.
 """

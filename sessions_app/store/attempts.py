@@ -1,9 +1,9 @@
-"""A write of several turns, and what is tried again when it raises.
+"""Writing several turns together, and retries after errors.
 
-One bad turn fails alone, because a group that raises is tried again turn by turn. Only data errors
-are final: an operational error may hide a commit, so it is tried again with the same ids, which the
-bodies recognise. A group that a time limit of the database ended is not tried as a group again: it
-would take as long.
+A group that fails is retried turn by turn, so that one bad turn fails alone. Only data errors are
+final: an operational error may hide a commit, so the write is repeated with the same ids, which the
+bodies recognise. A group that hit a database time limit is not retried as a group, which would take
+as long again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 TRIES: Final = 3
 FAILURES: Final = (IntegrityError, DataError, ValueError, OperationalError, KeyError)
-"""Expected conflicts of a turn; anything else is a defect."""
+"""Expected failures of a turn; anything else is a bug."""
 
 Turn = TypeVar("Turn")
 Outcome = TypeVar("Outcome")
@@ -34,14 +34,14 @@ Outcome = TypeVar("Outcome")
 def write_each(
     write: Callable[[Sequence[Turn]], list[Outcome]], turns: Sequence[Turn]
 ) -> list[Outcome | Failed]:
-    """Write turns together, or one by one when that raises; retry what a broken line may hide.
+    """Write turns together, or one by one if that fails; retry errors that may hide a commit.
 
-    The connection is the thread's, which keeps it while turns follow and no write raises.
+    Uses the thread's connection, which stays open between writes until one raises.
     """
     try:
         return [*_with_retries(write, turns)]
     except Exception as error:
-        # Whatever one of them raises, the others of its batch are not to blame.
+        # Whatever one turn raises must not affect the others in its batch.
         if len(turns) == 1:
             if not isinstance(error, FAILURES):
                 logger.exception("a turn could not be written")
@@ -60,12 +60,12 @@ def _with_retries(
         try:
             return database.kept(write, turns)
         except IntegrityError:
-            # The same event on another process shows as a duplicate key: a second reading finds
-            # what the first one wrote. Any other broken key stays broken.
+            # The same event in another process shows up as a duplicate key; reading again finds
+            # what it wrote. Any other violated constraint remains violated.
             if attempt > 1 or len(turns) > 1:
                 raise
         except OperationalError as error:
-            # Who waited for a lock in vain lets others write before it waits again.
+            # After a lock timeout, let other turns go first before waiting again.
             is_in_vain = is_lock_timeout(error) or (len(turns) > 1 and is_timeout(error))
             if attempt == TRIES or is_in_vain:
                 raise

@@ -1,8 +1,8 @@
-"""The turn store: callers await one turn, overlapping turns share one transaction.
+"""The turn store: callers await single turns, while concurrent turns share a transaction.
 
-Acknowledged means committed. Two threads write: one the turns of ordinary size, the other those
-with much text, and those that met a lock of another transaction. So neither a large turn nor a
-locked chat delays the turns of others.
+A turn is acknowledged only after it is committed. Two threads write: one takes turns of ordinary
+size, the other takes those with much text and those that ran into another transaction's lock. So
+neither a large turn nor a locked chat delays other turns.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from sessions_app.store.records import Finish, FinishOutcome, Start, StartOutcome
 
 LARGE_CHARS: Final = 16 * 1024
-"""A turn with more text is written by the second thread."""
+"""Turns with more text are written by the second thread."""
 LOCK_MILLISECONDS: Final = 200
-"""How long the first thread waits for a lock; the second one, as long as the database lets it."""
+"""How long the first thread waits for a lock; the second is limited only by the database."""
 
 
 class StoreBusy(Exception):
-    """More turns wait than the store takes; nothing was stored."""
+    """The store's queue is full; nothing was stored."""
 
 
 class Bodies(NamedTuple):
-    """The two functions that write, each a list in and a list of outcomes out."""
+    """The two write functions, each mapping a list of turns to a list of outcomes."""
 
     start: Callable[[Sequence[Start]], list[StartOutcome]]
     finish: Callable[[Sequence[Finish]], list[FinishOutcome]]
@@ -44,7 +44,7 @@ ORM: Final = Bodies(orm.start_turns, orm.finish_turns)
 
 
 class TurnStore(Protocol):
-    """The two operations that the runner knows."""
+    """The two operations available to the runner."""
 
     async def start(self, turn: Start) -> StartOutcome:
         """Return after COMMIT. Raises StoreBusy and database errors; then nothing was written."""
@@ -53,7 +53,7 @@ class TurnStore(Protocol):
         """Return after COMMIT. Raises StoreBusy and database errors; then nothing was written."""
 
     def close(self) -> None:
-        """Write what has been taken, and take no more."""
+        """Write the accepted turns and accept no more."""
 
 
 def _settled(outcome: Any) -> Any:
@@ -63,7 +63,7 @@ def _settled(outcome: Any) -> Any:
 
 
 class DirectTurnStore:
-    """Each turn in its own transaction on the shared database threads.
+    """Writes each turn in its own transaction on the shared database threads.
 
     Any task of any event loop may call it.
     """
@@ -86,14 +86,14 @@ class DirectTurnStore:
         return outcome
 
     def close(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no turns are queued."""
 
 
 class GroupTurnStore:
-    """Overlapping turns of a process share a transaction on one of two writer threads.
+    """Lets concurrent turns of a process share a transaction on one of two writer threads.
 
-    Any task of any event loop may call `start` and `finish`. `close` waits for the writer threads:
-    it is called once, on another thread than a loop's.
+    Any task of any event loop may call `start` and `finish`. `close` waits for the writer threads;
+    call it once, and not on an event loop's thread.
     """
 
     def __init__(self, bodies: Bodies = SQL) -> None:
@@ -125,7 +125,7 @@ class GroupTurnStore:
 
 
 def make_turn_store() -> TurnStore:
-    """Return the store that settings.UAMP_TURN_STORE and UAMP_TURN_BODIES name."""
+    """Return the store selected by settings.UAMP_TURN_STORE and UAMP_TURN_BODIES."""
     bodies = ORM if settings.UAMP_TURN_BODIES == "orm" else SQL
     return (
         GroupTurnStore(bodies) if settings.UAMP_TURN_STORE == "group" else DirectTurnStore(bodies)

@@ -1,7 +1,7 @@
-"""The leases of running responses: renewed, given back, and claimed when they have expired.
+"""The leases of running responses: renewal, handing back, and claiming after expiry.
 
-A response belongs to the process of its row until `lease_until`. Each claim raises its `fence`,
-with which the writes of its earlier process fail. Synchronous.
+A response belongs to the process in its row until `lease_until`. Each claim raises its `fence`,
+which makes writes by its previous process fail. Synchronous.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
-    """Renew the leases of the responses that a process runs; return those that it lost.
+    """Renew the leases of the responses that a process runs; return those that it has lost.
 
-    `fences` are the fences of its runs by response. A process that stopped for longer than a lease
-    loses its responses to another one, which claims them with the next fence.
+    `fences` maps its responses to their fences. A process that stalls for longer than a lease loses
+    its responses to another, which claims them with the next fence.
     """
     until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
     with transaction.atomic():
-        # In the order of the turn writes, and past those that are being ended right now.
+        # Lock in the same order as turn writes, skipping rows that are being ended.
         held = list(
             Response.objects.select_for_update(no_key=True, skip_locked=True)
             .filter(pk__in=list(fences), process=process, status__in=Response.LIVE)
@@ -39,7 +39,7 @@ def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
             .values_list("pk", flat=True)
         )
         Response.objects.filter(pk__in=held).update(lease_until=until)
-    # The others are being written, have ended, or are another process's.
+    # The others are being written, have ended, or belong to another process.
     if not (others := fences.keys() - held):
         return []
     known = Response.objects.filter(pk__in=others).values_list("pk", "fence")
@@ -47,9 +47,9 @@ def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
 
 
 def park_response(response_id: str, *, fence: int) -> bool:
-    """Give a response back before its lease ends, at shutdown: queued, unless it waits.
+    """Hand a response back before its lease ends, at shutdown: queued, or still waiting.
 
-    Returns False where another process holds it already, or it has ended.
+    Return False if another process already holds it or it has ended.
     """
     now = timezone.now()
     mine = Response.objects.filter(pk=response_id, fence=fence)
@@ -60,9 +60,9 @@ def park_response(response_id: str, *, fence: int) -> bool:
 
 
 def give_response(response_id: str, *, fence: int, process: str) -> bool:
-    """Give a response to another process, which has a lease's time to claim it.
+    """Hand a response to another process, which has the length of a lease to claim it.
 
-    Returns False where another process holds it already, or it has ended.
+    Return False if another process already holds it or it has ended.
     """
     until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
     mine = Response.objects.filter(pk=response_id, fence=fence)
@@ -70,7 +70,7 @@ def give_response(response_id: str, *, fence: int, process: str) -> bool:
 
 
 def claim_given(process: str, response_ids: Collection[str] | None = None) -> list[Response]:
-    """Claim the responses that other processes gave to this one; all of them without ids."""
+    """Claim responses that other processes handed to this one: the given ids, or all."""
     given = Response.objects.filter(
         finished_at__isnull=True, status=ResponseState.QUEUED, process=process
     )
@@ -88,14 +88,14 @@ def claim_given(process: str, response_ids: Collection[str] | None = None) -> li
 
 
 def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) -> list[Response]:
-    """Claim responses whose lease expired: those that ran, and those whose wait is over.
+    """Claim responses with an expired lease that were running or whose wait is over.
 
-    A response that waits for an open tool call stays parked, since its result may still come: it
-    would ask its client, or a person, a second time. One that is to be cancelled, or whose session
-    is deleted, is claimed all the same. Those `running` in this process are never claimed.
+    A response that waits for an open tool call stays parked: its result may still arrive, and the
+    client or person would otherwise be asked twice. It is claimed anyway if it is to be cancelled
+    or its session is deleted. Responses `running` in this process are never claimed.
     """
     now = timezone.now()
-    # Its process may have died before the other agent was given the work: then none works on it.
+    # Calls whose process died before the other agent got the work have no one working on them.
     given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
     not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(given)
     parked = (
@@ -115,7 +115,7 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     until = now + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
     claimed = []
     for row in orphans:
-        # The fence in the condition makes exactly one process win.
+        # The fence in the condition ensures that exactly one process wins.
         free = Response.objects.filter(
             pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
         )

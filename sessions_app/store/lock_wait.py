@@ -1,8 +1,8 @@
-"""How long the writes of one thread wait for the locks of others, on PostgreSQL.
+"""Lock timeouts of a thread's writes, on PostgreSQL.
 
-Within `lock_wait` a write of a turn that meets a lock fails after that time, for another writer to
-wait longer. The time ends with the transaction of the write, so that a connection that goes back to
-the pool has the database's own `lock_timeout` again. SQLite has one lock, and its own waiting time.
+Within `lock_wait`, a turn's write fails if it waits longer for a lock, and another writer then
+waits longer. The setting ends with the write's transaction, so pooled connections keep the
+database's own `lock_timeout`. SQLite has a single lock with a timeout of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIMIT: Final[ContextVar[str | None]] = ContextVar("lock_wait", default=None)
 
 @contextmanager
 def lock_wait(milliseconds: int | None) -> Iterator[None]:
-    """Let the writes of turns inside wait so long for a lock; None is the database's own limit."""
+    """Limit the lock waits of the writes inside; None keeps the database's own limit."""
     token = _LIMIT.set(None if milliseconds is None else f"{milliseconds}ms")
     try:
         yield
@@ -31,12 +31,12 @@ def lock_wait(milliseconds: int | None) -> Iterator[None]:
 
 
 def limit() -> str | None:
-    """Return the limit as PostgreSQL writes it; None where the database's own one holds."""
+    """Return the limit in PostgreSQL's notation, or None for the database's own."""
     return _LIMIT.get()
 
 
 def apply_limit() -> None:
-    """Set the limit for the transaction that has begun."""
+    """Set the limit for the current transaction."""
     if limit() is not None and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [limit()])
@@ -48,8 +48,8 @@ def is_lock_timeout(error: BaseException) -> bool:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Return whether a write failed after a time limit of the database, so that it had no effect.
+    """Return whether a write failed on a database time limit, and so had no effect.
 
-    A statement that is cancelled while it commits is committed all the same; its repeat finds it.
+    A statement cancelled during its commit is committed nevertheless; repeating it finds that.
     """
     return is_lock_timeout(error) or isinstance(error.__cause__, psycopg.errors.QueryCanceled)

@@ -1,8 +1,8 @@
-"""The two writes of a turn, batch first: a list in, a list of outcomes out, position by position.
+"""The two writes of a turn, in batches: a list in, and a list of outcomes in the same order out.
 
-Each function is one transaction. Locks are taken in one order everywhere: session rows are only
-read, then chats by id, so that two batches cannot block each other. An exception rolls the whole
-batch back; the store then tries its turns one by one.
+Each function is one transaction. Locks are always taken in the same order, so two batches cannot
+deadlock: session rows are only read, then chats are locked by id. An exception rolls back the whole
+batch; the store then retries its turns one by one.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 @transaction.atomic
 def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
-    """Write the beginning of turns: message, responses, what the client event led to, and the log.
+    """Write the start of turns: message, responses, outcome of the client event, and log.
 
-    A repeated event gets its first outcome; another body under a used id is refused; so is a turn
-    whose session has ended or whose person has left the chat.
+    A repeated event returns its first outcome. A turn is refused if its event id was used with
+    another body, its session has ended, or its person has left the chat.
     """
     apply_limit()
     known = {
@@ -76,9 +76,9 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
 
 
 def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[StartOutcome]:
-    """Reserve what the turns that begin need, and return their outcomes with it.
+    """Reserve what the starting turns need; return the outcomes including their payments.
 
-    What was reserved by an earlier try of the same write is found by its key.
+    Reservations from an earlier attempt at the same write are found by their keys.
     """
     begun = [
         start
@@ -100,12 +100,12 @@ def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[St
 
 
 def known_outcome(row: InboundEvent, start: Start) -> StartOutcome:
-    """Return what an event that was seen before leads to now."""
+    """Return the outcome for an event that was seen before."""
     response_ids: list[str] = row.outcome["response_ids"]
     if _outcome(start)["response_ids"] == response_ids and (
         row.outcome["message_id"] == (start.message.id if start.message else None)
     ):
-        # Our own ids: an earlier try of this very write whose answer to COMMIT was lost.
+        # Our own ids: an earlier attempt at this write, whose reply to COMMIT was lost.
         return StartCommitted(row.outcome["first_seq"])
     if row.sha256 != start.sha256:
         return StartRefused(ErrorCode.EVENT_ID_CONFLICT)
@@ -134,7 +134,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
     firsts = entries.append_many(
         [Append(chat_id=s.chat_id, events=start_events(s), at=s.at) for s in starts]
     )
-    # The unique key refuses the same event from another process: the batch is then tried singly.
+    # The unique key rejects an event written by another process; turns are then tried singly.
     InboundEvent.objects.bulk_create(
         [
             InboundEvent(
@@ -172,7 +172,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
 
 
 def use_inputs(start: Start, first_seq: int) -> None:
-    """Write what few turns have: contents in the message, inputs that were kept as rows."""
+    """Write what few turns have: contents in the message, and inputs that were stored as rows."""
     if start.content_ids:
         shown = content_ids(start.message.content_items) if start.message else ()
         reading_rights.use(start.chat_id, start.content_ids, shown=shown)
@@ -183,25 +183,25 @@ def use_inputs(start: Start, first_seq: int) -> None:
 
 
 def start_events(start: Start) -> list[entries.NewEvent]:
-    """Return the log entries of a turn's beginning, in order."""
+    """Return the log entries for the start of a turn, in order."""
     message = [start.message_event] if start.message_event else []
     return [*message, *(new.event for new in start.responses)]
 
 
 def finish_events(finish: Finish) -> list[entries.NewEvent]:
-    """Return the log entries of a response's end, in order."""
+    """Return the log entries for the end of a response, in order."""
     message = [finish.message_event] if finish.message_event else []
     return [finish.event, *message]
 
 
 @transaction.atomic
 def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
-    """Write the end of responses: the message, the terminal event, and the row's end state.
+    """Write the end of responses: message, terminal event and final state.
 
-    Only the holder of the fence number of a response that still runs may end it.
+    A response must still be running and have the given fence.
     """
     apply_limit()
-    # Chats first, as everywhere: a start and a finish of one chat must not cross.
+    # Lock chats first, as everywhere, so that a start and a finish in one chat cannot deadlock.
     entries.lock_chats({f.chat_id for f in finishes})
     rows = {
         row.pk: row
@@ -226,9 +226,9 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
 def with_charges(
     finishes: Sequence[Finish], outcomes: Sequence[FinishOutcome], written: Sequence[bool]
 ) -> list[FinishOutcome]:
-    """Take what the responses that end now have used, and return their outcomes with what is left.
+    """Charge the ending responses for their usage; return outcomes with remaining balances.
 
-    `written` says which outcomes are of this write: an earlier one has charged its own.
+    `written` marks the outcomes of this write; earlier writes have charged theirs.
     """
     charges = [
         finish.charge
@@ -247,13 +247,13 @@ def with_charges(
 
 
 def earlier_finish(finish: Finish) -> FinishOutcome:
-    """Return whether a write was committed, its answer to COMMIT lost, or came too late."""
+    """Return whether the write was committed, with the reply to COMMIT lost, or came too late."""
     seq = entries.seq_of_event(finish.chat_id, finish.response_id, finish.event.payload["event_id"])
     return Fenced() if seq is None else Finished(seq)
 
 
 def _ended(row: Response, finish: Finish) -> bool:
-    """End a locked row; False, and nothing is written, where the table has no such end for it."""
+    """End a locked row; return False, writing nothing, if its state does not allow that end."""
     try:
         end_response(row, finish.status)
     except LocalProtocolError:
@@ -289,29 +289,29 @@ def _write_finishes(finishes: Sequence[Finish]) -> list[int]:
 
 
 def use_message(turn: Start | Finish, first_seq: int) -> None:
-    """Count the message of a turn in its thread, and keep whom it mentions, once it is written."""
+    """Count a written message in its thread, and store its mentions."""
     if turn.message is None or not (turn.is_in_thread or turn.has_mentions):
         return
-    # The end of a response comes before its message.
+    # A response's end precedes its message in the log.
     seq = first_seq + isinstance(turn, Finish)
     count_reply(turn.chat_id, turn.message, seq)
     keep_mentions(turn.chat_id, turn.message, seq)
 
 
 def use_version(finish: Finish) -> None:
-    """Let an answer that was made again take its place, once its message is written."""
+    """Make a regenerated answer, once written, replace the former version."""
     if finish.message and finish.message.version_of:
         replace_versions(finish.chat_id, finish.message.version_of, finish.message.id)
 
 
 def use_work(finish: Finish) -> None:
-    """Delete work that was given by another agent, and whose message is no longer there."""
+    """Delete the result of delegated work whose requesting message has been deleted."""
     if finish.parent is not None:
         withdraw_late(finish.parent.response_id, finish.response_id)
 
 
 def use_outputs(finish: Finish) -> None:
-    """Write what few ends have: calls that get no answer any more, or wait for this answer."""
+    """Write what few ends have: abandoned calls, contents, and the call waiting for this answer."""
     if finish.has_tool_calls:
         move(
             ToolCall.objects.filter(response_id=finish.response_id),

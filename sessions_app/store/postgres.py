@@ -1,12 +1,11 @@
-"""The writes of a turn on PostgreSQL: one prepared statement per kind, whatever the batch.
+"""The writes of a turn on PostgreSQL: one prepared statement per kind, for any batch size.
 
-A statement judges, locks, counts and writes by itself, so that in autocommit it is one
-round trip and one transaction. Chats are locked in the order of their ids before any response, as
-`orm` does it. Planning such a statement costs more than running it: it is prepared, on its
-own connection only.
+A single statement validates, locks, numbers and writes, so in autocommit mode it is one round trip
+and one transaction. Chats are locked in id order before any response, as in `orm`. Planning the
+statement costs more than running it, so it is prepared, but only on its own connection.
 
-The planner does not know how many turns a batch has and would rather read a whole table than probe
-its index a hundred times: LATERAL with a limit, and ANY(ARRAY(...)), leave it the index only.
+The planner does not know the batch size and would rather scan a table than probe its index a
+hundred times. LATERAL with a limit, and ANY(ARRAY(...)), force it to use the index.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
     from sessions_app.store.records import Finish, Start
 
-# What both statements begin and end with. A `turn` has `i`, its place in the batch, and `size`, the
-# number of its events; `placed` are the turns that are written, with their first place in the log.
+# The shared start and end of both statements. A `turn` has `i`, its position in the batch, and
+# `size`, its number of events. `placed` are the accepted turns with their first log position.
 _PLACED: Final[LiteralString] = """
 placed AS MATERIALIZED (
     SELECT turn.*, locked.last_seq + 1 + coalesce(sum(turn.size) OVER (
@@ -82,13 +81,13 @@ placed AS MATERIALIZED (
     FROM entry JOIN chained USING (chat_id, seq)
 )"""
 
-# The locked chats, with the hash that the next entry follows (`chat_app.log.chain.head_hash`).
+# The locked chats, with the hash that the next entry builds on (`chat_app.log.chain.head_hash`).
 _LOCKED: Final[LiteralString] = """
     SELECT id, last_seq, CASE WHEN chain_seq = last_seq THEN chain_hash ELSE sha256(convert_to(
         E'uamp chat log 1\\n' || id || E'\\n' || last_seq || E'\\n', 'UTF8')) END AS chain_hash
     FROM chat_app_chat"""
 
-# Before a lock is asked for: how long it is waited for (`lock_wait`), in this transaction.
+# Before locking: set this transaction's lock timeout (`lock_wait`).
 _PATIENCE: Final[LiteralString] = """
 WITH RECURSIVE patience AS MATERIALIZED (
     SELECT set_config('lock_timeout',
@@ -177,7 +176,7 @@ _FINISH: Final[LiteralString] = _PATIENCE + _ACCEPTED_FINISHES + _PLACED + _WRIT
 
 
 def write_starts(starts: Sequence[Start]) -> list[Verdict]:
-    """Write the turns that may begin, and say of each what was found (UAMP §5.12)."""
+    """Write the turns that may start; return a verdict for each (UAMP §5.12)."""
     turns = [
         {
             "i": i,
@@ -211,7 +210,7 @@ def write_starts(starts: Sequence[Start]) -> list[Verdict]:
 
 
 def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
-    """Write the ends that their fences allow; None for the others."""
+    """Write the ends that their fences allow; return None for the others."""
     seen: set[str] = set()
     turns = []
     for i, finish in enumerate(finishes):
@@ -257,7 +256,7 @@ def _log(turns: Sequence[Start | Finish]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _run(statement: LiteralString, **rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Run a statement with its rows as JSON, prepared; raises Django's database errors."""
+    """Run a prepared statement with its rows as JSON; raises Django's database errors."""
     parameters: dict[str, str | None] = {
         name: msgspec.json.encode(value).decode() for name, value in rows.items()
     }
@@ -265,7 +264,7 @@ def _run(statement: LiteralString, **rows: list[dict[str, Any]]) -> list[tuple[A
     connection.ensure_connection()
     raw = connection.connection
     with connection.wrap_database_errors:
-        # Django turns preparing off for a connection, which may come back from the pool to others.
+        # Django disables prepared statements on its connections, and the pool may share this one.
         raw.prepare_threshold = 0
         try:
             return psycopg.Cursor(raw).execute(statement, parameters).fetchall()

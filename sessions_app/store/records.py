@@ -1,6 +1,6 @@
-"""The values of the two writes of a turn: when it starts, and when it finishes.
+"""The inputs and outcomes of a turn's two writes: its start and its finish.
 
-The caller makes ids and times; the write returns `seq`. `orm` and `sql` write lists of them.
+The caller generates ids and times; the write returns `seq`. `orm` and `sql` write lists of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sessions_app.records import CallAnswer, ParentCall
 
 
 class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """A response that a turn starts, with its event of the log."""
+    """A response started by a turn, with its log event."""
 
     id: str
     agent_id: str
@@ -29,7 +29,7 @@ class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn to be started: at most one message and any number of responses."""
+    """A turn to start: at most one message and any number of responses."""
 
     session_id: str
     chat_id: str
@@ -41,12 +41,12 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     responses: Sequence[NewResponse]
     content_ids: Sequence[str] = ()
     pending_input_ids: Sequence[int] = ()
-    # What has to be reserved for responses of agents that have a price.
+    # Reservations for the responses of priced agents.
     reservations: Sequence[Reservation] = ()
     process: str
     lease_until: datetime
     at: datetime
-    # The question of an answer that is made again; such a turn has no message of its own.
+    # The question of a regenerated answer; such a turn has no message.
     question_id: str | None = None
 
     @property
@@ -61,14 +61,14 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answered_id(self) -> str | None:
-        """The message that its responses answer."""
+        """The message that the responses answer."""
         return self.message.id if self.message else self.question_id
 
 
 class StartCommitted(msgspec.Struct, frozen=True):
-    """The turn is committed; its events have `first_seq` and the numbers after it.
+    """The turn is committed; its events are numbered from `first_seq`.
 
-    `payments` are what is known of the payments of its responses, by response.
+    `payments` maps its responses to the known facts of their payments.
     """
 
     first_seq: int
@@ -76,7 +76,7 @@ class StartCommitted(msgspec.Struct, frozen=True):
 
 
 class StartRepeated(msgspec.Struct, frozen=True):
-    """The event had its effect before: these are the responses that it started then."""
+    """The event was handled before and started these responses."""
 
     response_ids: list[str]
 
@@ -88,7 +88,7 @@ class StartRefused(msgspec.Struct, frozen=True):
 
 
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of one response: its terminal event and, where it said something, its message."""
+    """The end of a response: its terminal event and, if it has output, its message."""
 
     chat_id: str
     response_id: str
@@ -121,14 +121,14 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_version(self) -> bool:
-        """Whether its message takes the place of another one."""
+        """Whether its message replaces another one."""
         return self.message is not None and self.message.version_of is not None
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """The end is committed; its events have `first_seq` and the number after it.
+    """The end is committed; its events are numbered from `first_seq`.
 
-    `available` is what the payer has left, where something was charged.
+    `available` is the payer's remaining balance, if something was charged.
     """
 
     first_seq: int
@@ -136,7 +136,7 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 class Fenced(msgspec.Struct, frozen=True):
-    """Another process took the response over, or it may not end so: nothing was written."""
+    """Another process took the response over, or the end is not allowed; nothing was written."""
 
 
 StartOutcome = StartCommitted | StartRepeated | StartRefused
@@ -145,6 +145,6 @@ FinishOutcome = Finished | Fenced
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The write of this turn raised; the others of its batch are not touched."""
+    """The write of this turn raised; the rest of its batch is unaffected."""
 
     error: Exception = field(repr=False)

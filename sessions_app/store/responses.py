@@ -1,6 +1,6 @@
-"""The writes of running responses: requests to cancel, kept output, checkpoints, the end of a wait.
+"""Writes of running responses: cancel requests, flushed output, checkpoints, ends of waits.
 
-The start and the end of a response are writes of a turn (`orm`, `sql`). Synchronous.
+The start and the end of a response are written with its turn (`orm`, `sql`). Synchronous.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Canceller:
 
 
 def request_cancel(response_id: str, user_id: int | None = None) -> None:
-    """Record in its row that a response is to be cancelled, and by whom; its process reads that.
+    """Record a request to cancel a response, for its process to read, and who made it.
 
-    The first request stays. Work that ends with another response has no person.
+    The first request stays. `user_id` is None for work that ends with another response.
     """
     Response.objects.filter(
         pk=response_id, status__in=Response.LIVE, cancel_requested_at__isnull=True
@@ -45,7 +45,7 @@ def request_cancel(response_id: str, user_id: int | None = None) -> None:
 
 
 def cancel_answers(chat_id: str, agent_id: str, user_id: int) -> None:
-    """Record for each response of an agent in a chat that a person asked to cancel it."""
+    """Record a person's request to cancel all running answers of an agent in a chat."""
     Response.objects.filter(
         chat_id=chat_id,
         agent_id=agent_id,
@@ -55,7 +55,7 @@ def cancel_answers(chat_id: str, agent_id: str, user_id: int) -> None:
 
 
 def canceller_of(response_id: str) -> Canceller | None:
-    """Return who asked to cancel a response, if it was a person."""
+    """Return the person who asked to cancel a response, if any."""
     found = Response.objects.filter(pk=response_id, cancel_requested_by__isnull=False)
     row = found.values_list("cancel_requested_by", "cancel_requested_by__username").first()
     return None if row is None else Canceller(user_id=row[0], username=row[1])
@@ -63,9 +63,9 @@ def canceller_of(response_id: str) -> Canceller | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flush:
-    """The answer so far of a running response and its usage, as its row keeps them.
+    """A running response's answer and usage so far, as stored in its row.
 
-    `under_way` is the estimate of a step that wrote or spoke and is not in `usage`.
+    `under_way` estimates a step that has written or spoken but is not in `usage`.
     """
 
     response_id: str
@@ -82,12 +82,12 @@ WHERE id = %s AND fence = %s AND status IN ({", ".join(f"'{state}'" for state in
 
 
 def flush_responses(flushes: Sequence[Flush]) -> set[str]:
-    """Keep the answers so far of running responses; return the ids of those that no write held.
+    """Store the answers so far; return the ids of the responses that were not locked.
 
-    A thousand running responses are written by one `executemany`.
+    Another write holds a locked row. A single `executemany` writes a thousand responses.
     """
     with transaction.atomic():
-        # In the order of the turn writes, and past those that are being ended right now.
+        # Lock in the same order as turn writes, skipping rows that are being ended.
         free = set(
             Response.objects.select_for_update(no_key=True, skip_locked=True)
             .filter(pk__in=[flush.response_id for flush in flushes])
@@ -125,7 +125,7 @@ def save_checkpoint(
     state: AgentState,
     step: int,
 ) -> None:
-    """Keep an agent's state and its answer so far, unless another process holds the response."""
+    """Store an agent's state and its answer so far, unless another process took over."""
     with transaction.atomic():
         held = Response.objects.filter(
             pk=response_id, fence=fence, status__in=Response.LIVE
@@ -147,7 +147,7 @@ def save_checkpoint(
 
 
 def forget_old_checkpoints() -> None:
-    """Delete checkpoints whose response ended, or is gone, without deleting its own."""
+    """Delete leftover checkpoints of responses that have ended or been deleted."""
     before = timezone.now() - timedelta(seconds=settings.UAMP_LEASE_SECONDS)
     old = set(checkpoints.saved_before(before))
     live = Response.objects.filter(pk__in=old, status__in=Response.LIVE)
@@ -155,9 +155,9 @@ def forget_old_checkpoints() -> None:
 
 
 def continue_response(response_id: str, *, fence: int) -> None:
-    """Set a waiting response to in_progress; one that is in_progress stays so.
+    """Set a waiting response to in_progress; no change if it already is.
 
-    Raises TransitionRefused where it has ended, or another process holds it.
+    Raises TransitionRefused if it has ended or another process holds it.
     """
     mine = Response.objects.filter(pk=response_id, fence=fence)
     if mine.filter(status=ResponseState.IN_PROGRESS).exists():

@@ -1,4 +1,4 @@
-"""The base of both SQL bodies of a turn's writes: their answers, and a message as a row."""
+"""Shared parts of the two SQL bodies: states, verdicts and message rows."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from chat_app.log.entries import NewEvent, NewMessage
     from sessions_app.store.records import Finish
 
-# The tables of `uamp.state` as parts of SQL; the values are names, without quotes in them.
+# The tables of `uamp.state` as SQL fragments; the state names contain no quotes.
 OPEN_SESSIONS: Final = ", ".join(f"'{state}'" for state in Session.OPEN)
-"""The states of sessions that may begin a turn, as a list."""
+"""The states of sessions that may start a turn, as an SQL list."""
 
 BEGINS: Final = f"'{BEGUN}'"
-"""The state in which a response begins."""
+"""The initial state of a response."""
 
 ENDS: Final = ", ".join(f"('{before}', '{end}')" for before, end in response_ends())
-"""Every state of a response with each end that it may have, as a list of pairs."""
+"""Every allowed pair of a response's state and end, as an SQL list."""
 
 FirstSeq: TypeAlias = int | None
-"""The first place of an end in the log, or None where it was not written."""
+"""The first log position of an end, or None if it was not written."""
 
 
 class Verdict(NamedTuple):
-    """The state of a turn that wants to begin; `first_seq` where it was written.
+    """The result of checking a turn to start; `first_seq` is set if it was written.
 
-    `known_outcome` is the JSON of what its event led to before.
+    `known_outcome` is the JSON of its event's earlier outcome.
     """
 
     is_open: bool
@@ -44,12 +44,12 @@ class Verdict(NamedTuple):
 
 
 def event_rows(turn: Start | Finish) -> list[NewEvent]:
-    """Return the log entries of a turn's beginning or end, in order."""
+    """Return the log entries for the start or end of a turn, in order."""
     return start_events(turn) if isinstance(turn, Start) else finish_events(turn)
 
 
 def entry_digests(turn: Start | Finish) -> list[bytes]:
-    """Return what the chain of the log covers of each entry, in order (`uamp.log_chain`)."""
+    """Return the digest of each entry for the log's hash chain, in order (`uamp.log_chain`)."""
     return [
         entry_digest(new.type, new.response_id, turn.at, payload_digest(new.payload))
         for new in event_rows(turn)
@@ -57,7 +57,7 @@ def entry_digests(turn: Start | Finish) -> list[bytes]:
 
 
 def message_row(message: NewMessage) -> dict[str, Any]:
-    """Return the columns of a message, without its chat and its place."""
+    """Return the columns of a message, except its chat and its position."""
     return {
         "id": message.id,
         "role": message.role,

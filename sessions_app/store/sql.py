@@ -1,8 +1,8 @@
-"""The two writes of a turn in SQL: the outcomes and rows of `orm`, in fewer statements.
+"""The two writes of a turn in SQL: the outcomes and rows of `orm` in fewer statements.
 
-`orm` defines what is written, and a test compares every field of every row
-(docs/adr/0008-turn-store.md). What is rare (contents, kept inputs, tool calls) stays with the ORM,
-in the same transaction. SQL takes no part in `save()`, signals and Python defaults.
+`orm` is the reference, and a test compares every field of every row (docs/adr/0008-turn-store.md).
+Rare parts (contents, stored inputs, tool calls) are left to the ORM, in the same transaction. The
+SQL bypasses `save()`, signals and Python defaults.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
-    """Write the beginning of turns; see `orm.start_turns`."""
+    """Write the start of turns; see `orm.start_turns`."""
     rare = any(
         s.content_ids or s.pending_input_ids or s.reservations or s.is_in_thread or s.has_mentions
         for s in starts
@@ -79,7 +79,7 @@ def finish_turns(finishes: Sequence[Finish]) -> list[FinishOutcome]:
 
 
 def _transaction(*, rare: bool) -> AbstractContextManager[object]:
-    """Return a transaction where one statement is not one by itself."""
+    """Return a transaction, unless the write is a single statement, which needs none."""
     if rare or connection.vendor != "postgresql":
         return transaction.atomic()
     return nullcontext()

@@ -1,7 +1,7 @@
-"""The writes of a turn on SQLite: plain statements, one `executemany` per table.
+"""The writes of a turn on SQLite: plain statements, with one `executemany` per table.
 
-The transaction is the lock (IMMEDIATE), so reading the head of a log and writing it back
-is safe. Values are stored in the form in which Django stores them.
+The transaction holds the database lock (IMMEDIATE), so it is safe to read the head of a log and
+write it back. Values are stored in Django's format.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ UPDATE sessions_app_response SET status = ?, text = ?, output = ?, usage = ?, er
 
 
 def write_starts(starts: Sequence[Start]) -> list[Verdict]:
-    """Write the turns that may begin, and say of each what was found; inside a transaction."""
+    """Write the turns that may start; return a verdict for each. Requires a transaction."""
     with connection.wrap_database_errors:
         raw = _raw()
         verdicts = [_judge(raw, start) for start in starts]
@@ -89,7 +89,7 @@ def write_starts(starts: Sequence[Start]) -> list[Verdict]:
 
 
 def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
-    """Write the ends that their fences allow, None for the others; inside a transaction."""
+    """Write the ends that their fences allow; None for the others. Requires a transaction."""
     with connection.wrap_database_errors:
         raw = _raw()
         seen: set[str] = set()
@@ -106,14 +106,14 @@ def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
 
 
 def _raw() -> sqlite3.Connection:
-    """Return the driver's connection, with the transaction that Django has opened."""
+    """Return the driver's connection, inside Django's transaction."""
     connection.ensure_connection()
     raw: sqlite3.Connection = connection.connection
     return raw
 
 
 def _judge(raw: sqlite3.Connection, start: Start) -> Verdict:
-    """Return what there is of a turn; its `first_seq` is 0 where it is to be written."""
+    """Return the verdict on a turn, with `first_seq` 0 if it is to be written."""
     is_open, member, sha256, outcome = raw.execute(
         _JUDGE, (start.session_id, start.event_id, start.user_id, start.chat_id)
     ).fetchone()
@@ -127,7 +127,7 @@ def _judge(raw: sqlite3.Connection, start: Start) -> Verdict:
 
 
 def _append(raw: sqlite3.Connection, turns: Sequence[Start | Finish]) -> list[int]:
-    """Give the events of turns their places in the logs; return the first place of each turn."""
+    """Append the turns' events to the logs; return the first log position of each turn."""
     heads: dict[str, tuple[int, bytes]] = {}
     latest: dict[str, str] = {}
     events, messages, firsts = [], [], []
@@ -160,7 +160,7 @@ def _append(raw: sqlite3.Connection, turns: Sequence[Start | Finish]) -> list[in
 
 
 def _head(raw: sqlite3.Connection, chat_id: str) -> tuple[int, bytes]:
-    """Return the last place of a log, and the hash that the next entry follows."""
+    """Return the last position of a log, and the hash that the next entry builds on."""
     row = raw.execute(_HEAD, (chat_id,)).fetchone()
     if row is None:
         raise KeyError(chat_id)
@@ -211,5 +211,5 @@ def _json(value: Any) -> str:
 
 
 def _time(value: datetime) -> str:
-    """Return a time as Django's SQLite backend writes it, in UTC, so that both compare as text."""
+    """Return a time as Django's SQLite backend stores it, in UTC, so that it compares as text."""
     return str(value.astimezone(UTC).replace(tzinfo=None))

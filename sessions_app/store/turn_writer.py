@@ -1,7 +1,7 @@
 """A thread that commits the turns of a process in groups.
 
-The thread takes whatever has queued up while it wrote the group before, up to a number of turns and
-of characters: the time of a write grows with its text.
+It takes all turns queued while it wrote the previous group, up to a number of turns and of
+characters, since the time of a write grows with its text.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 256
 BATCH_CHARS: Final = 1024 * 1024
-"""A group takes no further turn beyond so much text; one turn may have more."""
+"""A group stops growing at this amount of text; a single turn may exceed it."""
 QUEUE: Final = 4096
 IDLE_SECONDS: Final = 1.0
 CLOSE_SECONDS: Final = 30.0
-"""How long a thread that is to end has for the turns in its queue."""
+"""How long a closing thread may take for the turns in its queue."""
 
 Turn = TypeVar("Turn")
 Outcome = TypeVar("Outcome")
 
 
 class TurnJob(Generic[Turn, Outcome]):
-    """A turn that waits for its transaction; its future belongs to the loop that made it."""
+    """A turn waiting to be written; its future belongs to the event loop that created it."""
 
     __slots__ = ("asked", "chars", "future", "loop", "turn", "write")
 
@@ -58,13 +58,13 @@ AnyJob: TypeAlias = TurnJob[Any, Any]
 
 
 class TurnWriter:
-    """One thread that writes the jobs which any thread puts into its queue.
+    """A thread that writes queued jobs, which any thread may add.
 
-    Only that thread takes jobs from it; their futures are resolved on their own loops. `close`
-    waits for it for up to CLOSE_SECONDS, and is called once.
+    Only this thread takes jobs from the queue; their futures are resolved on their own loops.
+    `close` waits up to CLOSE_SECONDS for it; call it once.
 
-    Where `patient` is another writer, a turn here waits for locks `lock_milliseconds` at most, and
-    then goes there.
+    With a `patient` writer, turns wait at most `lock_milliseconds` for locks here and are then
+    passed on to it.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class TurnWriter:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = False
-        # What was taken from the queue and begins the next group.
+        # A job taken from the queue that starts the next group.
         self._first: AnyJob | None = None
 
     def put(self, job: AnyJob) -> bool:
-        """Queue a job; return False where the queue is full, or closed."""
+        """Queue a job; return False if the queue is full or closed."""
         with self._lock:
             if self._closed:
                 return False
@@ -99,7 +99,7 @@ class TurnWriter:
         return True
 
     def close(self) -> None:
-        """Write what has been taken, and take no more; a thread that hangs is left behind."""
+        """Write the accepted jobs and accept no more; a hanging thread is abandoned."""
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None
@@ -121,7 +121,7 @@ class TurnWriter:
         try:
             while (first := self._next()) is not None:
                 jobs, last = self._drain(first)
-                # In the order in which they came, each kind together.
+                # In order of arrival, grouped by kind.
                 for write in dict.fromkeys(job.write for job in jobs):
                     self._write_batch([job for job in jobs if job.write == write])
                 if last:
@@ -130,7 +130,7 @@ class TurnWriter:
             connections.close_all()
 
     def _next(self) -> AnyJob | None:
-        """Return the next turn; a thread without one gives its connection back after a second."""
+        """Return the next job; an idle thread gives up its connection after a second."""
         if self._first is not None:
             first, self._first = self._first, None
             return first
@@ -140,7 +140,7 @@ class TurnWriter:
             try:
                 close_old_connections()
             except Exception:
-                # A writer thread that died would hang every turn of the process.
+                # If the writer thread died, every turn of the process would hang.
                 logger.exception("the connection of the idle writer was not given back")
             return self._queue.get()
 
@@ -165,7 +165,7 @@ class TurnWriter:
             with lock_wait(self._lock_milliseconds):
                 outcomes = write_each(jobs[0].write, [job.turn for job in jobs])
         except Exception as error:
-            # A writer thread that died would hang every turn of the process.
+            # If the writer thread died, every turn of the process would hang.
             logger.exception("turns could not be written")
             outcomes = [Failed(error)] * len(jobs)
         metrics.TURN_GROUP_SIZE.observe(len(jobs))
@@ -192,7 +192,7 @@ class TurnWriter:
 def _settle(settled: Sequence[tuple[AnyJob, Any]]) -> None:
     for job, outcome in settled:
         if job.future.done():
-            continue  # the caller was cancelled while it waited; the row is committed all the same
+            continue  # the caller was cancelled while waiting; the row is committed regardless
         if isinstance(outcome, Failed):
             job.future.set_exception(outcome.error)
         else:
@@ -200,13 +200,13 @@ def _settle(settled: Sequence[tuple[AnyJob, Any]]) -> None:
 
 
 def text_chars(turn: Start | Finish | Any) -> int:
-    """Return about how many characters the rows of a turn have."""
+    """Return the approximate number of characters in a turn's rows."""
     event = turn.message_event
     chars = 0 if event is None else _chars(event.payload)
     if not isinstance(turn, Start):
         return chars + _chars(turn.event.payload)
     if turn.responses:
-        # All responses of a turn have the same request.
+        # All responses of a turn share the same request.
         chars += _chars(turn.responses[0].request) * len(turn.responses)
     return chars
 
