@@ -1,4 +1,4 @@
 """Authentication and limits of clients: keys, tickets, passwords, rates.
 
-Who may read a chat is decided in `chat_app`.
+`chat_app` decides who may read a chat.
 """

@@ -1,9 +1,8 @@
-"""Who opens a connection: a browser, a program with a key, or a visitor.
+"""Authentication of connections: browsers, programs with a key, and visitors.
 
-A key or ticket is good from every page: the page has to know it. Without one, the Origin rule
-holds: a request with an Origin comes from this site or a trusted one, scheme, host and port alike,
-and its cookie counts; from another allowed origin it is a visitor's. Without an Origin the cookie
-does not count.
+A key or ticket is accepted from any page, since the page has to know it. Without one, the Origin
+decides. If it is this site's or a trusted one (same scheme, host and port), the cookie counts.
+Other allowed origins are treated as visitors. Without an Origin, the cookie is ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 _HEADER_KEYS: Final = ("x-api-key", "api-key")
 _QUERY_KEYS: Final = ("token", "access_token", "api_key")
 SUBPROTOCOL_KEY: Final = "openai-insecure-api-key."
-"""A subprotocol that begins so is a key and no dialect: the server never chooses it."""
+"""A subprotocol with this prefix is a key, not a dialect, and is never selected by the server."""
 KEY_USED_RESOLUTION: Final = timedelta(minutes=5)
 _NOT_KNOWN: Final = (
     "The token is not known here, or was revoked. Check that it was copied whole, or make a new one"
@@ -49,30 +48,30 @@ _NOT_KNOWN: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoundSessions:
-    """The only agent that a client secret opens sessions of, and their configuration."""
+    """The only agent whose sessions a client secret may open, and their configuration."""
 
     agent: str
     config: Mapping[str, Any]
 
 
 class OriginError(Exception):
-    """The page that opens the connection without a key belongs to another site."""
+    """A page of another site tried to open a connection without a key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Handshake:
-    """The credentials of a connection, from an ASGI scope."""
+    """The credentials of a connection, read from an ASGI scope."""
 
     headers: Mapping[str, str] = field(repr=False)
     query: Mapping[str, str] = field(repr=False)
     secure: bool
     address: str
-    # The subprotocols that the client of a WebSocket offers, in its order; one may be its key.
+    # The subprotocols offered by a WebSocket client, in order; one may be its key.
     subprotocols: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Handshake:
-        """Read it from an ASGI scope; the first of duplicate headers counts."""
+        """Parse an ASGI scope; the first of duplicate headers counts."""
         headers: dict[str, str] = {}
         for name, value in scope.get("headers", ()):
             headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
@@ -92,7 +91,7 @@ class Handshake:
 
     @classmethod
     def of_request(cls, request: HttpRequest) -> Handshake:
-        """Read it from a request of Django, also of a handler without ASGI."""
+        """Parse a Django request, even one handled without ASGI."""
         scope = {
             "headers": [
                 (name.encode("latin-1"), value.encode("latin-1", "replace"))
@@ -105,20 +104,20 @@ class Handshake:
         return cls.of(scope)
 
     def principal(self, found: Principal) -> Principal:
-        """Return a principal with what the handshake says of its way here."""
+        """Return the principal with the client's address and number of forwarding servers."""
         return replace(found, address=self.address, servers=self.servers)
 
     @property
     def servers(self) -> int:
-        """How many servers passed the request on (docs/agents.md#remote-agents)."""
+        """How many servers forwarded the request (docs/agents.md#remote-agents)."""
         return hops.read_hops(self.headers.get(hops.HEADER.lower()))
 
     @property
     def token(self) -> str:
-        """The key of a program, from each place in which clients send one (webagents §2.9).
+        """The program's key, from any place where clients may send one (webagents §2.9).
 
-        The places are those of `header_token`, the query, and the subprotocol in which pages send a
-        key of OpenAI's Realtime API. The first that has a key counts.
+        Those are the places of `header_token`, then the query, then the subprotocol in which web
+        pages send a key for OpenAI's Realtime API. The first key wins.
         """
         if token := self.header_token:
             return token
@@ -132,7 +131,7 @@ class Handshake:
 
     @property
     def header_token(self) -> str:
-        """The key of a program in a header: Authorization, X-API-Key or api-key."""
+        """The program's key from a header: Authorization, X-API-Key or api-key."""
         kind, _, value = self.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and value.strip():
             return value.strip()
@@ -143,34 +142,34 @@ class Handshake:
 
     @property
     def dialects(self) -> tuple[str, ...]:
-        """The offered subprotocols without one that is a key: the server may choose of them."""
+        """The offered subprotocols from which the server may select, without any that is a key."""
         return tuple(one for one in self.subprotocols if not one.startswith(SUBPROTOCOL_KEY))
 
     @property
     def ticket(self) -> str:
-        """The one-time ticket of `?ticket=` (sessions_app.access.tickets)."""
+        """The one-time ticket in `?ticket=` (sessions_app.access.tickets)."""
         return self.query.get("ticket", "")
 
     @property
     def payment_token(self) -> str:
-        """The payment token of a program: X-Payment-Token, or `?payment_token=`."""
+        """The program's payment token: X-Payment-Token or `?payment_token=`."""
         return self.headers.get("x-payment-token", "") or self.query.get("payment_token", "")
 
     @property
     def base_url(self) -> str:
-        """This server's address as the client wrote it, `https://host`; raises OriginError."""
+        """This server's address as used by the client, `https://host`; raises OriginError."""
         self.check_host()
         return f"{'https' if self.secure else 'http'}://{self.headers['host']}"
 
     def check_host(self) -> None:
-        """Raise OriginError for a Host that is not ours: the Origin is compared with it."""
+        """Raise OriginError for a foreign Host, since the Origin is compared with it."""
         domain, _ = split_domain_port(self.headers.get("host", ""))
         allowed = settings.ALLOWED_HOSTS or [".localhost", "127.0.0.1", "[::1]"]
         if not domain or not validate_host(domain, allowed):
             raise OriginError("This host name is not served here.")
 
     def origin_is_ours(self) -> bool:
-        """Return whether the cookie counts; raise OriginError for an Origin that is not allowed."""
+        """Return whether the cookie counts; raises OriginError for a forbidden Origin."""
         origin = self.headers.get("origin")
         if origin is None:
             return False
@@ -182,11 +181,12 @@ class Handshake:
 
 
 def identify(handshake: Handshake, *, protocol: str | None) -> Principal:
-    """Return who opens a connection (synchronous, reads the database).
+    """Return the principal of a connection (synchronous, reads the database).
 
-    A good token or ticket wins over the cookie; a bad one is an error and never falls back to the
-    cookie. `protocol` is one of `rights.PROTOCOLS`, or None for discovery.
-    Raises OriginError, AuthenticationError, and MissingRight for a credential that is not for it.
+    A valid token or ticket takes precedence over the cookie; an invalid one is an error and never
+    falls back to it. `protocol` is one of `rights.PROTOCOLS`, or None for discovery. Raises
+    OriginError, AuthenticationError, and MissingRight if the credential is not valid for the
+    protocol.
     """
     if token := handshake.token:
         return handshake.principal(verify_token(token, protocol=protocol))
@@ -204,7 +204,7 @@ def identify(handshake: Handshake, *, protocol: str | None) -> Principal:
 def identify_bound(
     handshake: Handshake, *, protocol: str
 ) -> tuple[Principal, BoundSessions | None]:
-    """Return who opens a connection like `identify`, also by a client secret, and what that binds.
+    """Like `identify`, but also accept a client secret and return its restrictions.
 
     Raises like `identify`.
     """
@@ -224,7 +224,7 @@ def identify_bound(
 
 
 def of_user(user: User, *, web_session: str = "") -> Principal:
-    """Return the principal of a person who signed in."""
+    """Return the principal of a signed-in person."""
     return Principal(
         key=PrincipalKind.PERSON.key(user.pk),
         user_id=user.pk,
@@ -234,7 +234,7 @@ def of_user(user: User, *, web_session: str = "") -> Principal:
 
 
 def anonymous(*, address: str = "") -> Principal:
-    """Return a new visitor, whose key no other visitor has."""
+    """Return a new visitor with a unique key."""
     return Principal(key=PrincipalKind.VISITOR.key(secrets.token_hex(16)), address=address)
 
 
@@ -276,10 +276,10 @@ def _principal_of_row(row: Ticket) -> Principal | None:
 
 
 def verify_token(token: str, *, protocol: str | None) -> Principal:
-    """Return whose token this is (synchronous).
+    """Return the principal of a token (synchronous).
 
-    Raises AuthenticationError, and MissingRight where it is not for a protocol; None is discovery,
-    which belongs to none.
+    Raises AuthenticationError, and MissingRight if the token is not valid for the protocol. None
+    means discovery, which belongs to no protocol.
     """
     signed = verification.looks_signed(token)
     principal = signed_tokens.principal_of(token) if signed else _verified_key(token)
@@ -294,7 +294,7 @@ def _check_protocol(principal: Principal, protocol: str | None) -> None:
 
 def _verified_key(token: str) -> Principal:
     if not token.isascii() or not token.isprintable():
-        # No key has such characters, and not every database takes them in a question.
+        # Keys contain no such characters, and some databases reject them in queries.
         raise AuthenticationError(_NOT_KNOWN)
     prefix, sha256 = ApiKey.split_secret(token)
     key = find_key(prefix)
@@ -305,13 +305,13 @@ def _verified_key(token: str) -> Principal:
     if not secrets.compare_digest(key.sha256, sha256):
         if not secrets.compare_digest(key.previous_sha256, sha256) or key.previous_until is None:
             raise AuthenticationError(_NOT_KNOWN)
-        # Its secret was replaced, and the one before is good for a time.
+        # The secret was replaced, but the previous one remains valid for a while.
         version -= 1
         ends = [at for at in (expires_at, key.previous_until) if at is not None]
         expires_at = min(ends)
     if expires_at is not None and expires_at <= now:
         raise AuthenticationError("The token has expired. Use a new one.", code="token_expired")
-    # A write per request would make every read a write.
+    # Writing on every request would turn every read into a write.
     if key.used_at is None or now - key.used_at > KEY_USED_RESOLUTION:
         ApiKey.objects.filter(pk=key.pk).update(used_at=now)
     return Principal(
@@ -327,11 +327,11 @@ def _verified_key(token: str) -> Principal:
 
 
 def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
-    """Return who of these would not be let in any more.
+    """Return the principals that would no longer be admitted.
 
-    That is: who was deactivated or deleted, whose key was revoked or has another secret, whose
-    Django session ended (by a logout, by a change of the password, by its deletion or its age). It
-    is read from the database, so that it holds whichever process made the change.
+    These are people who were deactivated or deleted, whose key was revoked or has a new secret, or
+    whose Django session ended (by sign-out, password change, deletion or age). All of this is read
+    from the database, so it does not matter which process made the change.
     """
     people = [principal for principal in principals if principal.kind is PrincipalKind.PERSON]
     users = User.objects.filter(is_active=True).in_bulk({p.user_id for p in people})
@@ -347,7 +347,7 @@ def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
 
 
 def _secrets_in_force(key_ids: Collection[int]) -> set[tuple[int, int]]:
-    """Return the versions of the secrets with which these keys are good, as (key, version)."""
+    """Return the valid (key, version) pairs of these keys' secrets."""
     rows = ApiKey.objects.filter(pk__in=key_ids, revoked_at__isnull=True)
     now, found = timezone.now(), set()
     for pk, version, previous_until in rows.values_list("pk", "version", "previous_until"):
@@ -358,7 +358,7 @@ def _secrets_in_force(key_ids: Collection[int]) -> set[tuple[int, int]]:
 
 
 def _signed_in(web_sessions: Collection[str], users: Mapping[int, User]) -> dict[str, int]:
-    """Return who is signed in in each of these Django sessions that stand."""
+    """Return the person signed in to each of these Django sessions that is still valid."""
     if not web_sessions:
         return {}
     found: dict[str, int] = {}
@@ -373,7 +373,7 @@ def _signed_in(web_sessions: Collection[str], users: Mapping[int, User]) -> dict
 
 
 def create_api_key(user: User, *, name: str) -> str:
-    """Make a key for a person and return its secret, which is not kept."""
+    """Create a key for a person and return its secret, which is not stored."""
     secret = ApiKey.make_secret()
     prefix, sha256 = ApiKey.split_secret(secret)
     ApiKey.objects.create(user=user, name=name, prefix=prefix, sha256=sha256)

@@ -1,7 +1,7 @@
-"""Connect tokens: keys with which a daemon registers one agent of a person, and does nothing else.
+"""Connect tokens: keys that only let a daemon register one of a person's agents.
 
-A connect token is an API key with the scope `agents:connect`, for one agent and for UAMP alone. It
-is listed, rotated and revoked as every key is; what it opened ends within five seconds then.
+A connect token is an API key with the scope `agents:connect`, limited to one agent and to UAMP. It
+is listed, rotated and revoked like any key; its connections then end within five seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def issue(
     by: Rights,
     address: str = "",
 ) -> tuple[AgentSpec, NewSecret]:
-    """Return a connected agent of a person and a new token for it; a free name becomes theirs.
+    """Return a person's connected agent and a new token for it; claims the name if it is free.
 
     Raises like `connections.claim` and `keys.make_key`.
     """
@@ -41,12 +41,12 @@ def issue(
 
 
 def tokens_of(user_id: int) -> list[ApiKey]:
-    """Return a person's connect tokens in force, the newest first."""
+    """Return a person's valid connect tokens, newest first."""
     return [key for key in keys.keys_of(user_id) if is_connect_token(key)]
 
 
 def find_token(user_id: int, key_id: int) -> ApiKey | None:
-    """Return a person's own connect token in force."""
+    """Return a person's own valid connect token."""
     key = keys.find_key(user_id, key_id)
     return key if key is not None and is_connect_token(key) else None
 
@@ -57,5 +57,5 @@ def is_connect_token(key: ApiKey) -> bool:
 
 
 def only_connects(rights: Rights) -> bool:
-    """Return whether a credential registers agents, and may do nothing else."""
+    """Return whether a credential can register agents and do nothing else."""
     return rights.scopes == _SCOPES

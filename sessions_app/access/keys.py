@@ -1,8 +1,8 @@
-"""API keys that people make for their own programs.
+"""API keys that people create for their own programs.
 
-A key may do what its rights say of what its owner may. Its secret is returned once and kept as a
-hash only. A person has at most UAMP_KEYS_PER_USER keys in force that they made here; an operator
-makes more in the admin. Who makes a key with a key gives it no right that the first one lacks.
+A key can do what its rights grant, within its owner's own rights. Its secret is returned once and
+stored only as a hash. A person can create up to UAMP_KEYS_PER_USER valid keys here; an operator can
+create more in the admin. A key cannot create keys with more rights than it has.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from payments_app.spending.limits import LimitState
 
 RESTRICTED_TO: Final = 100
-"""Chats, or agents, that a key may be restricted to."""
+"""The most chats, or agents, that a key may be restricted to."""
 KEEPS_SECRET: Final = timedelta(days=7)
-"""So long at most a secret is good beside the one that replaced it."""
+"""The longest time that a secret may stay valid after its replacement."""
 
 
 class TooManyKeys(Exception):
-    """The person has UAMP_KEYS_PER_USER keys in force."""
+    """The person has UAMP_KEYS_PER_USER valid keys."""
 
 
 class ImpossibleKey(ValueError):
-    """A key cannot be made so; `field` is what of the `KeyRequest` is wrong."""
+    """A key request is invalid; `field` is the field of `KeyRequest` at fault."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class ImpossibleKey(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeyBudget:
-    """The budget of a key in a `period`: day, week or month."""
+    """A key's budget per `period`: day, week or month."""
 
     amount: Money
     period: str
@@ -62,7 +62,7 @@ class KeyBudget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeyRequest:
-    """A key that a person asks for: its name, rights, end and budget."""
+    """A request for a key: its name, rights, expiry and budget."""
 
     name: str
     rights: Rights = ALL
@@ -72,39 +72,39 @@ class KeyRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewSecret:
-    """A key with its secret, which is not kept."""
+    """A key with its secret, which is not stored."""
 
     key: ApiKey
     secret: str
 
 
 def keys_of(user_id: int) -> list[ApiKey]:
-    """Return a person's keys in force, the newest first."""
+    """Return a person's valid keys, newest first."""
     return list(_in_force(user_id).order_by("-created_at", "-pk"))
 
 
 def find_key(user_id: int, key_id: int) -> ApiKey | None:
-    """Return a person's own key in force."""
+    """Return a person's own valid key."""
     return _in_force(user_id).filter(pk=key_id).first()
 
 
 def budgets_of(keys: Collection[ApiKey]) -> dict[int, LimitState]:
-    """Return the budgets of those of these keys that have one, by the key's id."""
+    """Return the budgets of the keys that have one, by key id."""
     states = credential_budgets.budgets_of([key.credential for key in keys if key.has_budget])
     return {key.pk: states[key.credential] for key in keys if key.credential in states}
 
 
 def make_key(user_id: int, wanted: KeyRequest, *, by: Rights = ALL, address: str = "") -> NewSecret:
-    """Make a key; `by` are the rights with which the person asks for it, from an `address`.
+    """Create a key; `by` are the rights of the credential that requests it from `address`.
 
-    Raises TooManyKeys, ImpossibleKey, and MissingRight where the key could do more than `by`.
+    Raises TooManyKeys, ImpossibleKey, and MissingRight if the key would exceed `by`.
     """
     if wanted.budget is not None:
         wanted = replace(wanted, rights=replace(wanted.rights, has_budget=True))
     check_within(wanted.rights, by=by)
     _check(user_id, wanted)
     with transaction.atomic():
-        # Of two requests at once the second counts the key of the first.
+        # Of two concurrent requests, the second must count the first one's key.
         user = User.objects.select_for_update(no_key=True).get(pk=user_id)
         if _in_force(user_id).count() >= settings.UAMP_KEYS_PER_USER:
             raise TooManyKeys
@@ -135,9 +135,9 @@ def make_key(user_id: int, wanted: KeyRequest, *, by: Rights = ALL, address: str
 
 
 def check_within(rights: Rights, *, by: Rights) -> None:
-    """Raise MissingRight where a key of these rights could do more than the credential `by`.
+    """Raise MissingRight if a key with these rights could do more than the credential `by`.
 
-    One with a budget makes no keys: each could spend as much again.
+    A credential with a budget cannot create keys, each of which could spend as much again.
     """
     by.check_pays()
     if not by.includes(rights):
@@ -152,11 +152,11 @@ def rotate_key(
     reason: str = "",
     address: str = "",
 ) -> NewSecret:
-    """Give a key a new secret; the one before stays good for `keep`, KEEPS_SECRET at most.
+    """Give a key a new secret; the previous one stays valid for `keep`, at most KEEPS_SECRET.
 
-    With no time its connections end within five seconds (`auth.unwelcome`), and so do the tickets
-    and client secrets that were made with it. The audit has who did it (`by`) and why. Raises
-    LookupError for a key that is revoked.
+    With no `keep`, the key's connections end within five seconds (`auth.unwelcome`), as do tickets
+    and client secrets issued with it. The audit log records the actor (`by`) and the reason. Raises
+    LookupError if the key is revoked.
     """
     keep = min(max(keep, timedelta(0)), KEEPS_SECRET)
     with transaction.atomic():
@@ -179,13 +179,13 @@ def rotate_key(
 def is_in_force(credential: str) -> bool:
     """Return whether a credential (`Principal.credential`) still lets its person act.
 
-    One that is no key ends with its person.
+    A credential that is not a key is always in force here.
     """
     return not ended([credential])
 
 
 def ended(credentials: Iterable[str]) -> set[str]:
-    """Return those of these credentials (`Principal.credential`) that are not in force any more."""
+    """Return the given credentials (`Principal.credential`) that are no longer valid."""
     keys = {one for one in credentials if one.startswith(KEY_CREDENTIAL)}
     if not keys:
         return set()
@@ -201,7 +201,7 @@ def revoke_key(
     reason: str = "",
     address: str = "",
 ) -> bool:
-    """Revoke a key; return whether it was in force. The audit has who did it (`by`) and why.
+    """Revoke a key; return whether it was valid. The audit log has the actor (`by`) and reason.
 
     Its connections end within five seconds (`auth.unwelcome`).
     """
@@ -213,7 +213,7 @@ def revoke_key(
 
 
 def _check(user_id: int, wanted: KeyRequest) -> None:
-    """Raise ImpossibleKey for what no key of the person can be."""
+    """Raise ImpossibleKey if the person cannot have such a key."""
     for field, is_wrong, message in _problems(wanted):
         if is_wrong:
             raise ImpossibleKey(field, message)
@@ -228,7 +228,7 @@ def _check(user_id: int, wanted: KeyRequest) -> None:
 
 
 def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
-    """Yield, without reading rows, what may be wrong with a key: where, whether it is, and why."""
+    """Yield possible problems that need no queries, as (field, whether it applies, message)."""
     rights, budget = wanted.rights, wanted.budget
     yield "scopes", not rights.scopes, _("Choose what the key may do.")
     unknown = unknown_scopes(rights.scopes)
@@ -248,7 +248,7 @@ def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
 
 
 def _facts(key: ApiKey) -> str:
-    """Return what a key may do, for the audit."""
+    """Describe a key's rights, for the audit log."""
     facts = [f"{key.prefix}: {' '.join(key.scopes)}"]
     facts += [
         f"{name} {' '.join(only)}"

@@ -1,7 +1,7 @@
-"""The pace of reading one socket: a client that sends too fast is slowed.
+"""Pacing of reads from a socket, which slows down clients that send too fast.
 
-No event is refused for it and none is kept in memory: what the client sent waits in the network.
-What a person may ask for in all their connections together is limited by `rates`.
+No event is refused, and none is buffered in memory: unread data waits in the network. `rates`
+limits a person's requests across all connections.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Pace:
-    """`per_minute` events on average, and `burst` at once.
+    """Allows `per_minute` events on average, with bursts of `burst`.
 
-    It has no lock: one owner calls it, on one event loop.
+    It has no lock: a single owner calls it on one event loop.
     """
 
     per_minute: int
@@ -22,12 +22,12 @@ class Pace:
     at: float
 
     def wait(self, now: float, count: int = 1) -> float:
-        """Count events; return the seconds after which they may be read. `now` is monotonic."""
+        """Count events; return the seconds to wait before reading them. `now` is monotonic."""
         self.left = min(self.burst, self.left + (now - self.at) * self.per_minute / 60)
         self.at = now
         self.left -= count
         return max(0.0, -self.left * 60 / self.per_minute)
 
     def weigh(self, weight: float) -> None:
-        """Have the event that was counted last count as so many."""
+        """Make the last event count as `weight` events."""
         self.left += 1 - weight

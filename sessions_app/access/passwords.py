@@ -1,7 +1,7 @@
-"""API keys end with the password with which their owner could make them.
+"""Revocation of a person's API keys when their password changes.
 
-A person may change their password because another person knew it, who may have made a key with it.
-Django sessions end with the password by themselves; keys are revoked here.
+People may change their password because someone else knew it, who may have used it to create a key.
+Django ends sessions on its own; the keys are revoked here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class KeysEndWithThePassword:
-    """A validator of passwords that refuses none; Django calls it on every change."""
+    """A password validator that accepts everything; Django notifies it of every change."""
 
     def validate(self, password: str, user: User | None = None) -> None:
-        """Take any password."""
+        """Accept any password."""
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Revoke the person's keys; the person makes new ones for their programs."""
+        """Revoke the person's keys; they create new ones for their programs."""
         del password
         if user is not None:
             ApiKey.objects.filter(user_id=user.pk, revoked_at__isnull=True).update(
@@ -31,7 +31,7 @@ class KeysEndWithThePassword:
             )
 
     def get_help_text(self) -> str:
-        """Return what the forms say."""
+        """Return the text for forms."""
         return (
             "Changing your password signs you out everywhere else and revokes all of your API keys."
         )

@@ -1,9 +1,9 @@
-"""The inputs that wait for a session's response.create, and their limit of memory.
+"""Inputs that wait for a session's response.create, and limits on their memory.
 
-Counted are a session's inputs, and the bytes of all inputs that wait on a connection, and in this
-process for one person or for the visitors of one address. Inputs over HTTP wait in rows
-(`services.keep_input`), with the same limits. A turn that is refused drops its inputs; over HTTP
-they wait on where the refusal has a `retry_after`, so that the same `response.create` finds them.
+The limits cover the inputs of a session, and the bytes of all pending inputs on a connection and,
+in this process, of a person or of the visitors from an address. Inputs over HTTP are stored as rows
+(`services.keep_input`) with the same limits. A refused turn drops its inputs. Over HTTP they are
+kept if the refusal has a `retry_after`, so that the same `response.create` can be repeated.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ _of_person: Final[Counter[str]] = Counter()
 
 
 def size_of(event: InputEvent) -> int:
-    """Return the bytes of an input as JSON."""
+    """Return the size of an input in bytes of JSON."""
     return len(msgspec.json.encode(event))
 
 
 def too_many(message: str = "Too many inputs wait. Send response.create.") -> RemoteProtocolError:
-    """Return the refusal of one more input."""
+    """Return the error for too many pending inputs."""
     return RemoteProtocolError(ErrorCode.TOO_MANY_INPUTS, message)
 
 
 def too_large(limit: int) -> RemoteProtocolError:
-    """Return the refusal of an input whose bytes have no room beside those that wait."""
+    """Return the error for an input that would exceed the limit on pending bytes."""
     return too_many(f"The inputs that wait have at most {limit} bytes. Send response.create.")
 
 
 def may_pass(error: Exception) -> bool:
-    """Return whether a refused turn may be accepted later with the same inputs."""
+    """Return whether a refused turn may succeed later with the same inputs."""
     if isinstance(error, RemoteProtocolError):
         return "retry_after" in (error.details or {})
     return isinstance(error, OperationalError | InterfaceError) or is_out_of_space(error)
 
 
 class ConnectionBytes:
-    """The bytes of the inputs that wait on one connection.
+    """The bytes of the inputs pending on one connection.
 
-    The tasks of the process's event loop call it: the bytes of a person are counted over all
+    Used by tasks of the process's event loop, since a person's bytes are counted across
     connections.
     """
 
@@ -59,7 +59,7 @@ class ConnectionBytes:
         self.size = 0
 
     def take(self, name: str, size: int) -> None:
-        """Count bytes of a person (`rates.person`, `rates.visitors`); raises too_many_inputs."""
+        """Count bytes for a `rates.person` or `rates.visitors`; raises too_many_inputs."""
         for used, limit in (
             (self.size, settings.UAMP_PENDING_BYTES_PER_CONNECTION),
             (_of_person[name], settings.UAMP_PENDING_BYTES_PER_USER),
@@ -70,7 +70,7 @@ class ConnectionBytes:
         _of_person[name] += size
 
     def give_back(self, name: str, size: int) -> None:
-        """Forget bytes that were counted."""
+        """Uncount bytes."""
         self.size -= size
         _of_person[name] -= size
         if _of_person[name] <= 0:
@@ -78,9 +78,9 @@ class ConnectionBytes:
 
 
 class PendingInputs:
-    """The inputs of one session on a connection, in the order in which they came.
+    """The inputs of a session on a connection, in order of arrival.
 
-    The task that takes the client's events adds and takes them; any task of the event loop that
+    The task that handles the client's events adds and takes them; any task of the event loop that
     detaches the session takes the rest.
     """
 
@@ -91,15 +91,15 @@ class PendingInputs:
         self._counted: list[tuple[str, int]] = []
 
     def __len__(self) -> int:
-        """Return how many wait."""
+        """Return the number of pending inputs."""
         return len(self._inputs)
 
     def __iter__(self) -> Iterator[InputEvent]:
-        """Iterate over them."""
+        """Iterate over the pending inputs."""
         return iter(self._inputs)
 
     def add(self, event: InputEvent, name: str) -> None:
-        """Keep an input of a person; raises RemoteProtocolError too_many_inputs."""
+        """Add an input of a person; raises RemoteProtocolError too_many_inputs."""
         if len(self._inputs) >= self._most:
             raise too_many()
         size = size_of(event)
@@ -108,7 +108,7 @@ class PendingInputs:
         self._counted.append((name, size))
 
     def take(self) -> list[InputEvent]:
-        """Return the inputs, and keep none."""
+        """Remove and return all inputs."""
         taken, self._inputs = self._inputs, []
         for name, size in self._counted:
             self._connection.give_back(name, size)

@@ -25,16 +25,16 @@ class PrincipalKind(StrEnum):
 
     @property
     def prefix(self) -> str:
-        """How the keys of such principals begin."""
+        """The prefix of the keys of this kind."""
         return f"{self.value}:"
 
     def key(self, name: object) -> str:
-        """Return the key of the principal of this name."""
+        """Return the key of a principal with this name."""
         return f"{self.prefix}{name}"
 
 
 class AuthenticationError(Exception):
-    """A credential was shown and is not good; `code` is a UAMP error code."""
+    """A credential is invalid; `code` is a UAMP error code."""
 
     def __init__(self, message: str, *, code: str = "unauthorized") -> None:
         super().__init__(message)
@@ -45,16 +45,16 @@ class AuthenticationError(Exception):
 class Principal:
     """The actor: a person (by browser or key), visitor, agent or peer server.
 
-    `key` is made by `PrincipalKind.key`. A visitor has no identity: what is kept for one is open to
-    every client that knows its id. An agent and a peer have one, with or without a `user_id`.
+    `key` comes from `PrincipalKind.key`. A visitor has no identity: whatever is stored for one is
+    open to every client that knows its id. Agents and peers have one, with or without a `user_id`.
     `web_session` is the key of the Django session in which a person signed in; it is a credential.
-    `repeat` begins the ids of the sessions of a visitor's paid batch, so that the same batch finds
-    them: it cannot be guessed (`views.batch_repeats`).
+    `repeat` is the unguessable prefix of the session ids of a visitor's paid batch, so that a
+    repeat of the batch finds them (`transports.batch_repeats`).
 
     `actors` are the agents and programs that passed its token on, the last one first. `rights` are
-    what its credential may do of what the person may. `credential` names the one whose
-    budget counts what is paid, and `key_version` which secret of the key was shown. `servers` is
-    how many servers passed the request on, by its header.
+    the subset of the person's rights that the credential grants. `credential` names the one whose
+    budget is charged, and `key_version` tracks which secret of the key was presented. `servers` is
+    the number of servers that forwarded the request, according to its header.
     """
 
     key: str
@@ -73,7 +73,7 @@ class Principal:
 
     @property
     def kind(self) -> PrincipalKind:
-        """The kind of the principal; raises ValueError for a key of no kind."""
+        """The kind of the principal; raises ValueError for an unknown kind."""
         return PrincipalKind(self.key.partition(":")[0])
 
     @property
@@ -83,10 +83,10 @@ class Principal:
 
     @property
     def counted_as(self) -> str:
-        """The name under which limits count what they do: their own, or a visitor's address."""
+        """The name that limits count the principal under: its key, or a visitor's address."""
         return rates.visitors(self.address) if self.is_visitor else self.key
 
     @property
     def is_expired(self) -> bool:
-        """Whether the token that was shown is good no longer."""
+        """Whether the presented token has expired."""
         return self.expires_at is not None and self.expires_at <= timezone.now()

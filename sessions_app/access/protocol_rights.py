@@ -1,4 +1,4 @@
-"""The rights of a principal in protocols, refused as UAMP does: each dialect has words for it."""
+"""Checks of a principal's rights, refused with UAMP errors that each dialect translates."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def protocol_of(transport: str) -> str:
 
 
 def forbidden(missing: MissingRight) -> RemoteProtocolError:
-    """Return the refusal of a credential; its details name the scope that it lacks."""
+    """Convert a missing right to its error; the details name the missing scope."""
     details = {"scope": missing.scope} if missing.scope else None
     return RemoteProtocolError(ErrorCode.FORBIDDEN, str(missing), details=details)
 
 
 def check_scope(principal: Principal, scope: str) -> None:
-    """Raise RemoteProtocolError forbidden where the credential has no scope."""
+    """Raise RemoteProtocolError forbidden if the credential lacks the scope."""
     try:
         principal.rights.check(scope)
     except MissingRight as missing:
@@ -33,7 +33,7 @@ def check_scope(principal: Principal, scope: str) -> None:
 
 
 def check_reads_all(principal: Principal) -> None:
-    """Raise RemoteProtocolError forbidden for a credential of certain chats, in lists of others."""
+    """Raise RemoteProtocolError forbidden if the credential is limited to certain chats."""
     if principal.rights.chats is not None:
         raise forbidden(
             MissingRight(

@@ -1,10 +1,10 @@
-"""Rate limits of a person, and of the visitors of an address, on every transport.
+"""Rate limits for people, and for the visitors from an address, on every transport.
 
 One table of limits (KINDS) and one limiter serve the sockets, the HTTP transports and REST. The
-limiter is the sliding window counter of the `limits` library: in Redis where the server has one, so
-that all processes count together, otherwise in this process.
+limiter is the `limits` library's sliding window counter. With Redis, all processes count together;
+otherwise each process counts on its own.
 
-The rate at which one socket is read is limited in `pacing`, which refuses nothing.
+`pacing` limits how fast a socket is read, without refusing anything.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REDIS_SECONDS: Final = 0.5
-# Requests that one round trip to Redis counts.
+# The most requests counted in one round trip to Redis.
 ASKED_AT_ONCE: Final = 64
-# After a failure of Redis this process counts alone for this long.
+# How long this process counts alone after Redis has failed.
 ALONE_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
-# How the names begin of what has no identity: an address, and a visitor in a row.
+# Prefixes of names without an identity: an address, and a visitor in a row.
 _VISITORS: Final = ("address:", "anonymous:")
-# The key of an ASGI scope with the quota that its response headers show (`note`).
+# The key in an ASGI scope for the quota to put in response headers (`note`).
 SCOPE_KEY: Final = "uamp.quota"
 
 
 @dataclass(frozen=True, slots=True)
 class RateKind:
-    """One kind of request: the settings with its limits, and their window."""
+    """A kind of request: the settings with its limits, and their window."""
 
     person: str
     visitors: str
@@ -55,7 +55,7 @@ class RateKind:
 
     @property
     def seconds(self) -> int:
-        """The length of the window."""
+        """The length of the window in seconds."""
         return _WINDOWS[self.unit].GRANULARITY.seconds
 
 
@@ -71,29 +71,29 @@ def _same(name: str) -> RateKind:
 
 
 KINDS: Final[Mapping[str, RateKind]] = {
-    # Every HTTP request and handshake of an address, before authentication.
+    # Every HTTP request and handshake from an address, before authentication.
     "requests": _same("UAMP_REQUESTS_PER_MINUTE"),
     "reads": _same("UAMP_READS_PER_MINUTE"),
     "writes": _same("UAMP_WRITES_PER_MINUTE"),
     "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),
-    # Pictures of people: each is decoded, which takes up to a second of a core.
+    # Profile pictures; decoding one takes up to a second of CPU time.
     "pictures": _same("UAMP_PICTURES_PER_MINUTE"),
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
     "exports": _same("UAMP_EXPORTS_PER_MINUTE"),
-    # Each reads all that a person wrote and stored.
+    # Each reads everything that a person wrote and stored.
     "personal exports": RateKind(
         "UAMP_PERSONAL_EXPORTS_PER_DAY", "UAMP_PERSONAL_EXPORTS_PER_DAY", "a day"
     ),
-    # Each may have a worker read pages of the web.
+    # Each may make a worker fetch web pages.
     "link cards": _same("UAMP_LINK_CARDS_PER_MINUTE"),
     "transcripts": _same("UAMP_TRANSCRIPTS_PER_MINUTE"),
     # Each copies the history of a chat.
     "forks": _same("UAMP_FORKS_PER_MINUTE"),
-    # Pages of shared chats and their files, of an address, of people and visitors alike.
+    # Pages and files of shared chats, per address, for people and visitors alike.
     "shared pages": _same("UAMP_SHARED_PAGES_PER_MINUTE"),
     "shared files": _same("UAMP_SHARED_FILES_PER_MINUTE"),
-    # Passwords of an address, and of an account: each costs a large part of a second of a core.
+    # Passwords per address and per account; checking one takes a large part of a CPU second.
     "sign-ins": _same("UAMP_SIGN_INS_PER_MINUTE"),
     "discovery": _same("UAMP_DISCOVERY_PER_MINUTE"),
     "events": RateKind("UAMP_HTTP_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_HTTP_EVENTS_PER_MINUTE"),
@@ -103,15 +103,15 @@ KINDS: Final[Mapping[str, RateKind]] = {
     # Each `voice.*` event goes to all members of a chat.
     "call events": RateKind("UAMP_CALL_EVENTS_PER_MINUTE", "UAMP_ANONYMOUS_CALL_EVENTS_PER_MINUTE"),
     "calls": _same("UAMP_CALLS_PER_MINUTE"),
-    # Signed envelopes of a peer: each costs a verification and a row.
+    # A peer's signed envelopes; each costs a verification and a row.
     "envelopes": _same("UAMP_ENVELOPES_PER_MINUTE"),
-    # Session descriptions and candidates, each to one participant of a call.
+    # Session descriptions and candidates, each for one participant of a call.
     "call signals": _same("UAMP_CALL_SIGNALS_PER_MINUTE"),
-    # What people say to agents of calls: each is an answer.
+    # Speech to agents in calls; each is an answer.
     "call speeches": _same("UAMP_CALL_SPEECHES_PER_MINUTE"),
-    # States of responses that are sent to addresses which clients name.
+    # Deliveries of response states to addresses chosen by clients.
     "webhooks": RateKind("UAMP_WEBHOOKS_PER_MINUTE", "UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE"),
-    # Text that is stored in rows: each byte counts as a request.
+    # Text stored in rows; each byte counts as a request.
     "bytes of text": RateKind(
         "UAMP_TEXT_BYTES_PER_DAY", "UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", "a day"
     ),
@@ -120,7 +120,7 @@ KINDS: Final[Mapping[str, RateKind]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quota:
-    """The rest of a limit after one request; times are Unix seconds."""
+    """The state of a limit after a request; times are in Unix seconds."""
 
     kind: str
     limit: int
@@ -130,7 +130,7 @@ class Quota:
 
     @property
     def retry_after(self) -> int:
-        """Seconds until the next request may pass, at least 1."""
+        """Seconds until the next request may be allowed, at least 1."""
         return max(1, math.ceil(self.reset_at - time.time()))
 
     def headers(self) -> list[tuple[str, str]]:
@@ -150,14 +150,14 @@ class Quota:
 
 
 def person(user_id: object) -> str:
-    """Return the name under which a person is counted."""
+    """Return the name that limits count a person under."""
     return f"user:{user_id}"
 
 
 def visitors(address: str) -> str:
-    """Return the name under which the visitors of an address are counted.
+    """Return the name that limits count the visitors from an address under.
 
-    A network of IPv6 (a /64) is one address: its owner can use any of its 2^64 addresses.
+    An IPv6 /64 network counts as one address, since its owner can use all 2^64 of them.
     """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
@@ -172,7 +172,7 @@ def visitors(address: str) -> str:
 
 
 def note(scope: MutableMapping[str, Any], quota: Quota) -> None:
-    """Set the quota of a scope's response headers; the one with least left wins."""
+    """Set the quota for a scope's response headers; the one with the least left wins."""
     known: Quota | None = scope.get(SCOPE_KEY)
     if known is None or not quota.allowed or quota.remaining < known.remaining:
         scope[SCOPE_KEY] = quota
@@ -186,18 +186,18 @@ class _CountedRequest(NamedTuple):
 
 @dataclass(slots=True)
 class _Waiting:
-    """The requests of one event loop that Redis has not counted yet; used on that loop only."""
+    """Requests of one event loop that Redis has yet to count; used only on that loop."""
 
     requests: list[tuple[_CountedRequest, asyncio.Future[Quota]]] = field(default_factory=list)
     counting: asyncio.Task[None] | None = None
 
 
 class RateLimiter:
-    """The limits of KINDS, counted in Redis if `redis_url` names one, else in this process.
+    """The limits of KINDS, counted in Redis if `redis_url` is set, else in this process.
 
-    While Redis fails, this process counts alone: no request fails with it, none is free of limits.
-    Threads call `hit`, the tasks of any event loop call `take`. Each loop has one task that counts
-    the waiting requests, in a thread.
+    While Redis is down, this process counts alone, so requests neither fail nor go unlimited.
+    Threads call `hit`; tasks of any event loop call `take`. One task per loop counts the waiting
+    requests in a thread.
     """
 
     def __init__(self, redis_url: str = "", *, prefix: str = "uamp") -> None:
@@ -220,17 +220,17 @@ class RateLimiter:
             )
 
     def hit(self, kind: str, name: str, *, cost: int = 1) -> Quota:
-        """Count `cost` requests of a kind for a name of `person` or `visitors`.
+        """Count `cost` requests of a kind for a name from `person` or `visitors`.
 
-        May wait for Redis, at most REDIS_SECONDS: not on an event loop.
+        May wait up to REDIS_SECONDS for Redis, so do not call it on an event loop.
         """
         return self._count([_CountedRequest(kind, name, cost)])[0]
 
     async def take(self, kind: str, name: str, *, cost: int = 1) -> Quota:
-        """Count like `hit`, without blocking the event loop."""
+        """Count like `hit`, but without blocking the event loop."""
         if self._shared is None or time.monotonic() < self._alone_until:
             return _hit(self._alone, _CountedRequest(kind, name, cost))
-        # Requests that arrive during a round trip are counted together by the next one.
+        # Requests that arrive during a round trip share the next one.
         loop = asyncio.get_running_loop()
         waiting = self._waiting.setdefault(loop, _Waiting())
         counted: asyncio.Future[Quota] = loop.create_future()
@@ -246,7 +246,7 @@ class RateLimiter:
                 del waiting.requests[:ASKED_AT_ONCE]
                 try:
                     quotas = await asyncio.to_thread(self._count, [asked for asked, _ in batch])
-                except Exception as error:  # noqa: BLE001 it is raised where the requests are made
+                except Exception as error:  # noqa: BLE001 it is raised for the callers
                     for _, counted in batch:
                         if not counted.done():
                             counted.set_exception(error)
@@ -258,7 +258,7 @@ class RateLimiter:
             waiting.counting = None
 
     def _count(self, asked: Sequence[_CountedRequest]) -> list[Quota]:
-        """Count requests in order, in Redis if it answers."""
+        """Count requests in order, in Redis if it responds."""
         if self._shared is not None and time.monotonic() >= self._alone_until:
             try:
                 return _hit_shared(self._shared, asked)
@@ -328,5 +328,5 @@ def limiter() -> RateLimiter:
 
 
 def forget() -> None:
-    """Delete the counters of this process (between tests)."""
+    """Reset this process's counters (between tests)."""
     limiter().counters.reset()

@@ -1,4 +1,4 @@
-"""The credential of a REST request: a token in a header. The cookie is Django's own to read."""
+"""Token authentication of REST requests. Django itself handles the cookie."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TokenAuthentication(BaseAuthentication):
-    """A token in a header, for REST; never in an address, which is logged."""
+    """Authenticates REST requests by a token in a header, never in a URL, which is logged."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         """Return the token's owner; None lets the cookie speak; a bad token is an error.
@@ -35,5 +35,5 @@ class TokenAuthentication(BaseAuthentication):
         return User.objects.get(username=principal.username), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 the interface's
-        """Return the challenge that makes a refusal a 401."""
+        """Return the challenge that turns a refusal into a 401."""
         return "Bearer"

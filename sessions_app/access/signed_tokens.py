@@ -1,6 +1,6 @@
-"""The principal of a signed token: of this server's own (AOAuth), or of a configured issuer.
+"""The principal of a signed token: this server's own (AOAuth), or a configured issuer's.
 
-What was wrong with a token is in the log: a client learns that it is not good, or has expired.
+Details of a refusal are logged; the client only learns that its token is invalid or has expired.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _EXPIRED: Final = "The token has expired. Use a new one."
 
 
 def principal_of(token: str) -> Principal:
-    """Return whose token this is; raises AuthenticationError (synchronous).
+    """Return the principal of a token; raises AuthenticationError (synchronous).
 
-    The first token of a subject may make an account, and an issuer's keys may have to be fetched.
+    A subject's first token may create an account, and the issuer's keys may have to be fetched.
     """
     try:
         header = verification.read_header(token)
@@ -79,9 +79,9 @@ def _of_issuer(token: str, header: Header) -> Principal:
 
 
 def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
-    """Return the principal of an own token, while the key that it was made with is in force.
+    """Return the principal of this server's token, if the key that it derives from is still valid.
 
-    It has no right that the key does not have now.
+    It is limited to the key's current rights.
     """
     user = User.objects.filter(pk=grant.user_id, is_active=True).first()
     if user is None:
@@ -89,7 +89,7 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
     key = ApiKey.objects.filter(pk=grant.key_id, user=user, revoked_at__isnull=True).first()
     if key is None and grant.key_id:
         raise TokenInvalid("the key that it was made with is not in force")
-    # Made of a token of another issuer, it has what was granted: it ends with that one.
+    # Derived from another issuer's token, it has the granted scopes and expires with that token.
     rights = Rights(scopes=grant.scopes) if key is None else key.rights
     scopes = frozenset(one for one in grant.scopes if rights.includes(_same(rights, one)))
     rights = replace(rights, scopes=scopes)

@@ -1,6 +1,6 @@
-"""Who may not act any more while an answer runs for them: people, credentials and agents.
+"""Detecting people, credentials and agents that lost the right to have an answer running.
 
-It is read from rows, so that it holds whichever process made the change. Synchronous.
+Read from rows, so it does not matter which process made the change. Synchronous.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NOT_IN_CHAT: Final = "Who asked for this answer is not in the chat any more, or 
 
 
 class Asked(NamedTuple):
-    """The rights that an answer needs: its agent, who asked, in which chat, with which credential.
+    """The basis of an answer's rights: its agent, asker, chat and credential.
 
-    A visitor has no `user_id` and no credential.
+    Visitors have no `user_id` and no credential.
     """
 
     agent_id: str
@@ -33,14 +33,14 @@ class Asked(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Why an answer may not go on: the code and the words of its end."""
+    """Why an answer must stop: the error code and message of its end."""
 
     code: ErrorCode
     message: str
 
 
 def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
-    """Return which of these answers may not go on, and why; three queries for all of them."""
+    """Return the answers that must stop, with reasons; takes three queries in total."""
     enabled = agents.enabled({one.agent_id for one in asked.values()})
     people = {one.user_id for one in asked.values() if one.user_id is not None}
     chats = {one.chat_id for one in asked.values() if one.user_id is not None}
@@ -58,5 +58,5 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
 
 
 def agent_disabled(name: str) -> Loss:
-    """Return why an agent that is switched off does not answer."""
+    """Return the reason that a switched-off agent does not answer."""
     return Loss(ErrorCode.AGENT_DISABLED, f"{name} is switched off.")

@@ -1,6 +1,6 @@
-"""The read of a stored API key, which most requests begin with. Synchronous.
+"""The lookup of a stored API key, which most requests start with. Synchronous.
 
-Its statement is made by Django once: to make it anew costs ten times what it costs to run.
+Django builds the statement only once, since building it costs ten times as much as running it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StoredKey(NamedTuple):
 
 
 def find_key(prefix: str) -> StoredKey | None:
-    """Return the key of a prefix."""
+    """Return the key with a prefix."""
     with connection.cursor() as cursor:
         cursor.execute(_statement(connection.vendor), [prefix])
         row = cursor.fetchone()
@@ -64,7 +64,7 @@ def find_key(prefix: str) -> StoredKey | None:
 def _rights(
     scopes: str, chats: str | None, agents: str | None, protocols: str | None, *, has_budget: bool
 ) -> Rights:
-    """Return the rights of a key from its columns, which are JSON texts."""
+    """Return a key's rights from its columns, which are JSON texts."""
     return Rights(
         scopes=_names(scopes) or frozenset(),
         chats=_names(chats),
@@ -80,7 +80,7 @@ def _names(text: str | None) -> frozenset[str] | None:
 
 
 def _moment(value: Any) -> Any:
-    """Return a time as Django reads it from a column: SQLite has no time zones."""
+    """Convert a column to a time as Django does; SQLite has no time zones."""
     if connection.vendor != "sqlite":
         return value
     operations: Any = connection.ops
@@ -89,7 +89,7 @@ def _moment(value: Any) -> Any:
 
 @cache
 def _statement(vendor: str) -> str:
-    del vendor  # the statement is in its dialect
+    del vendor  # the statement is in the vendor's dialect
     fields = (
         "pk", "sha256", "revoked_at", "expires_at", "used_at", "user_id", "version",
         "previous_sha256", "previous_until", "has_budget", "scopes", "chats", "agents",

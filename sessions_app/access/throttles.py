@@ -1,4 +1,4 @@
-"""The rate limits of `rates` for Django's views: REST, discovery and forms."""
+"""The rate limits of `rates` for Django views: REST, discovery and forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def count(request: HttpRequest, kind: str, user_id: int | None, *, cost: int = 1) -> rates.Quota:
-    """Count a request of a person, or of a visitor (None), for its headers."""
+    """Count a request of a person or (with None) a visitor, and note it for the headers."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     name = rates.visitors(address) if user_id is None else rates.person(user_id)
     quota = rates.limiter().hit(kind, name, cost=cost)
@@ -26,13 +26,13 @@ def count(request: HttpRequest, kind: str, user_id: int | None, *, cost: int = 1
 
 
 class RateThrottle(BaseThrottle):
-    """Counts a REST request as the view's `throttle_scope`, a read or a write.
+    """Counts a REST request under the view's `throttle_scope`, or as a read or write.
 
-    The body of a request by one of the view's `methods_storing_text` counts as text, too.
+    For the view's `methods_storing_text`, the request body also counts as text.
     """
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        """Return whether the request is within the limit; `wait` returns the pause otherwise."""
+        """Return whether the request is within the limit; otherwise `wait` returns the pause."""
         usual = "reads" if request.method in SAFE_METHODS else "writes"
         kind = getattr(view, "throttle_scope", None) or usual
         self._quota = count(request._request, kind, request.user.pk)  # noqa: SLF001 the public request has no scope
@@ -41,12 +41,12 @@ class RateThrottle(BaseThrottle):
         return self._quota.allowed
 
     def wait(self) -> float:
-        """Return the seconds until the next request may pass."""
+        """Return the seconds until the next request may be allowed."""
         return float(self._quota.retry_after)
 
 
 def _count_text(request: Request) -> rates.Quota:
-    """Count the body of a request as bytes of text; without a length the view reads none."""
+    """Count a request's body as bytes of text; the view reads no body without a length."""
     length = str(request.META.get("CONTENT_LENGTH") or "")
     size = int(length) if length.isascii() and length.isdigit() else 0
     return count(request._request, "bytes of text", request.user.pk, cost=max(size, 1))  # noqa: SLF001 the public request has no scope

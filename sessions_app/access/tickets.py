@@ -1,12 +1,13 @@
-"""One-time tickets and client secrets: a page opens a connection without the key of its person.
+"""One-time tickets and client secrets, for pages that must not know their person's key.
 
-`POST /api/v1/tickets`, with the key in a header or with the cookie, gives a ticket; `?ticket=` on
-a handshake or a stream takes it. A ticket works once, for TICKET_SECONDS, and as the principal that
-asked for it: what ends that principal's connections (a revoked key, a logout) ends this one's.
+`POST /api/v1/tickets`, with the key in a header or the cookie, returns a ticket, to be passed as
+`?ticket=` in a handshake or stream. A ticket works once, within TICKET_SECONDS, and acts as the
+principal that requested it: whatever ends that principal's connections (a revoked key, a sign-out)
+ends the ticket's connection.
 
-A client secret is a ticket for the sessions of one agent, with the configuration that its issuer
-gave them: it opens sockets of a protocol that takes client secrets, any number until it expires,
-and nothing else. Synchronous.
+A client secret is a ticket for sessions of one agent, with the configuration set by its issuer.
+Until it expires, it opens any number of sockets, in protocols that support client secrets, and
+nothing else. Synchronous.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _PREFIX: Final = "utk_"
 
 
 class TooManyTickets(Exception):
-    """The person has as many tickets, or client secrets, as one may have; they expire."""
+    """The person has reached the limit of tickets or client secrets, which expire."""
 
 
 def issue(principal: Principal) -> tuple[str, datetime]:
-    """Return a new ticket for a person, and when it expires.
+    """Return a new ticket for a person and its expiry.
 
-    Raises TooManyTickets, and ValueError for a visitor, who needs none.
+    Raises TooManyTickets, and ValueError for visitors, who need none.
     """
     ticket = _PREFIX + secrets.token_urlsafe(32)
     return ticket, _write(
@@ -53,7 +54,7 @@ def issue(principal: Principal) -> tuple[str, datetime]:
 def issue_secret(
     principal: Principal, *, agent: str, config: dict[str, Any], seconds: int
 ) -> tuple[str, datetime]:
-    """Return a new client secret of a person for the sessions of an agent, and when it expires.
+    """Return a new client secret for sessions of an agent, and its expiry.
 
     Raises like `issue`.
     """
@@ -91,15 +92,15 @@ def _write(
 
 
 def find_secret(secret: str) -> Ticket | None:
-    """Return the row of a client secret, which it leaves; None for one that is not good."""
+    """Return the row of a client secret, without deleting it; None if the secret is invalid."""
     row = _row_of(secret, TicketKind.SESSIONS)
     return row if row is not None and row.expires_at > timezone.now() else None
 
 
 def use(ticket: str) -> Ticket | None:
-    """Delete a ticket and return its row; None for an invalid one."""
+    """Delete a ticket and return its row; None if it is invalid."""
     row = _row_of(ticket, TicketKind.CONNECTION)
-    # The connection that deletes the row has used the ticket: of two at once only one does.
+    # Whichever connection deletes the row has used the ticket, so that only one can.
     if row is None or not Ticket.objects.filter(pk=row.pk).delete()[0]:
         return None
     return row if row.expires_at > timezone.now() else None

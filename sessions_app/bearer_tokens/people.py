@@ -33,8 +33,8 @@ def person_of(issuer: str, subject: str) -> User | None:
 def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_claim: str) -> User:
     """Return the person of a subject, creating an account if there is none.
 
-    An existing account with the same name is never taken over; the new one gets another name. It
-    has no password.
+    An existing account with the same name is never taken over; the new one gets another name. New
+    accounts have no password.
     """
     if (known := person_of(issuer, subject)) is not None:
         return known

@@ -135,7 +135,7 @@ class ChatSubscription:
     # --- From the chat's group ---
 
     def take_layer_message(self, message: dict[str, Any]) -> None:
-        """Take a message of the chat's group (chat_app.fanout); a delta has its `frame` too."""
+        """Accept a message of the chat's group (chat_app.fanout); a delta has its `frame` too."""
         kind, response_id = message["type"], message["response"]
         if kind == "chat.delta":
             self.text(response_id, message["offset"], message["text"], message["frame"])
@@ -148,7 +148,7 @@ class ChatSubscription:
             self._send_before_end(before_end, message["frame"])
 
     def _is_for_session(self, signal: dict[str, Any]) -> bool:
-        """Leave out what the run itself sent to this session, and what is about its person."""
+        """Return whether a signal is for this session, and no duplicate of a run's own signal."""
         user_id = self._session.principal.user_id
         is_repeat = signal["origin"] == self._origin and signal["response"] in self._direct
         # A run joined here sends its own signals directly, under the origin of its turn.

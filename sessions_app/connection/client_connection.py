@@ -193,7 +193,7 @@ class ClientConnection:
         return [attached.session.id for attached in self.sessions.values()]
 
     def is_busy(self) -> bool:
-        """Return whether a response of its sessions goes on by itself, here or elsewhere."""
+        """Return whether a response of its sessions can proceed without input, in any process."""
         return bool(self.remote is not None and self.remote.ids) or any(
             not run.waits_for_client
             for attached in self.sessions.values()

@@ -110,7 +110,7 @@ class Run:
 
     @property
     def only_waits(self) -> bool:
-        """Whether it waits for a person, a client, a worker, another agent or a payment: a row."""
+        """Whether it only waits for a person, client, worker, agent or payment, as rows record."""
         waits = self._port.clock.is_idle or self._tools.waiting
         return bool(waits) and not self._tools.is_delegating
 
@@ -155,9 +155,9 @@ class Run:
             self._task.cancel()
 
     def revoke(self, code: ErrorCode, message: str) -> asyncio.Task[None] | None:
-        """Stop as `cancel` does, and end as failed: the asker or the agent may act no more.
+        """Stop like `cancel`, but end as failed: the asker or agent lost the right to continue.
 
-        Returns the task that writes the end, if there is one.
+        Return the task that writes the end, if there is one.
         """
         if not self._is_cancelled:
             self._revoked = _failed(code, message)

@@ -47,10 +47,10 @@ class TurnStore(Protocol):
     """The two operations available to the runner."""
 
     async def start(self, turn: Start) -> StartOutcome:
-        """Return after COMMIT. Raises StoreBusy and database errors; then nothing was written."""
+        """Return after COMMIT. After StoreBusy and database errors, nothing was written."""
 
     async def finish(self, turn: Finish) -> FinishOutcome:
-        """Return after COMMIT. Raises StoreBusy and database errors; then nothing was written."""
+        """Return after COMMIT. After StoreBusy and database errors, nothing was written."""
 
     def close(self) -> None:
         """Write the accepted turns and accept no more."""

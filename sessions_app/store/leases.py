@@ -95,7 +95,7 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     or its session is deleted. Responses `running` in this process are never claimed.
     """
     now = timezone.now()
-    # Calls whose process died before the other agent got the work have no one working on them.
+    # If the process died before delegating, no agent is working on the call.
     given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
     not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(given)
     parked = (
