@@ -1,4 +1,4 @@
-"""The cost of an answer, its payer, and requests for payment.
+"""The cost of an answer, who pays it, and requests for payment.
 
-Money itself moves in `payments_app` alone.
+Only `payments_app` moves money.
 """

@@ -1,4 +1,4 @@
-"""Notices to the open pages of people that their balance is another."""
+"""Notices to people's open pages that their balance has changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def notify_owners(codes: Collection[str]) -> None:
-    """Send `person.changed` to the people whose accounts these are, after the commit."""
+    """Send `person.changed` to the owners of these accounts, after the commit."""
     for code in codes:
         kind, _, rest = code.partition(":")
         owner = rest.partition(":")[0]

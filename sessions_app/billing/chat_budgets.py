@@ -1,8 +1,7 @@
-"""The budgets of chats and of agents in them, judged where money is reserved. Synchronous.
+"""Budgets of chats and of agents in them, checked when money is reserved. Synchronous.
 
-A budget counts what answers were charged in its period and what is reserved for running ones. The
-lock of the chat lets one reservation be judged at a time, so that two answers that begin at once
-cannot both take the last of it.
+A budget counts the charges of its period and the reservations of running answers. The chat's lock
+serialises these checks, so that two answers starting at once cannot both use the last of it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BudgetReached(Exception):
-    """An answer would cost more than a budget of its chat has left; the text is for people."""
+    """An answer would exceed the rest of its chat's budget; the message is for people."""
 
     def __init__(self, budget: ChatBudget, left: Money) -> None:
         whose = f"of {budget.agent} in this chat" if budget.agent_id else "of this chat"
@@ -37,7 +36,7 @@ class BudgetReached(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatBudgetState:
-    """A budget, and how much of it is used and reserved."""
+    """A budget, with its used and reserved amounts."""
 
     budget: ChatBudget
     amount: Money
@@ -46,12 +45,12 @@ class ChatBudgetState:
 
     @property
     def left(self) -> Money:
-        """The rest of the budget; never below zero."""
+        """What is left of the budget, never below zero."""
         return max(self.amount - self.spent - self.held, Money.zero(self.amount.asset))
 
 
 def state_of(budget: ChatBudget, asset: str) -> ChatBudgetState:
-    """Return how much of a budget is used."""
+    """Return how much of a budget is used and reserved."""
     since = chat_totals.day_begins() if budget.period == "day" else None
     where = (budget.chat_id, budget.agent_id, asset)
     return ChatBudgetState(
@@ -63,21 +62,21 @@ def state_of(budget: ChatBudget, asset: str) -> ChatBudgetState:
 
 
 def lock_if_limited(chat_ids: Collection[str]) -> None:
-    """Lock those of these chats that have a budget, before any other lock of a reservation."""
+    """Lock those of the chats that have a budget, before any other lock of a reservation."""
     limited = {budget.chat_id for budget in budgets_of(chat_ids)}
     if limited:
         lock_chats(limited)
 
 
 class ChatBudgetGuard:
-    """The budgets of the chats of some reservations, judged one after the other."""
+    """The budgets of several reservations' chats, checked one reservation after the other."""
 
     def __init__(self, chat_ids: Iterable[str]) -> None:
         self._budgets = budgets_of({chat_id for chat_id in chat_ids if chat_id})
         self._left: dict[tuple[ChatBudget, str], Money] = {}
 
     def allow(self, chat_id: str, agent_id: str, amount: Money) -> None:
-        """Raise BudgetReached where a budget has less left than an amount."""
+        """Raise BudgetReached if a budget has less than the amount left."""
         for budget in self._of(chat_id, agent_id):
             key = (budget, amount.asset)
             if key not in self._left:
@@ -86,7 +85,7 @@ class ChatBudgetGuard:
                 raise BudgetReached(budget, self._left[key])
 
     def took(self, chat_id: str, agent_id: str, amount: Money) -> None:
-        """Count what is to be reserved, for the next one."""
+        """Count an amount that will be reserved, for later checks."""
         for budget in self._of(chat_id, agent_id):
             self._left[budget, amount.asset] -= amount
 
@@ -96,5 +95,5 @@ class ChatBudgetGuard:
 
 
 def check(chat_id: str, agent_id: str, amount: Money) -> None:
-    """Raise BudgetReached where the budgets do not allow an amount as things are."""
+    """Raise BudgetReached if the budgets do not currently allow an amount."""
     ChatBudgetGuard([chat_id]).allow(chat_id, agent_id, amount)

@@ -1,4 +1,4 @@
-"""The events that a payer of an answer receives (UAMP §3.3, §7.2)."""
+"""The events that the payer of an answer receives (UAMP §3.3, §7.2)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from sessions_app.models import PaymentRequest
 
 WAITING_FOR_PAYMENT: Final = "waiting_for_payment"
-"""The stage of an answer whose payer was asked to pay."""
+"""The stage of an answer whose payer has been asked to pay."""
 LOW_BALANCE: Final = 5
-"""A balance for fewer answers than this is worth a warning."""
+"""Warn when the balance covers fewer answers than this."""
 
 
 def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
-    """Return the event that asks for a payment (UAMP §7.2)."""
+    """Return the event that requests a payment (UAMP §7.2)."""
     schemes = [ev.PaymentScheme(scheme="token", network=reservations.NETWORK)]
     if row.payer_id is not None:
         schemes.append(ev.PaymentScheme(scheme="balance", network=reservations.NETWORK))
@@ -44,9 +44,9 @@ def required(row: PaymentRequest, agent: str) -> ev.PaymentRequired:
 
 
 def waiting_for(row: PaymentRequest) -> ev.Progress:
-    """Return what the other members of the chat are sent of an answer that its payer has to pay.
+    """Return the event for a chat's other members while an answer waits for its payer.
 
-    It reads the payer's row.
+    Reads the payer's row.
     """
     payer = "" if row.payer is None else row.payer.get_username()
     return ev.Progress(
@@ -59,14 +59,14 @@ def waiting_for(row: PaymentRequest) -> ev.Progress:
 
 
 def goes_on(response_id: str) -> ev.Progress:
-    """Return what the other members are sent when the answer is paid."""
+    """Return the event for a chat's other members once the answer is paid."""
     return ev.Progress(
         target="response", target_id=response_id, stage="in_progress", response_id=response_id
     )
 
 
 def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
-    """Return the error of a payer whose approval of the agent has ended (UAMP §7.2)."""
+    """Return the error for a payer whose approval of the agent has ended (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.MANDATE_REVOKED,
         message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
@@ -77,7 +77,7 @@ def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
 
 
 def withdrawn(response_id: str) -> ev.PaymentError:
-    """Return the error of a payment request whose work has ended (UAMP §7.2)."""
+    """Return the error that withdraws a payment request whose work has ended (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
         message="The work has ended. Nothing is due any more.",
@@ -87,7 +87,7 @@ def withdrawn(response_id: str) -> ev.PaymentError:
 
 
 def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.PaymentAccepted:
-    """Return the event of a payment that was accepted (UAMP §7.2)."""
+    """Return the event of an accepted payment (UAMP §7.2)."""
     return ev.PaymentAccepted(
         payment_id=payment_id,
         response_id=response_id,
@@ -98,9 +98,9 @@ def accepted(response_id: str, payment_id: str, balance: Money | None) -> ev.Pay
 def balance_event(
     response_id: str, balance: Money, cost: Money, *, ends_at: datetime | None = None
 ) -> ev.PaymentBalance:
-    """Return what is left after an answer, in both shapes (UAMP §7.2, transports).
+    """Return the balance after an answer, in both formats (UAMP §7.2, transports).
 
-    `ends_at` is when the token that paid does.
+    `ends_at` is the expiry of the token that paid.
     """
     lasts = balance.amount // cost.amount if cost.amount > 0 else None
     return ev.PaymentBalance(

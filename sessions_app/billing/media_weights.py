@@ -1,7 +1,7 @@
-"""How many tokens a model may count of a medium, by vendor, and how many it usually does.
+"""Token estimates for media, by vendor: the most that a model may count, and the usual number.
 
-A reservation takes the most: a vendor counts sound by its length, a PDF by its pages and a picture
-by its tiles. A step that is cut off is charged what is usual.
+Reservations use the maximum. Vendors count sound by its length, PDFs by page and pictures by tile.
+An interrupted step is charged the usual number.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from chat_app.contents.extents import Extent
 
 MEDIUM_TOKENS: Final = 1_600
-"""An estimate of a picture or a sound whose extent is not known."""
+"""An estimate for a picture or sound of unknown extent."""
 _WITHOUT_SOUND: Final = {"anthropic", "openai_compat"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """Tokens of a second of sound, of a page of a PDF, and of a tile of a picture."""
+    """Tokens per second of sound, per PDF page and per picture tile."""
 
     second: int
     page: int
@@ -45,7 +45,7 @@ MOST_OF_VENDORS: Final = {
 
 
 def ids_of(item: uamp.ContentItem) -> list[str]:
-    """Return the ids under which an item may name a stored content, of which one is read."""
+    """Return the ids by which an item may refer to a stored content; only one of them is read."""
     medium = uamp.media_of(item)
     ids = [getattr(item, "content_id", None)]
     if isinstance(medium, uamp.MediaUrl):
@@ -54,7 +54,7 @@ def ids_of(item: uamp.ContentItem) -> list[str]:
 
 
 def media_ids(history: Sequence[uamp.Message]) -> list[str]:
-    """Return the ids of all stored contents that the messages of a request may name."""
+    """Return the ids of all stored contents that a request's messages may refer to."""
     return [
         content_id
         for message in history
@@ -65,16 +65,16 @@ def media_ids(history: Sequence[uamp.Message]) -> list[str]:
 
 
 def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
-    """Return the extents of contents by the ids that name them. Synchronous."""
+    """Return the extents of contents by id. Synchronous."""
     return extents_of(ids)
 
 
 def sound_tokens_read(
     spec: AgentSpec, item: uamp.AudioContent, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int:
-    """Return how many tokens a model counts of a sound."""
+    """Return how many tokens a model counts for a sound."""
     if spec.provider in _WITHOUT_SOUND and not audio_formats(spec.provider, spec.options):
-        # It is given its name.
+        # The model only receives its name.
         return MEDIUM_TOKENS
     found = [one for name in ids_of(item) for one in extents.get(name, ())]
     ms = max((one.amount for one in found if one.kind == "sound"), default=0)
@@ -85,7 +85,7 @@ def sound_tokens_read(
 def shown_tokens(
     item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int | None:
-    """Return how many tokens a model counts of a picture or a PDF; None for what is neither."""
+    """Return how many tokens a model counts for a picture or PDF; None for other items."""
     found = [one for name in ids_of(item) for one in extents.get(name, ())]
     pages = max((one.amount for one in found if one.kind == "pdf"), default=0)
     tiles = max((one.amount for one in found if one.kind == "picture"), default=0)

@@ -1,7 +1,7 @@
-"""Who pays for an answer: what was said beforehand, read in the transaction that reserves.
+"""Who pays for an answer: rules and approvals, read in the transaction that reserves.
 
-A payer is found for all answers of a group of turns together, and a payer whose money
-may be taken is not asked. Everything here is synchronous and joins the caller's transaction.
+Payers are determined for a whole group of turns at once. A payer who has approved in advance is not
+asked. Everything here is synchronous and joins the caller's transaction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sessions_app.records import OpenSession
 
 AccountOwner: TypeAlias = tuple[str, str, str]
-"""The owner of an account: "user", "agent" or "pool", the owner's id, the asset."""
+"""The owner of an account: "user", "agent" or "pool", the owner's id, and the asset."""
 
 _KEPT: Final = 20_000
 _ids: Final[dict[AccountOwner, int]] = {}
@@ -38,11 +38,11 @@ _ids: Final[dict[AccountOwner, int]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An account that pays without a question, and its limit for one answer.
+    """An account that pays without asking, and its limit for one answer.
 
-    `user_id` is whose spending limits count, unless it is known that there are none; `expires_at`
-    is when a token ends; `purpose` is limits.SPONSOR where a sponsor's budget has to allow it.
-    `credential` is the one with which the answer was asked for, whose budget counts it.
+    `user_id` is the person whose spending limits apply, unless there are known to be none.
+    `expires_at` is a token's expiry. `purpose` is limits.SPONSOR if a sponsor's budget must cover
+    it. `credential` is the asker's, whose budget is charged.
     """
 
     account_id: int
@@ -57,7 +57,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """An answer that has a price: all that decides who pays for it."""
+    """An answer with a price: the facts that determine who pays for it."""
 
     chat_id: str
     agent_id: str
@@ -70,11 +70,11 @@ class Purchase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPayment:
-    """The payment of a response when it begins.
+    """The payment of a response when it starts.
 
-    `first` is the reservation that was made together with the turn, `source` what may be taken from
-    without asking, `payer_id` who is asked otherwise; without one it is the visitor whose session
-    it is. `purchase` is what decided that.
+    `first` is the reservation made together with the turn. `source` pays without asking. `payer_id`
+    is the person to ask otherwise; None means the session's visitor. `purchase` holds the facts
+    that this is based on.
     """
 
     source: Source | None
@@ -85,7 +85,7 @@ class AnswerPayment:
 
 
 def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
-    """Return what an agent's answer to a session is, as far as money is concerned."""
+    """Return the facts of an agent's answer to a session that determine its payment."""
     return Purchase(
         chat_id=session.asked_in,
         agent_id=spec.id,
@@ -98,9 +98,9 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
 
 
 def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
-    """Return what pays for answers without asking, and who is asked otherwise."""
+    """Return the sources that pay for answers without asking, and whom to ask otherwise."""
     wanted = set(purchases)
-    # Read anew: an owner may have changed it while a session is open.
+    # Reread each time, since an owner may change the rule while a session is open.
     chosen = chat_payers.payers_of({one.chat_id for one in wanted})
     asked_of = {one.agent_id for one in wanted if chosen[one.chat_id].rule == "sponsor"}
     sponsors = agents.sponsors_of(asked_of) if asked_of else {}
@@ -136,10 +136,10 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
 
 
 def current_payment(payment: AnswerPayment) -> AnswerPayment:
-    """Return what pays for the rest of an answer by the rule that holds now.
+    """Return the payment for the rest of an answer under the current rule.
 
-    A payer whose agreement ended pays for what is held already. A token or payment that the asker
-    submitted for this answer is used under any rule of the chat.
+    A payer whose consent has ended still pays for what is already held. A token or payment that the
+    asker submitted for this answer is used under any rule of the chat.
     """
     purchase, source = payment.purchase, payment.source
     if purchase is None:
@@ -149,7 +149,7 @@ def current_payment(payment: AnswerPayment) -> AnswerPayment:
         return payment
     now = who_pays([purchase])[purchase]
     if source is not None and source.token_id and now.payer_id == payment.payer_id:
-        # The same payer is asked, and submitted the token then.
+        # The same payer is asked, and has submitted the token.
         return payment
     return now
 
@@ -165,9 +165,9 @@ def may_cost(session: OpenSession) -> bool:
 def _payer(
     one: Purchase, chosen: chat_payers.ChatPayer, sponsors: Mapping[str, int]
 ) -> tuple[str, int | None]:
-    """Return the rule that holds and whose money it is; a pool has no owner.
+    """Return the rule that applies and the person whose money it is; a pool has none.
 
-    Who asks pays where the sponsor of the chat's rule has not agreed to.
+    The asker pays if the chat's rule is a sponsor who has not agreed.
     """
     match chosen.rule:
         case "owner":
@@ -184,17 +184,17 @@ def _allows(said: approvals.Standing, one: Purchase) -> bool:
 
 
 def by_token(token_id: str, agent: str) -> Source | None:
-    """Return the source of a resolved token for an agent; None when the token ended."""
+    """Return a resolved token's source for an agent; None if the token is no longer valid."""
     try:
         token = token_lookup.by_id(token_id, agent=agent)
     except token_lookup.TokenRefused:
-        # It ended since it was submitted: the payer is asked for another one.
+        # It has become invalid since it was submitted; the payer is asked for another.
         return None
     return of_token(token)
 
 
 def of_token(token: token_lookup.ResolvedToken) -> Source:
-    """Return what a token pays with, within its own and its owner's limits."""
+    """Return the source for a token, within its own and its owner's limits."""
     return Source(
         account_id=token.account_id,
         user_id=token.owner_id,
@@ -208,13 +208,13 @@ def of_token(token: token_lookup.ResolvedToken) -> Source:
 
 
 def account_ids(owners: Iterable[AccountOwner]) -> dict[AccountOwner, int]:
-    """Return the account ids of owners; missing accounts are made in their order."""
-    # One order: two transactions that make the same accounts do not deadlock.
+    """Return the account ids of owners, creating missing accounts in a fixed order."""
+    # With a fixed order, transactions that create the same accounts cannot deadlock.
     wanted = sorted(set(owners))
     found = {owner: _ids.get(owner) or _account(owner) for owner in wanted}
     new = {owner: pk for owner, pk in found.items() if owner not in _ids}
     if new:
-        # After the commit: an account that was rolled back has no id.
+        # Only after the commit, since a rolled-back account has no id.
         transaction.on_commit(partial(_remember, new))
     return found
 
@@ -236,11 +236,11 @@ def _remember(new: dict[AccountOwner, int]) -> None:
 
 
 def forget_accounts() -> None:
-    """Delete the ids of accounts: tests empty the ledger."""
+    """Forget the account ids: tests empty the ledger."""
     _ids.clear()
 
 
 def pool_of(chat_id: str, asset: str) -> int:
-    """Return the account of a chat's pool, made on first use."""
+    """Return the account of a chat's pool, creating it on first use."""
     owner = ("pool", chat_id, asset)
     return account_ids([owner])[owner]

@@ -1,6 +1,6 @@
-"""Payment requests of waiting responses, each paid once (UAMP §5.15, §7.2).
+"""Payment requests of waiting responses, each paid at most once (UAMP §5.15, §7.2).
 
-A wait is a row with a deadline, and what is not due, late or too little moves nothing.
+A wait is a row with a deadline. A payment that is not due, late or too low moves no money.
 Everything here is synchronous.
 """
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class OfferTooLow(Exception):
-    """A payment names less than what is asked for; `available` is what its account has."""
+    """A payment offers less than requested; `available` is its account's balance."""
 
     def __init__(self, offered: Money, wanted: Money, available: Money) -> None:
         super().__init__(
@@ -56,11 +56,11 @@ class OfferTooLow(Exception):
 
 
 class OtherMoney(Exception):
-    """A payment names another network or currency than the one that is asked for."""
+    """A payment names another network or currency than requested."""
 
 
 class PaymentRefused(Exception):
-    """A payment was not taken; `event` says why (UAMP §7.2). Nothing moved."""
+    """A payment was refused; `event` has the reason (UAMP §7.2). No money moved."""
 
     def __init__(self, event: ev.PaymentError) -> None:
         super().__init__(event.message)
@@ -68,7 +68,7 @@ class PaymentRefused(Exception):
 
 
 def so_far(response_id: str, asset: str) -> tuple[Money, list[PaymentRequest]]:
-    """Return the holds of a response, and its payment requests in order."""
+    """Return the amount held for a response, and its payment requests in order."""
     asked = PaymentRequest.objects.filter(response_id=response_id).order_by("number")
     return held_for(response_id, asset), list(asked)
 
@@ -76,10 +76,10 @@ def so_far(response_id: str, asset: str) -> tuple[Money, list[PaymentRequest]]:
 def ask(
     response_id: str, *, fence: int, number: int, amount: Money, payer_id: int | None, action: str
 ) -> PaymentRequest | None:
-    """Write that a response waits to be paid; None when another runner has it.
+    """Record that a response waits for payment; return None if another process runs it.
 
-    The same number again is the same request, as it is now. Raises InvalidAmount for a demand of
-    nothing or less.
+    Repeating a number returns the existing request in its current state. Raises InvalidAmount
+    unless the amount is positive.
     """
     if amount.amount <= 0:
         raise InvalidAmount("A payment is of more than nothing.")
@@ -104,17 +104,17 @@ def ask(
 
 
 def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentRequest, HoldOutcome]:
-    """Take a payment for a waiting response (UAMP §5.15), and reserve its need.
+    """Accept a payment for a waiting response (UAMP §5.15), and reserve the requested amount.
 
-    Raises PaymentRefused; then nothing moved, and the response goes on waiting. LookupError when
-    nothing waits for this payer: what came late or twice is not charged.
+    Raises PaymentRefused, in which case no money moved and the response keeps waiting, and
+    LookupError if nothing is waiting for this payer: late and repeated payments are not charged.
     """
     payment = event.payment
     with transaction.atomic():
         chat_budgets.lock_if_limited([session.chat_id])
         row = _waiting_for(session, event.response_id)
         if not lock_running(row.response_id):
-            # It was stopped, and settled, while this payment came.
+            # It was stopped and settled while this payment was arriving.
             raise LookupError("no payment is waited for")
         spec = agents.get_spec(row.response.agent_id)
         amount = Money(row.amount, row.asset)
@@ -185,7 +185,7 @@ def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Sour
 
 
 def error_event(error: Exception, amount: Money, response_id: str) -> ev.PaymentError:
-    """Return the `payment.error` of a refusal (UAMP §7.2)."""
+    """Return the `payment.error` for a refusal (UAMP §7.2)."""
     required = str(amount)
     match error:
         case ledger.InsufficientFunds(available=available):
@@ -229,7 +229,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
 
 
 def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
-    """Return the open payment requests of a session's person or visitor in its chat."""
+    """Return the open payment requests in a session's chat for its person or visitor."""
     rows = PaymentRequest.objects.filter(
         asked_in=session.chat_id,
         status=PaymentState.WAITING,
@@ -240,7 +240,7 @@ def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
 
 
 def waits_for_others(session: OpenSession) -> list[PaymentRequest]:
-    """Return the open payment requests of other people for answers of a session's chat."""
+    """Return other people's open payment requests for answers in a session's chat."""
     rows = PaymentRequest.objects.filter(
         asked_in=session.chat_id,
         status=PaymentState.WAITING,
@@ -253,7 +253,7 @@ def waits_for_others(session: OpenSession) -> list[PaymentRequest]:
 
 
 def paid_requests(session: OpenSession, response_ids: Collection[str]) -> list[PaymentRequest]:
-    """Return the requests of these responses that a session's person or visitor has paid."""
+    """Return the requests of these responses that the session's person or visitor has paid."""
     rows = PaymentRequest.objects.filter(
         asked_in=session.chat_id, response_id__in=response_ids, status=PaymentState.PAID
     ).select_related("response__session")
@@ -261,7 +261,7 @@ def paid_requests(session: OpenSession, response_ids: Collection[str]) -> list[P
 
 
 def _is_of(row: PaymentRequest, session: OpenSession) -> bool:
-    """Return whether the person or visitor of a session is the payer of a request."""
+    """Return whether a request's payer is the person or visitor of a session."""
     if row.payer_id is not None:
         return row.payer_id == session.principal.user_id
     asker = row.response.session
@@ -269,12 +269,12 @@ def _is_of(row: PaymentRequest, session: OpenSession) -> bool:
 
 
 def decided(pks: Sequence[int]) -> list[PaymentRequest]:
-    """Return which of these requests wait no longer."""
+    """Return those of the requests that are no longer waiting."""
     return list(PaymentRequest.objects.filter(pk__in=pks).exclude(status=PaymentState.WAITING))
 
 
 def expire() -> list[PaymentRequest]:
-    """End the requests whose time is over, and those of responses that have ended."""
+    """End overdue requests and return them; withdraw those whose response has ended."""
     now = timezone.now()
     waiting = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
     found = list(

@@ -1,8 +1,8 @@
-"""How an answer is paid: reserved before the model is called, settled with its end.
+"""Payment of an answer: reserved before the model is called, settled when it ends.
 
-Money moves in the ledger only, under keys made of the response's id, so that no retry
-moves it twice. A payment that waits for a person is a row (UAMP §7.2). Everything here is
-synchronous and joins the caller's transaction.
+Money moves only in the ledger, under keys derived from the response's id, so retries cannot move it
+twice. A payment that waits for a person is a row (UAMP §7.2). Everything here is synchronous and
+joins the caller's transaction.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ NETWORK: Final = "uamp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """The reservation that a response needs before its model is called.
+    """A reservation that a response needs before its model is called.
 
-    `source` is what its transport had it paid with; else what pays is found when it is reserved.
-    The amount is nothing where only the agent's tools have a price. Raises InvalidAmount for less.
+    `source` is set if the transport had the answer paid up front; otherwise it is determined when
+    reserving. The amount is zero if only the agent's tools have a price. Raises InvalidAmount if it
+    is negative.
     """
 
     response_id: str
@@ -55,10 +56,10 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCharge:
-    """The amount that an ended response has to pay; zero releases its whole reservation.
+    """The charge for an ended response; zero releases its whole reservation.
 
-    `transfer_id` is the id of the transfer that takes it, which its signature names: of the first
-    one, where several holds pay it.
+    `transfer_id` is the id of the transfer, which the answer's signature names; if several holds
+    pay, it is the first transfer's.
     """
 
     response_id: str
@@ -74,15 +75,15 @@ class AnswerCharge:
 
 
 class BeyondApproval(Exception):
-    """An answer would cost more than its payer allowed without being asked."""
+    """An answer would cost more than its payer approved in advance."""
 
 
 class AnswerEnded(Exception):
-    """The answer is settled: a reservation for it now would never be released."""
+    """The answer is already settled, so a new reservation would never be released."""
 
 
 class MandateRevoked(Exception):
-    """The payer took back what they had allowed beforehand: they are asked from now on."""
+    """The payer has withdrawn their advance approval and must be asked from now on."""
 
 
 REFUSALS: Final = (
@@ -109,10 +110,10 @@ def reserve(
     chat_id: str,
     held: Money | None,
 ) -> HoldOutcome:
-    """Reserve an amount for a response, within what its payer allowed; raises one of REFUSALS.
+    """Reserve an amount for a response within its payer's approval; raises one of REFUSALS.
 
-    `held` is what is reserved for it already, where that is known, `chat_id` the chat whose budgets
-    count it: `chat_budgets.lock_if_limited` has locked it.
+    `held` is the amount already reserved, if known. `chat_id` is the chat whose budgets apply,
+    which `chat_budgets.lock_if_limited` has locked.
     """
     with transaction.atomic():
         chat_budgets.check(chat_id, agent_id, amount)
@@ -133,7 +134,10 @@ def reserve(
 
 
 def lock_running(response_id: str) -> bool:
-    """Lock a response that has not ended; its end, which settles, waits for this transaction."""
+    """Lock a running response, so that its end, which settles, waits for this transaction.
+
+    Return False if it has already ended.
+    """
     running = Response.objects.select_for_update(no_key=True).filter(
         pk=response_id, finished_at__isnull=True
     )
@@ -144,11 +148,11 @@ def lock_running(response_id: str) -> bool:
 def reserve_more(
     payment: AnswerPayment, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
 ) -> tuple[AnswerPayment, HoldOutcome]:
-    """Reserve more for a running answer, and return what pays for it now.
+    """Reserve more for a running answer; return its current payment and the hold.
 
-    Who pays, and what they allowed for an answer, is read anew: the payer may have left the chat or
-    changed their mind since. A run that is stopped while this waits for the database ends, and
-    settles, before it. Raises one of REFUSALS, and MandateRevoked.
+    The payer and their approval are reread, since the payer may have left the chat or changed their
+    mind. If the run is stopped while this waits for the database, it ends and settles first. Raises
+    one of REFUSALS, or MandateRevoked.
     """
     purchase = payment.purchase
     chat_id = "" if purchase is None else purchase.chat_id
@@ -173,7 +177,7 @@ def reserve_more(
 
 
 def held_for(response_id: str, asset: str) -> Money:
-    """Return what is reserved for a response and not yet taken."""
+    """Return the amount reserved for a response and not yet captured."""
     total = Money.zero(asset)
     for hold in ledger_rows.holds_of_response(response_id):
         if hold.state == "active":
@@ -182,9 +186,9 @@ def held_for(response_id: str, asset: str) -> Money:
 
 
 def payment_now(wanted: Reservation) -> AnswerPayment:
-    """Return the present payer of an answer; no source where too little is allowed.
+    """Return an answer's current payment, without a source if too little is approved.
 
-    Nothing is reserved: it is for transports that cannot ask later.
+    Nothing is reserved. For transports that cannot ask later.
     """
     payment = who_pays([wanted.purchase])[wanted.purchase]
     source = payment.source
@@ -214,10 +218,10 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
 
 
 def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
-    """Reserve for the responses of many turns; returns the payment of each response.
+    """Reserve for the responses of many turns; return the payment of each response.
 
-    Who is refused has nothing reserved, and is asked later. Called with every chat of the
-    transaction locked; accounts follow in one order.
+    If a payer is refused, nothing is reserved for the response, and the payer is asked later. The
+    caller has locked every chat of the transaction; accounts are then locked in a fixed order.
     """
     found = who_pays(one.purchase for one in wanted if one.source is None)
     payments = {
@@ -288,7 +292,7 @@ def _allowed(one: Reservation, source: Source) -> bool:
 
 
 def _within(guard: chat_budgets.ChatBudgetGuard, one: Reservation) -> bool:
-    """Return whether the budgets of the chat allow a reservation; the answer says it otherwise."""
+    """Return whether the chat's budgets allow a reservation; logs a refusal."""
     where = (one.purchase.chat_id, one.purchase.agent_id, one.amount)
     try:
         guard.allow(*where)
@@ -307,10 +311,10 @@ def _refused(response_id: str, error: Exception) -> None:
 
 
 def settle_all(charges: Sequence[AnswerCharge]) -> dict[str, Money]:
-    """Take what responses used of what is reserved for them, and give the rest back.
+    """Charge responses for their usage and release the rest of their reservations.
 
-    Returns what the payer of each has left, by response. What goes beyond a reservation is not
-    taken: an answer stops before that.
+    Return each payer's remaining balance by response. Nothing beyond a reservation is charged,
+    since answers stop before that.
     """
     left = {}
     earners = account_ids(("agent", one.agent_id, one.amount.asset) for one in charges)
@@ -354,5 +358,5 @@ def _capture(
 
 
 def payer_balance(response_id: str) -> Money | None:
-    """Return the balance of a response's payer; None when nothing was held."""
+    """Return the balance of a response's payer; None if nothing was held."""
     return ledger_rows.balance_behind(response_id)

@@ -1,7 +1,7 @@
-"""The payment of a trial in the admin, by the operator who tries an agent.
+"""Payment for a trial in the admin, by the operator who tries out an agent.
 
-A trial is an answer like any other: nothing is done that is not reserved before. No person can be
-asked while it runs, so it ends where the operator's money or limits do.
+As for any answer, nothing is done before it is reserved. The operator cannot be asked during a
+trial, so it ends when their money or limits run out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TrialPayment:
-    """Reserves and settles what one trial costs (agents_app.admin.trial.TrialPaymentPort)."""
+    """Reserves and settles the cost of a trial (agents_app.admin.trial.TrialPaymentPort)."""
 
     def __init__(self, user_id: int, spec: AgentSpec, request: RunRequest) -> None:
         self._id = f"trial_{uuid.uuid4().hex}"
@@ -54,23 +54,23 @@ class TrialPayment:
         await self._need(self._bill(more=True).total)
 
     async def admit_tool(self, call: ToolCallData) -> None:
-        """Reserve what was used, and the price of a tool; raises AgentError."""
+        """Reserve the usage so far and a tool's price; raises AgentError."""
         if self._meter.has_price(call.name):
             self._begun[call.name] += 1
         await self._need(self._bill().total)
         self._meter.began(call.id)
 
     async def wrote(self, text: str) -> None:
-        """Reserve what the model writes into its calls; raises AgentError."""
+        """Reserve text that the model writes into its calls; raises AgentError."""
         self._meter.wrote(text)
         await self._need(self._bill().total)
 
     def inference_sent(self) -> None:
-        """Count the input of an inference that is sent now."""
+        """Count the input of an inference as it is sent."""
         self._meter.sent()
 
     async def saw(self, event: ev.Event) -> None:
-        """Reserve what an event says and costs, before it is shown; raises AgentError."""
+        """Reserve the cost of an event before it is shown; raises AgentError."""
         match event:
             case ev.ResponseDelta(delta=ev.Delta(text=str() as text)):
                 self._meter.wrote(text)
@@ -80,9 +80,9 @@ class TrialPayment:
             self._covered = self._meter.written
 
     async def close(self, code: str | None) -> Money:
-        """Take what was used and give the rest back; return what was taken.
+        """Charge the usage and release the rest; return the amount charged.
 
-        `code` is the error with which the trial ended.
+        `code` is the error that ended the trial, if any.
         """
         try:
             bill = self._due(code)
@@ -103,7 +103,7 @@ class TrialPayment:
     def _due(self, code: str | None) -> Bill:
         if code is None:
             return self._bill(tools=Counter())
-        # The time of a trial is the operator's.
+        # A timeout of a trial is the operator's own.
         is_stopped = code == ErrorCode.TIMEOUT or CAUSES.get(code) is Cause.ASKER
         if is_stopped:
             self._meter.count_begun({})

@@ -1,4 +1,4 @@
-"""The amount due for an unfinished answer: what was delivered is paid (ADR 57)."""
+"""Charges for unfinished answers: whatever was delivered is paid (ADR 57)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def of_failed(
     whole: Bill, pricing: Pricing, policy: str, *, is_delivered: bool, tokens: int
 ) -> Bill:
-    """Return what is due for an answer that failed by no fault of its payer.
+    """Return the charge for an answer that failed through no fault of its payer.
 
-    `delivered`: as for a stopped answer once any output was delivered, and nothing before; `usage`:
-    tokens and tools, but not the price of an answer; `none` and `full` say it themselves.
+    `delivered`: like a stopped answer if any output was delivered, otherwise nothing. `usage`:
+    tokens and tools, but not the answer's price. `none` and `full`: as named.
     """
     match policy:
         case "full":
@@ -32,10 +32,10 @@ def of_failed(
 
 
 def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -> Bill:
-    """Return what is due for an answer that was stopped, or was not paid further.
+    """Return the charge for an answer that was stopped or no longer paid for.
 
-    Tokens and tools, and of the price of an answer what the agent's owner chose: the whole once the
-    output has begun, or the share of the expected tokens that were written.
+    It covers tokens and tools, plus a part of the answer's price as chosen by the agent's owner:
+    all of it once output has begun, or the share of the expected tokens written.
     """
     if not has_begun:
         return without_answer(whole)

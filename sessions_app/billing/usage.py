@@ -1,7 +1,7 @@
 """The cost of an answer: usage times prices, in whole smallest units (UAMP §8.7).
 
-Tokens are multiplied first and divided last, so that money is rounded once. Nothing here
-knows an account.
+Tokens are multiplied first and divided last, so that amounts are rounded only once. Nothing here
+knows about accounts.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """The parts of what an answer costs; `answer` and `tools` have prices of their own.
+    """The parts of an answer's cost; `answer` and `tools` are priced separately.
 
-    `unfinished` says how much of the price of an answer is due for one that was not completed:
-    whole, share or none.
+    `unfinished` is the part of the answer's price due for an uncompleted answer: whole, share or
+    none.
     """
 
     input: Money
@@ -50,14 +50,14 @@ class Bill:
 
     @classmethod
     def of_output(cls, amount: Money) -> Bill:
-        """Return a bill of one amount, for output."""
+        """Return a bill with a single amount, for output."""
         nothing = Money.zero(amount.asset)
         return cls(input=nothing, output=amount, tools=nothing, answer=nothing)
 
     def as_cost(self, total: Money) -> uamp.Cost:
-        """Return the cost as UAMP §8.7 shows it; `total_cost` has the answer's price and tools.
+        """Return the cost in the format of UAMP §8.7; `total_cost` includes answer and tools.
 
-        `total` is what is charged: all of it, or what was held for it.
+        `total` is the amount charged: the full cost, or as much of it as was held.
         """
         return uamp.Cost(
             input_cost=float(str(self.input)),
@@ -72,9 +72,9 @@ class Bill:
 def bill(
     pricing: Pricing, usage: uamp.UsageStats | None, tools: Mapping[str, int], *, provider: str
 ) -> Bill:
-    """Return what usage and calls of tools cost.
+    """Return the cost of usage and tool calls.
 
-    Anthropic does not count cached tokens as input, the others do (UAMP §8.7).
+    Anthropic does not count cached tokens as input; other providers do (UAMP §8.7).
     """
     usage = usage or uamp.UsageStats()
     asset = pricing.currency
@@ -92,7 +92,7 @@ def bill(
     of_input = sum(number * _units(price, asset) for number, price in counted)
     of_output = _count(usage.output_tokens) * _units(pricing.output_per_1k, asset)
     if (sound := usage.audio) is not None:
-        # They are among the others, at a price of their own.
+        # Sound tokens are included in the others, but have their own price.
         received, spoken = _count(sound.input_tokens), _count(sound.output_tokens)
         extra = _extra(pricing.audio_input_per_1k, base, asset)
         of_input += min(received, plain) * extra
@@ -108,26 +108,26 @@ def bill(
 
 
 def _extra(price: str | None, base: str, asset: str) -> int:
-    """Return what a token of sound costs beyond one of text; that may be less than nothing."""
+    """Return the surcharge of a sound token over a text token, which may be negative."""
     return 0 if price is None else _units(price, asset) - _units(base, asset)
 
 
 def _count(tokens: int | None) -> int:
-    """Return a token count of a provider, at least 0."""
+    """Return a provider's token count, at least 0."""
     return max(tokens or 0, 0)
 
 
 def reservation(spec: AgentSpec, step: uamp.UsageStats) -> Money:
-    """Return what has to be held before an answer begins: never less than its price.
+    """Return the amount to hold before an answer starts, never less than its price.
 
-    Raises InvalidAmount for more than the ledger counts.
+    Raises InvalidAmount beyond the ledger's range.
     """
     whole = bill(spec.pricing, step, {}, provider=spec.provider)
     return max(whole.total, whole.answer + whole.input, whole.answer)
 
 
 class Cause(Enum):
-    """The cause of an error: it decides whether a stopped answer is due, or a failed one."""
+    """The party that caused an error: decides whether to charge as stopped or as failed."""
 
     ASKER = auto()
     SERVER = auto()
@@ -135,7 +135,7 @@ class Cause(Enum):
 
 CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
     {
-        # What was asked, sent or not paid.
+        # Errors in the request, the input or the payment.
         ErrorCode.VERSION_MISMATCH: Cause.ASKER,
         ErrorCode.PAYMENT_REQUIRED: Cause.ASKER,
         ErrorCode.PAYMENT_TIMEOUT: Cause.ASKER,
@@ -148,14 +148,14 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
         ErrorCode.UNAUTHORIZED: Cause.ASKER,
         ErrorCode.CONTEXT_LENGTH_EXCEEDED: Cause.ASKER,
         ErrorCode.CONTENT_FILTERED: Cause.ASKER,
-        # The server, the agent or the provider.
+        # Errors of the server, the agent or the provider.
         ErrorCode.AGENT_OFFLINE: Cause.SERVER,
         ErrorCode.AGENT_DISABLED: Cause.SERVER,
         ErrorCode.PROVIDER_ERROR: Cause.SERVER,
         ErrorCode.RATE_LIMIT_EXCEEDED: Cause.SERVER,
         ErrorCode.INTERRUPTED: Cause.SERVER,
         ErrorCode.INTERNAL_ERROR: Cause.SERVER,
-        # The provider's, unless the run waited for its client: then `Ending.cause` says so.
+        # The provider's, unless the run was waiting for its client; `Ending.cause` then says so.
         ErrorCode.TIMEOUT: Cause.SERVER,
     }
 )
@@ -187,29 +187,29 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what a running answer uses: reported usage, and the current step by estimate."""
+    """Meters a running answer: reported usage, plus an estimate for the current step."""
 
     spec: AgentSpec
-    # The tools that the client runs itself: they have no price, whatever their names.
+    # Tools run by the client, which cost nothing whatever their names.
     client_tools: frozenset[str] = frozenset()
     usage: uamp.UsageStats | None = None
     tools: Counter[str] = field(default_factory=Counter)
     first_input: int = 0
-    # How much of that is sound.
+    # The part of it that is sound.
     first_sound: int = 0
-    # What the step that is under way has written: text, thoughts and calls, by weight.
+    # The current step's output so far by weight: text, thinking and calls.
     written: int = 0
-    # The milliseconds of sound that the step under way spoke.
+    # Milliseconds of sound spoken by the current step.
     spoken_ms: int = 0
-    # What the whole answer has written, by weight.
+    # The whole answer's output so far, by weight.
     _said: int = 0
     _is_sent: bool = False
-    # The calls that have no result yet, by id, and which of them were admitted and run here.
+    # Calls without a result by id, and those of them admitted and running here.
     _names: dict[str, str] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
 
     def resume(self, usage: uamp.UsageStats | None, output: Iterable[uamp.ContentItem]) -> None:
-        """Go on with an answer that was begun elsewhere."""
+        """Continue an answer that was started elsewhere."""
         self.usage = usage
         for item in output:
             match item:
@@ -221,13 +221,13 @@ class Meter:
                     self._ended(result.call_id, is_error=result.is_error)
 
     def expect_input(self, read: uamp.UsageStats) -> None:
-        """Count the input of the first step as this, until its provider has counted it."""
+        """Set the estimated input of the first step, used until its provider has counted it."""
         if not self.first_input:
             self.first_input = _count(read.input_tokens)
             self.first_sound = _count(read.audio.input_tokens) if read.audio else 0
 
     def add(self, event: ev.Event) -> None:
-        """Count what an event of the answer says; `wrote` counts its text."""
+        """Count the usage in an event of the answer; `wrote` counts its text."""
         match event:
             case ev.UsageDelta(delta=reported):
                 usage = self._counted(reported)
@@ -249,11 +249,11 @@ class Meter:
                 self._read(found, items)
 
     def _counted(self, reported: uamp.UsageStats) -> uamp.UsageStats:
-        """Return the usage of a step: counts of its provider, and estimates of missing ones."""
+        """Return the usage of a step, with estimates where its provider's counts are missing."""
         read, wrote = _count(reported.input_tokens), _count(reported.output_tokens)
         cached = _count(reported.cached_tokens)
         is_read = read or (cached and self.spec.provider == "anthropic")
-        # The others count cached tokens as input.
+        # Providers other than Anthropic count cached tokens as input.
         estimate = 0 if is_read else max(self.first_input, cached)
         unsaid = 0 if wrote else tokens_of(self.written)
         if not estimate and not unsaid:
@@ -266,16 +266,16 @@ class Meter:
         )
 
     def _read(self, result: str, items: Sequence[uamp.ContentItem] | None) -> None:
-        """Count a result as what the next step reads."""
+        """Count a result as input of the next step."""
         self.first_input += tokens_of(result_weight(result, items))
 
     def next_step(self, first: uamp.UsageStats) -> uamp.UsageStats:
-        """Return an estimate of the next step's use, which reads everything since `first`."""
+        """Return the estimated usage of the next step, which reads everything since `first`."""
         read = max(first.input_tokens or 0, self.first_input)
         return msgspec.structs.replace(first, input_tokens=read)
 
     def wrote(self, text: str) -> None:
-        """Count the model's output, the text of its calls included."""
+        """Count output of the model, including the text of its calls."""
         weighs = weight(text)
         self.written += weighs
         self._said += weighs
@@ -286,53 +286,53 @@ class Meter:
             self.tools[name] += 1
 
     def began(self, call_id: str) -> None:
-        """Take note that a call was admitted and runs in this process."""
+        """Record that a call was admitted and runs in this process."""
         self._begun.add(call_id)
 
     def has_row(self, call_id: str) -> None:
-        """Take note that the row of a call says whether it has begun."""
+        """Record that a call has a row, which shows whether it has started."""
         self._begun.discard(call_id)
 
     def without_result(self) -> list[str]:
-        """Return the ids of the calls that have a price and no result yet."""
+        """Return the ids of priced calls without a result."""
         return [call_id for call_id, name in self._names.items() if self.has_price(name)]
 
     def count_begun(self, rows: Mapping[str, bool]) -> None:
-        """Count the begun calls of a stopped answer: they are due.
+        """Count the started calls of a stopped answer, which are charged.
 
-        `rows` says, of calls that have a row, whether they have begun.
+        `rows` maps the calls that have a row to whether they have started.
         """
         for call_id in self.without_result():
             self._ended(call_id, is_error=not rows.get(call_id, call_id in self._begun))
 
     def has_price(self, name: str) -> bool:
-        """Return whether a call of a tool is charged; a client's own is not."""
+        """Return whether calls of a tool are charged; the client's own are not."""
         return name in self.spec.pricing.tools and name not in self.client_tools
 
     def sent(self) -> None:
-        """Count the input of an inference when sent, until its provider has counted it."""
+        """Count the input of an inference as sent, until its provider has counted it."""
         self._is_sent = True
 
     def unsent(self) -> None:
-        """Do not count the input of an inference that failed before it wrote anything."""
+        """Do not count the input of an inference that failed without any output."""
         self._is_sent = False
 
     def used(self, ahead: int = 0) -> uamp.UsageStats | None:
-        """Return what was used so far; of a step that is under way, about that.
+        """Return the usage so far, with an estimate for the current step.
 
-        `ahead` is the weight of what is written next.
+        `ahead` is the weight of the next output.
         """
         if not self._has_output(ahead) and not (self._is_sent and self.first_input):
             return self.usage
         return added(self.usage, self._under_way(ahead))
 
     def under_way(self) -> uamp.UsageStats | None:
-        """Return about what a step has used that wrote or spoke and is not counted yet."""
+        """Return the estimated usage of a step that has output but has not been counted."""
         return self._under_way() if self._has_output() else None
 
     @property
     def has_spoken(self) -> bool:
-        """Whether the answer spoke."""
+        """Whether the answer contains speech."""
         audio = self.usage.audio if self.usage else None
         return bool(self.spoken_ms or (audio and audio.output_tokens))
 
@@ -354,7 +354,7 @@ class Meter:
         )
 
     def tokens_written(self) -> int:
-        """Return the tokens that the answer wrote; by estimate where its provider counted none."""
+        """Return the number of output tokens, estimated if the provider counted none."""
         used = self.used()
         return _count(used.output_tokens if used else None) or tokens_of(self._said)
 
@@ -365,9 +365,9 @@ class Meter:
         more: uamp.UsageStats | None = None,
         tools: Counter[str] | None = None,
     ) -> Bill:
-        """Return what the answer costs so far.
+        """Return the cost of the answer so far.
 
-        `ahead` is the weight of what is written next; `more` usage and further calls of `tools` are
+        `ahead` is the weight of the next output; `more` usage and additional calls of `tools` are
         added.
         """
         return bill(

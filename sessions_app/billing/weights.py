@@ -1,7 +1,7 @@
-"""About how many tokens a text has, before a provider has counted them (docs/money.md).
+"""Token estimates for text that no provider has counted yet (docs/money.md).
 
-What an answer reads and writes is reserved, and a step that is cut off is charged, by these
-estimates. They are in quarters of a token.
+They determine the reservations for an answer and the charge for an interrupted step. The unit is a
+quarter of a token.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     Extents = Mapping[str, Sequence[Extent]]
 
 CHARS_PER_TOKEN: Final = 4
-"""An estimate for what no provider has counted yet; what it counts takes the place of it.
+"""An estimate, replaced by the provider's count once there is one.
 
-Texts are weighed in quarters of a token: an ASCII character weighs one, every other character four.
+Text is weighed in quarters of a token: ASCII characters weigh one, all others four.
 """
 LABEL_WEIGHT: Final = 200
-"""The label that names a medium in a model's input."""
+"""The weight of the label that names a medium in a model's input."""
 DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
-"""The most that a text document weighs: each of its characters may be a token."""
+"""The maximum weight of a text document, in which every character may be a token."""
 SOUND_MS_PER_TOKEN: Final = 50
-"""An estimate of what a model speaks; OpenAI's models speak a token in so many milliseconds."""
+"""An estimate for speech; OpenAI's models use one token per this many milliseconds."""
 
 
 def weight(text: str) -> int:
-    """Return a text's estimate in quarter tokens: one for ASCII, four for other characters.
+    """Return a text's weight in quarter tokens: one per ASCII character, four per other.
 
-    Chinese, Japanese and emoji have about a token for each character. It is measured for every
-    piece of a running answer: text that is all ASCII is not looked at.
+    Chinese, Japanese and emoji have about one token per character. This runs for every piece of a
+    running answer, so pure ASCII text is not scanned.
     """
     if text.isascii():
         return len(text)
@@ -64,21 +64,21 @@ def weight(text: str) -> int:
 
 
 def tokens_of(quarters: int) -> int:
-    """Return the whole tokens of a weight."""
+    """Convert a weight to whole tokens, rounding up."""
     return math.ceil(quarters / CHARS_PER_TOKEN)
 
 
 def sound_tokens(ms: int) -> int:
-    """Return about how many tokens a model spoke in so many milliseconds."""
+    """Return the approximate number of tokens in this many milliseconds of speech."""
     return math.ceil(ms / SOUND_MS_PER_TOKEN)
 
 
 def step_usage(
     spec: AgentSpec, request: RunRequest, extents: Extents | None = None
 ) -> uamp.UsageStats:
-    """Return the estimate of a step's most use, hidden reasoning included.
+    """Return the most that a step is expected to use, including hidden reasoning.
 
-    `extents` are those of the media in the request, by the ids that name them.
+    `extents` holds the extents of the request's media by id.
     """
     read = _MediaReading(spec, extents or {}, MOST_OF_VENDORS.get(spec.provider, MOST))
     writes = max(
@@ -92,7 +92,7 @@ def step_usage(
     )
     reads = tokens_of(read.weight_of(request))
     if window := spec.options.get("context_window"):
-        # Nothing beyond it reaches the model.
+        # Input beyond the context window never reaches the model.
         reads = min(reads, int(window))
     return uamp.UsageStats(
         input_tokens=reads,
@@ -104,7 +104,7 @@ def step_usage(
 def usual_input(
     spec: AgentSpec, request: RunRequest, extents: Extents | None = None
 ) -> uamp.UsageStats:
-    """Return what the first step usually reads: due where it is cut off before it is counted."""
+    """Return the usual input of the first step, charged if it is interrupted before counting."""
     read = _MediaReading(spec, extents or {}, USUAL)
     return uamp.UsageStats(
         input_tokens=tokens_of(read.weight_of(request)), audio=read.sound_usage(request, 0)
@@ -113,14 +113,14 @@ def usual_input(
 
 @dataclass(frozen=True, slots=True)
 class _MediaReading:
-    """The input of an agent's model, by the rates of its vendor."""
+    """The input of an agent's model, at its vendor's rates."""
 
     spec: AgentSpec
     extents: Extents
     rates: Rates
 
     def sound_usage(self, request: RunRequest, writes: int) -> uamp.AudioUsage | None:
-        """Return how much of a step is sound, for a model with a price for it or that speaks."""
+        """Return the sound in a step, for models that speak or charge extra for sound input."""
         pricing = self.spec.pricing
         speaks = bool(speech_formats(self.spec.provider))
         if not speaks and pricing.audio_input_per_1k is None:
@@ -135,7 +135,7 @@ class _MediaReading:
         return uamp.AudioUsage(input_tokens=sounds or None, output_tokens=spoken)
 
     def weight_of(self, request: RunRequest) -> int:
-        """Return about what the provider is sent for the first step of a request weighs."""
+        """Return the approximate weight of the input that a request's first step sends."""
         spec = self.spec
         total = weight(spec.instructions) + weight(request.instructions or "")
         total += sum(map(self._message_weight, request.history))
@@ -143,7 +143,7 @@ class _MediaReading:
         return total + _offered_weight(spec, request)
 
     def _message_weight(self, message: uamp.Message) -> int:
-        # A message with media is sent as its items, another one as its content.
+        # A message with media is sent as its items, any other as its content.
         items = sum(map(self._item_weight, message.content_items or ()))
         calls = sum(map(_call_weight, message.tool_calls or ()))
         return max(weight(message.content or ""), items) + calls + weight(message.name or "")
@@ -162,7 +162,7 @@ class _MediaReading:
         return LABEL_WEIGHT + self._medium_weight(item)
 
     def _medium_weight(self, item: uamp.ContentItem) -> int:
-        """Return what a picture or a document weighs, as what its bytes are."""
+        """Return the weight of a picture or document, according to its actual bytes."""
         shown = shown_tokens(item, self.extents, self.rates)
         if shown is not None:
             return shown * CHARS_PER_TOKEN
@@ -175,7 +175,7 @@ class _MediaReading:
         if isinstance(item, uamp.FileContent):
             texts.append(_document_weight(item))
         elif isinstance(item, uamp.VideoContent) or not texts:
-            # No model is sent a film: it is given its name.
+            # Models do not receive films, only their names.
             texts = [MEDIUM_TOKENS * CHARS_PER_TOKEN]
         return min(max(texts), DOCUMENT_WEIGHT)
 
@@ -198,15 +198,15 @@ def _call_weight(call: uamp.ToolCallData) -> int:
 
 
 def result_weight(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
-    """Return the estimate of a result for a model, which reads media by name."""
+    """Return the weight of a tool result, whose media the model reads only by name."""
     return weight(result) + LABEL_WEIGHT * len(items or ())
 
 
 def _document_weight(item: uamp.FileContent) -> int:
-    """Return about what a document weighs: as many quarters as it has characters in base64.
+    """Return a document's approximate weight: one quarter per character of base64.
 
-    Three bytes may be one character of Chinese, and so a token. What is stored is read when the
-    answer runs; only its size is known before.
+    Three bytes may be a Chinese character and thus a token. Stored documents are read only when the
+    answer runs; before that, only their size is known.
     """
     if isinstance(item.file, str):
         return len(item.file)
