@@ -1,4 +1,4 @@
-"""One server process: its running responses, its periodic work, and recovery from others' death.
+"""A server process: its running responses, its periodic work, and recovery after crashes.
 
-How one response runs is in `response`; start and end of the process are in `lifespan`.
+`response` runs each response; `lifespan` starts and stops the process.
 """

@@ -1,4 +1,4 @@
-"""Limits of running answers: of the process, each person or address, each session."""
+"""Limits on running answers, per process, per person or address, and per session."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 class Capacity:
-    """The live answers of a process, and those that a turn is about to start.
+    """The live answers of a process, including those that a turn is about to start.
 
-    A response that waits for a payment, for a client's result, for a person or for another agent is
-    paused: it does not work, and leaves its room to others. Turns, runs and the registry call it,
-    on the event loop of the process.
+    A response that waits for a payment, a client's result, a person or another agent is paused: it
+    frees its capacity for others. Turns, runs and the registry call it on the process's event loop.
     """
 
     def __init__(self) -> None:
@@ -32,23 +31,23 @@ class Capacity:
 
     @property
     def working(self) -> int:
-        """How many answers work, or are about to."""
+        """The number of answers that are working or about to start."""
         return self._live - len(self._paused)
 
     def pause(self, response_id: str) -> None:
-        """Count a response as one that only waits."""
+        """Count a response as waiting."""
         self._paused.add(response_id)
 
     def resume(self, response_id: str) -> None:
-        """Count a response as one that works."""
+        """Count a response as working."""
         self._paused.discard(response_id)
 
     def add(self, context: RunContext) -> None:
-        """Count an answer that begins here."""
+        """Count an answer that starts here."""
         self._count(context.session_id, context.counted_as, 1)
 
     def remove(self, context: RunContext) -> None:
-        """Count an answer no more: it ended, or another process has it."""
+        """Uncount an answer that has ended or moved to another process."""
         self._count(context.session_id, context.counted_as, -1)
 
     def check(self, session_id: str | None, person: str, answers: int) -> None:
@@ -59,7 +58,8 @@ class Capacity:
         if answers > of_turn:
             raise _queue_full(f"At most {of_turn} agents answer one message. Mention fewer.")
         running = self._of_session[session_id]
-        # A chat may have more agents than a session has answers: alone, their turn is taken whole.
+        # A chat may have more agents than a session may have answers; a turn on its own is accepted
+        # whole.
         if running >= of_session or running + answers > max(of_session, of_turn):
             raise _queue_full(
                 f"{running} responses of this session are running. Wait for one, or cancel one."
@@ -72,9 +72,9 @@ class Capacity:
 
     @contextmanager
     def reserved(self, session_id: str | None, person: str, answers: int) -> Iterator[None]:
-        """Keep room for the answers of a turn until they run; raises as `check` does.
+        """Reserve capacity for the answers of a turn until they run; raises like `check`.
 
-        Turns that are written at the same time cannot take the same room.
+        Turns that are written concurrently cannot take the same capacity.
         """
         self.check(session_id, person, answers)
         self._count(session_id, person, answers)
@@ -94,7 +94,7 @@ class Capacity:
 
 
 def busy() -> RemoteProtocolError:
-    """Return the error of a turn for which the server has no room."""
+    """Return the error for a turn that exceeds the server's capacity."""
     return RemoteProtocolError(
         ErrorCode.BUSY,
         "The server has no room for another response now. Try again in a moment.",

@@ -1,4 +1,4 @@
-"""The connections of this process that follow chats, and their common checks."""
+"""The connections of this process that follow chats, and their periodic checks."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 class Followers:
     """The sockets and streams that follow chats, and the sessions that they hold.
 
-    Transports add and discard their connections; each other method that waits is called by one
-    periodic task. A connection that is garbage is no follower any more.
+    Transports add and discard their connections; each async method is called by one periodic task.
+    Garbage-collected connections drop out on their own.
     """
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ class Followers:
         return len(self._connections)
 
     def add(self, connection: ClientConnection) -> None:
-        """Check a connection from now on."""
+        """Start checking a connection."""
         self._connections.add(connection)
 
     def discard(self, connection: ClientConnection) -> None:
-        """Check a connection no more."""
+        """Stop checking a connection."""
         self._connections.discard(connection)
 
     def has_room_for(self, principal: Principal) -> bool:
@@ -62,7 +62,7 @@ class Followers:
         return sum(other.counted_as == principal.counted_as for other in others) < most
 
     async def poll_logs(self) -> None:
-        """Find followers that are behind their chat's log: the layer may have lost a message."""
+        """Find followers that are behind their chat's log because the layer lost a message."""
         cursors: dict[str, int] = {}
         for follower in self:
             for chat_id, cursor in follower.cursors().items():
@@ -76,9 +76,9 @@ class Followers:
                 follower.read_again(chat_id)
 
     async def check_watches(self) -> None:
-        """Compare what connections watch with the chats that their people are in now.
+        """Compare watched chats with the chats that their people are in now.
 
-        Finds what the layer lost: messages, chats that were added, and members who were removed.
+        Finds whatever the layer lost: messages, added chats, and removed members.
         """
         watched: dict[int, list[ChatWatch]] = {}
         for follower in self:
@@ -92,9 +92,9 @@ class Followers:
                 await watch.compare(latest)
 
     async def check_principals(self, stop_answers: Callable[[], Awaitable[None]]) -> None:
-        """End the connections of principals that may not act any more, and ended sessions.
+        """Disconnect principals that may no longer act, and close ended sessions.
 
-        `stop_answers` ends their answers. It is called between the reading and the ending, so that
+        `stop_answers` ends their answers. It runs between reading and disconnecting, so that
         connections receive the end of their answers first, whenever the right was lost.
         """
         followers, now = list(self), time.time()
@@ -116,7 +116,7 @@ class Followers:
                     follower.end_session(session_id)
 
     async def touch_sessions(self) -> None:
-        """Keep the sessions that are held here active."""
+        """Keep the sessions held here active."""
         held = [
             session_id
             for follower in self
@@ -126,7 +126,7 @@ class Followers:
         await database.run(session_states.touch_sessions, held, now=timezone.now())
 
     async def release_sessions(self, session_ids: Collection[str], *, held_by: str) -> None:
-        """Make sessions idle that a connection held; `touch_sessions` repeats a lost write."""
+        """Make a connection's sessions idle; `touch_sessions` makes up for a lost write."""
         if not session_ids:
             return
         try:
@@ -135,6 +135,6 @@ class Followers:
             logger.warning("sessions were not released; touch_sessions will", exc_info=True)
 
     async def renew_presence(self) -> None:
-        """Renew the presence rows of the open sockets of people; the others run out."""
+        """Renew the presence rows of people's open sockets; all others expire."""
         held = [f.presence_id for f in self if f.presence_id is not None]
         await database.run(presence.renew_presence, held, now=timezone.now())

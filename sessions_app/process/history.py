@@ -1,10 +1,10 @@
-"""The last messages of chats, cached between turns: what an agent is shown.
+"""The latest messages of chats, cached between turns as the history for agents.
 
-They are cached with what they become for a model, so that a turn converts only what is new.
+They are cached in converted form for models, so a turn converts only what is new.
 
-An entry is only used when the turn that was just committed took the very next `seq`: a write of
-another process drops it. Without the cache, reading history would be the largest cost of a turn
-after its writes.
+An entry is used only if the turn just committed took the very next `seq`; writes by other processes
+invalidate it. Without the cache, reading history would be the largest cost of a turn after its
+writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CHATS_REMEMBERED: Final = 2048
 CHARS_REMEMBERED: Final = 16 * 1024 * 1024
 MESSAGE_CHARS: Final = 1024
-"""The memory of a message beside its text, with what it is for a model; in characters."""
+"""The estimated memory of a message besides its text, including its model form, in characters."""
 
 
 @dataclass(slots=True)
@@ -37,11 +37,11 @@ class _Entry:
 
 
 class History:
-    """The last messages of the chats that this process serves.
+    """The latest messages of the chats that this process serves.
 
-    Bounded by chats and by characters: the chat without a message for longest is dropped first, and
-    read again at its next turn. A history that is too long by itself is never kept. Turns and the
-    ends of responses call it, on the event loop.
+    Bounded by chats and characters: the chat with the oldest last message is dropped first, and
+    read again on its next turn. A history that exceeds the limit on its own is never cached. Called
+    by turns and the ends of responses, on the event loop.
     """
 
     def __init__(self, *, chars: int = CHARS_REMEMBERED) -> None:
@@ -50,7 +50,7 @@ class History:
         self.chars = 0
 
     async def before(self, chat_id: str, seq: int) -> list[HistoryMessage]:
-        """Return the messages that come before a place in the log, oldest first."""
+        """Return the messages before a log position, oldest first."""
         entry = self._entries.get(chat_id)
         if entry is not None and entry.last_seq == seq - 1:
             return list(entry.messages)
@@ -80,7 +80,7 @@ class History:
         entry = self._entries.get(chat_id)
         is_version = message is not None and message.version_of is not None
         if entry is None or entry.last_seq != first_seq - 1 or is_version:
-            # A new version of an answer takes another one away.
+            # A new version replaces an answer that may be in the cache.
             self._forget(chat_id)
             return
         entry.last_seq = first_seq + count - 1
@@ -88,14 +88,14 @@ class History:
             messages, new = entry.messages, self.of(message)
             chars = _chars(new)
             if len(messages) == messages.maxlen:
-                # The oldest goes, or the new one where none is kept.
+                # The oldest message is dropped, or the new one if none are kept.
                 chars -= _chars(messages[0] if messages else new)
             messages.append(new)
             self._entries.move_to_end(chat_id)
             self._grow(entry, chars)
 
     def _grow(self, entry: _Entry, chars: int) -> None:
-        """Count what a chat's messages keep more, and forget chats until all is within bounds."""
+        """Count additional characters of a chat, and drop chats until all limits are met."""
         entry.chars += chars
         self.chars += chars
         while self._entries and (len(self._entries) > CHATS_REMEMBERED or self.chars > self._limit):
@@ -108,7 +108,7 @@ class History:
 
     @staticmethod
     def of(message: NewMessage) -> HistoryMessage:
-        """Return a message that was just written as history has it."""
+        """Return a newly written message as a history message."""
         return HistoryMessage(
             role=message.role,
             content=message.content,
@@ -121,7 +121,7 @@ class History:
 
 
 def _chars(message: HistoryMessage) -> int:
-    """Return about how many characters a message keeps; an item that is no text has a few."""
+    """Return the approximate size of a message in characters; non-text items count little."""
     return (
         MESSAGE_CHARS
         + len(message.content)

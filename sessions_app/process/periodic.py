@@ -1,6 +1,6 @@
-"""The periodic jobs of a process: leases, flushes, sweeps, and the search for lost messages.
+"""The periodic jobs of a process: leases, flushes, sweeps, and recovery of lost messages.
 
-Each job is a task of its own and survives its own failures; its next round tries again.
+Each job is a separate task that survives its own failures and tries again in the next round.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ NOT_YOURS: Final = "The agent is not yours any more, or is switched off."
 PRESENCE_SECONDS: Final = 25.0
 LEDGER_SECONDS: Final = 5.0
 REJOIN_SECONDS: Final = 30.0
-# The connections of a person who signed out, or whose key was revoked, end within five seconds,
-# the time of the job included; so do the answers of those who may not ask any more.
+# Connections end within five seconds of a sign-out or revoked key, including the job's own
+# duration; so do the answers of those who may no longer ask.
 PRINCIPALS_SECONDS: Final = 2.0
 TOUCH_SECONDS: Final = 60.0
 CALLS_SECONDS: Final = 3.0
@@ -52,16 +52,16 @@ RETENTION_SECONDS: Final = 60.0
 COUNT_SECONDS: Final = 60.0
 PROBE_SECONDS: Final = 15.0
 CHECKPOINT_SECONDS: Final = 300.0
-# So many batches of heads in one round; the next round goes on.
+# The most batches of heads per round; the next round continues.
 CHECKPOINT_BATCHES: Final = 20
-# A server that has old answers and no figures yet counts them at its start.
+# A server that has old answers but no figures yet counts them when it starts.
 COUNT_BATCHES: Final = 60
-# One kind of row is deleted in batches, each a transaction of its own, until none is left.
+# Each batch is a transaction of its own; rounds end early when no rows are left.
 RETENTION_BATCHES: Final = 20
 
 
 class PeriodicJob(NamedTuple):
-    """Work that a process repeats, with a pause of so many seconds after each round."""
+    """Work that a process repeats, pausing for `seconds` after each round."""
 
     name: str
     seconds: float
@@ -88,7 +88,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         await database.run(requeue_lost_calls)
 
     async def ledger() -> None:
-        # Before the sweep: the holds of responses that run, or wait for a person, stay.
+        # Before the sweep, so that running and waiting responses keep their holds.
         paid = [response_id for response_id, run in process.runs.items() if run.has_price]
         await database.run(ledger_services.renew, paid, seconds=settings.UAMP_HOLD_SECONDS)
         await database.run(ledger_services.expire_and_audit)
@@ -162,21 +162,21 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
 
 
 async def delete_old_rows() -> None:
-    """Delete rows that have no use any more (process.retention)."""
+    """Delete expired rows (process.retention)."""
     for _ in range(RETENTION_BATCHES):
         if not await database.run(retention.sweep):
             return
 
 
 async def count_last_hours() -> None:
-    """Count the hours that have ended, for the figures of operators (reporting.hours)."""
+    """Count the hours that have ended, for the operators' figures (reporting.hours)."""
     for _ in range(COUNT_BATCHES):
         if not await database.run(count_hours, timezone.now()):
             return
 
 
 async def sign_grown_logs() -> None:
-    """Sign the heads of the logs that grew (chat_app.log.checkpoints)."""
+    """Sign the heads of logs that have grown (chat_app.log.checkpoints)."""
     for _ in range(CHECKPOINT_BATCHES):
         if await database.run(sign_heads, timezone.now()) < BATCH:
             return
@@ -187,6 +187,6 @@ async def _repeat(job: PeriodicJob) -> None:
         try:
             await job.run()
         except Exception:
-            # The database or the layer may be away; the next round finds it back.
+            # The database or the layer may be down; the next round tries again.
             logger.exception("the periodic job %r failed", job.name)
         await asyncio.sleep(job.seconds)

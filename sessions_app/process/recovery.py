@@ -1,9 +1,9 @@
-"""Recovery of the responses whose process died.
+"""Recovery of responses whose process has died.
 
-A response that waited for a tool is continued, under the same id, from its kept output, after its
-call has ended. One that was in the middle of an answer is continued from its last checkpoint, the
-end of a step; in the first step there is none, and it ends as failed, with the text so far. One
-that was to be cancelled meanwhile ends as cancelled. Only one task of a process calls `sweep`.
+A response that was waiting for a tool is continued under the same id, from its stored output, once
+its call has ended. One in the middle of an answer is continued from its last checkpoint, at the end
+of a step. In the first step there is none, so it ends as failed with the text so far. A response
+with a pending cancellation ends as cancelled. Only one task per process calls `sweep`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TAKEOVERS: Final = 3
 """How often a response is continued from the same checkpoint."""
 
 HANDOVERS: Final = 16
-"""How often a response of a connected agent goes from process to process before it has begun."""
+"""How often a connected agent's response may move between processes before it has started."""
 
 _ITEMS = tuple[uamp.ContentItem, ...]
 _INTERRUPTED: Final = ev.ErrorDetail(
@@ -82,9 +82,9 @@ async def sweep(process: Process) -> None:
 
 
 async def take_given(process: Process, response_ids: Sequence[str] | None = None) -> None:
-    """Go on with responses that other processes gave to this one, which holds their agents.
+    """Continue responses handed to this process, which holds their agents' daemons.
 
-    Without ids with all of them: a signal may have been lost.
+    Without ids, continue all of them, since a signal may have been lost.
     """
     if not process.draining:
         await _take_all(process, await database.run(leases.claim_given, process.id, response_ids))
@@ -95,8 +95,8 @@ async def _take_all(process: Process, rows: Sequence[Response]) -> None:
         try:
             await _take_over(process, row)
         except Exception:
-            # One response that cannot be read must not stop the others; the lease that was just
-            # taken expires, and the next sweep tries it again.
+            # One unreadable response must not stop the others. Its new lease expires, and the next
+            # sweep tries it again.
             logger.exception("response %s could not be taken over", row.pk)
 
 
@@ -107,7 +107,7 @@ async def _take_over(process: Process, row: Response) -> None:
     try:
         context = await database.run(_continuation, row)
     except (UnreadableCheckpointError, msgspec.ValidationError):
-        # Another try would read the same.
+        # A retry would read the same data.
         logger.exception("response %s cannot go on", row.pk)
         context = None
     if context is None:
@@ -117,7 +117,7 @@ async def _take_over(process: Process, row: Response) -> None:
 
 
 def _continuation(row: Response) -> RunContext | None:
-    """Return how a response is continued; None for one that ends.
+    """Return the context for continuing a response, or None if it has to end.
 
     Raises UnreadableCheckpointError and ValidationError for rows that this server cannot read.
     """
@@ -128,12 +128,12 @@ def _continuation(row: Response) -> RunContext | None:
 def _can_continue(row: Response, kept: ResponseCheckpoint | None) -> bool:
     """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
 
-    An answer that ends its process each time is not tried for ever.
+    An answer that crashes its process every time is not retried forever.
     """
     if row.session_id is None:
         return False
     if agents.get_spec(row.agent_id).kind == AgentKind.CONNECTED:
-        # A daemon that had begun is gone; another one begins anew where nothing was said.
+        # The daemon that had started is gone; another one starts over unless there is output.
         return row.fence - 1 <= HANDOVERS and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True
@@ -143,7 +143,7 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None) -> bool:
 
 
 async def _end(process: Process, row: Response) -> None:
-    """End a response as its run would have: with the text so far, and what that costs."""
+    """End a response as its run would have: with the text so far and its cost."""
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     cancelled = row.cancel_requested_at is not None
     if cancelled:
@@ -153,7 +153,7 @@ async def _end(process: Process, row: Response) -> None:
         cause = f"Process {row.process or 'unknown'} stopped renewing its lease."
         ending = Ending("failed", error=_INTERRUPTED, error_cause=cause)
     context = await database.run(_context, row, request)
-    # The step that its process was in goes on nowhere: what it delivered is due.
+    # The interrupted step is not continued, so whatever it delivered is charged.
     used = added(context.usage_before, _readable_usage(row.usage_under_way))
     port = RunPort(msgspec.structs.replace(context, usage_before=used), process.capacity)
     guard = None if port.context.spec.pricing.is_free else PaymentGuard(port)
@@ -163,7 +163,7 @@ async def _end(process: Process, row: Response) -> None:
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
-    """Return the kept output of a response; only its text, where the rest cannot be read."""
+    """Return the stored output of a response, or only its text if the rest is unreadable."""
     try:
         return msgspec.convert(row.output, _ITEMS)
     except msgspec.ValidationError:
@@ -216,7 +216,7 @@ def _context(
 
 
 def _counted_as(session: Session) -> str:
-    """Return the name under which limits count: a visitor's address is in no row, the key is."""
+    """Return the name that limits count the asker under; a visitor's address is not stored."""
     return session.principal if session.user_id is None else rates.person(session.user_id)
 
 
@@ -235,7 +235,7 @@ def _payment(session: Session | None, spec: AgentSpec, credential: str) -> Answe
 
 
 def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
-    """Return the context of a continued response: same id, kept output, same tools."""
+    """Return the context of a continued response: same id, stored output, same tools."""
     resume = _with_results(row)
     if kept is not None and row.status != ResponseState.WAITING:
         resume = _beyond(row, kept) or kept.output
@@ -277,9 +277,10 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
 
 
 def _beyond(row: Response, kept: ResponseCheckpoint) -> tuple[uamp.ContentItem, ...]:
-    """Return the kept output up to the last tool, where tools have run since the checkpoint.
+    """Return the stored output up to the last tool, if tools have run since the checkpoint.
 
-    Its process died after their results and before the next checkpoint: they do not run twice.
+    Their process died after the results and before the next checkpoint, and they must not run
+    twice.
     """
     known = {i.tool_call.id for i in kept.output if isinstance(i, uamp.ToolCallContent)}
     if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
@@ -291,14 +292,14 @@ def _beyond(row: Response, kept: ResponseCheckpoint) -> tuple[uamp.ContentItem, 
 
 
 def _on_the_wire(call: ToolCall) -> str:
-    """Return a result as clients see it (UAMP §8.4.2): a client's own JSON, else words as JSON."""
+    """Return a result in client format (UAMP §8.4.2): a client's own JSON, or text as JSON."""
     if call.kind == ToolCallKind.CLIENT:
         return call.result
     return msgspec.json.encode(pure(call.result)).decode()
 
 
 def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
-    """Return the kept output, with the calls and results that its last flush did not have yet."""
+    """Return the stored output plus calls and results missing from its last flush."""
     items = list(msgspec.convert(row.output, _ITEMS))
     rows = calls.tool_calls_of(row.pk)
     shown = {i.tool_call.id for i in items if isinstance(i, uamp.ToolCallContent)}

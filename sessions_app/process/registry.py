@@ -1,6 +1,6 @@
-"""The server process: its turn store, runs, followers, and tasks.
+"""The server process: its turn store, runs, followers and tasks.
 
-There is one for each event loop. Losing a process loses nothing that is not in rows.
+There is one per event loop. Everything that must survive a crash is in rows.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 20.0
-"""A task that takes longer to end is left behind."""
+"""A task that takes longer to end is abandoned."""
 
 
 class Process:
-    """One server process: what it holds, each part with an owner of its own.
+    """A server process and its parts, each of which manages its own state.
 
-    All of it belongs to one event loop, whose tasks may call every method; `stop` is called once,
-    by `lifespan.shutdown`.
+    Everything belongs to one event loop, whose tasks may call every method. `lifespan.shutdown`
+    calls `stop` once.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Process:
         self.store = make_turn_store()
         self.history = History()
         self.capacity = Capacity()
-        # The daemons of connected agents that are registered on sockets of this process.
+        # The daemons of connected agents registered on this process's sockets.
         self.connected = ConnectedAgents(self.id)
         self.runs = Runs(
             self.store,
@@ -80,20 +80,20 @@ class Process:
         )
         self.signals = ResponseSignals(self.runs, process=self.id, given=self._given)
         self.followers = Followers()
-        # The groups of the channel layer that its connections have joined.
+        # The channel layer groups that its connections have joined.
         self.groups = LayerGroups(self.spawn)
-        # The connections that the end of the process closes.
+        # The connections to close at shutdown.
         self.connections: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
         self.draining = False
         self._reads = SharedReads()
         self._ask_mentioned = ask_mentioned
         self._take_given = take_given
-        # Starts the messages that were queued while answers ran; called by one periodic task.
+        # Starts messages that were queued while answers ran; called by one periodic task.
         self.start_queued = start_queued
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def take_end(self, context: RunContext, end: CommittedEnd) -> None:
-        """Do what follows the committed end of a response (response.finish.OnEnd)."""
+        """Follow up on the committed end of a response (response.finish.OnEnd)."""
         self.history.append(context.chat_id, end.first_seq, end.count, end.message)
         parent = context.parent
         if parent is not None:
@@ -104,14 +104,14 @@ class Process:
             self.spawn(self._close_open_work(context.response_id), name="close open work")
 
     async def _close_open_work(self, response_id: str) -> None:
-        """Cancel the work that was delegated for a response that ended; withdraw its questions."""
+        """Cancel work delegated by an ended response, and withdraw its approval requests."""
         for child in await database.run(delegated_calls.live_children, response_id):
             await self.signals.cancel(child)
         for call in await database.run(approvals.undecided_calls, response_id):
             await send_decision(call.asked_in, approvals.question_withdrawn(call))
 
     async def _give(self, response_id: str, *, fence: int, process: str) -> None:
-        """Give a response to the process that holds its agent's daemon; the row has it then."""
+        """Hand a response to the process that holds its agent's daemon, first in its row."""
         if await database.run(leases.give_response, response_id, fence=fence, process=process):
             await self.signals.given(response_id, process)
 
@@ -119,17 +119,17 @@ class Process:
         self.spawn(self._take_given(self, [response_id]), name="take a response over")
 
     def has_other_listeners(self, session: OpenSession) -> bool:
-        """Return whether more than the asker may listen to a turn of a session."""
+        """Return whether anyone besides the asker may listen to a turn of a session."""
         return session.is_shared or self.runs.is_watched(session.chat_id)
 
-    # --- What chat subscriptions read (LogReader) ---
+    # --- Reads for chat subscriptions (LogReader) ---
 
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of a chat's log."""
         return await self._reads.read(chat_history.events_after, chat_id, after)
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
-        """Return the running responses of a chat: from memory, or else as they were flushed."""
+        """Return a chat's running responses, from memory or else as last flushed."""
         found = []
         for row in await self._reads.read(selectors.running_responses, chat_id):
             run = self.runs.get(row.id)
@@ -146,14 +146,14 @@ class Process:
     # --- Tasks ---
 
     def spawn(self, coroutine: Any, *, name: str) -> asyncio.Task[Any]:
-        """Run a task of the process and keep it alive."""
+        """Run a task of the process and keep a reference to it."""
         task = asyncio.create_task(coroutine, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def stop(self) -> None:
-        """End the process's own tasks and the turn store (for `lifespan.shutdown`)."""
+        """Stop the process's tasks and the turn store (for `lifespan.shutdown`)."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -179,15 +179,15 @@ def current() -> Process:
 
 
 def known() -> Process | None:
-    """Return the process of the running loop if there is one."""
+    """Return the process of the running loop, if any."""
     return _processes.get(asyncio.get_running_loop())
 
 
 def remember(process: Process) -> None:
-    """Make a process the one of the running loop."""
+    """Set the process of the running loop."""
     _processes[asyncio.get_running_loop()] = process
 
 
 def forget() -> None:
-    """Let the loop's process go, after it was stopped."""
+    """Drop the loop's process after it was stopped."""
     _processes.pop(asyncio.get_running_loop(), None)

@@ -1,11 +1,10 @@
-"""Deletes expired rows, a batch at a time (docs/settings.md, "How long").
+"""Deletion of expired rows, a batch at a time (docs/settings.md, "How long").
 
-Client events whose repetition is recognised no longer, inputs that no `response.create` took,
-what was sent to webhooks, files of which not all parts arrived,
-private chats of visitors that no client can open again, private chats of ephemeral sessions,
-tickets and sessions of browsers that have expired, connections over HTTP that are not used. Other
-chats of people are kept. So is everything of the ledger, with what it was charged for: the row of a
-paid response, without its words.
+Deleted are client events too old to be recognised as repeats, inputs never used by a
+`response.create`, finished webhook deliveries, incomplete uploads, visitors' private chats that no
+client can open again, private chats of ephemeral sessions, expired tickets and browser sessions,
+and unused HTTP connections. Other chats are kept. So is everything in the ledger and what it was
+charged for: the row of a paid response, without its text.
 """
 
 from __future__ import annotations
@@ -50,28 +49,28 @@ if TYPE_CHECKING:
 BATCH: Final = 1000
 CHATS: Final = 50
 CONNECTION_HOURS: Final = 24
-"""A connection over several HTTP requests that gets none for so long is deleted."""
+"""An HTTP connection without requests for this long is deleted."""
 REPEAT_DAYS_MIN: Final = 2
-"""An answer may wait for a person for a day (UAMP_APPROVAL_SECONDS); its event is kept longer."""
+"""An answer may wait a day for a person (UAMP_APPROVAL_SECONDS), so keep its event longer."""
 
 
 _others: Final[list[Callable[[int], int]]] = []
 
 
 def also_delete(delete_old: Callable[[int], int]) -> None:
-    """Let `sweep` delete old rows of an app that stands above this one.
+    """Let `sweep` also delete old rows of a higher-level app.
 
-    The function is given the size of a batch and returns how many rows it deleted.
+    The function receives the batch size and returns the number of deleted rows.
     """
     if delete_old not in _others:
         _others.append(delete_old)
 
 
 def sweep(*, limit: int = BATCH) -> int:
-    """Delete one batch of each kind; return how many rows of these kinds were deleted.
+    """Delete one batch of each kind; return the number of deleted rows.
 
-    The oldest are read first, by the key in the order of which they were written, so that a batch
-    costs the same however many rows there are. Several processes may do it at once.
+    Rows are read oldest first, by the key that follows the order of writing, so that a batch costs
+    the same however many rows there are. Several processes may run it concurrently.
     """
     now = timezone.now()
     forgotten = now - timedelta(days=max(settings.UAMP_REPEAT_DAYS, REPEAT_DAYS_MIN))
@@ -111,7 +110,7 @@ def _delete(rows: QuerySet[Any], pks: list[Any]) -> int:
 
 
 def _delete_visits(before: datetime) -> int:
-    """Delete visitors' private chats whose sessions are closed: only their ids led there."""
+    """Delete visitors' private chats whose sessions are closed, and so cannot be reached."""
     sessions = Session.objects.filter(chat=OuterRef("pk"))
     in_use = Exists(sessions.filter(status__in=Session.OPEN)) | Exists(
         sessions.exclude(principal__startswith=PrincipalKind.VISITOR.prefix)
@@ -122,9 +121,9 @@ def _delete_visits(before: datetime) -> int:
 
 
 def _delete_ephemeral(before: datetime) -> int:
-    """Delete the private chats of ephemeral sessions; work for an answer goes after the answer.
+    """Delete private chats of ephemeral sessions; delegated work goes after its answer.
 
-    A chat in which a session was opened by its id, or that has a pool, is none of these.
+    Chats with a permanent session or a pool are kept.
     """
     sessions = Session.objects.filter(chat=OuterRef("pk"))
     kept = sessions.filter(
@@ -142,12 +141,12 @@ def _delete_ephemeral(before: datetime) -> int:
 def delete_private(found: QuerySet[Any]) -> int:
     """Delete a batch of chats with their sessions and answers; return how many.
 
-    Of a chat in which something was paid, its row and the rows of the paid answers stay, with what
-    was used and without a word: the ledger names them.
+    If something was paid in a chat, its row and those of the paid answers stay, with their usage
+    but without text, since the ledger refers to them.
     """
     with transaction.atomic():
         locked = list(found.select_for_update(of=("self",)).values_list("pk", flat=True)[:CHATS])
-        # What another process wrote before the lock is seen from here on.
+        # From here on, writes by other processes before the lock are visible.
         chosen = set(found.filter(pk__in=locked).values_list("pk", flat=True))
         chosen -= ledger.with_pool(chosen)
         answers = dict(Response.objects.filter(chat_id__in=chosen).values_list("pk", "chat_id"))

@@ -1,4 +1,4 @@
-"""The responses that run in this process: launched, flushed, and freed when their task ends."""
+"""The responses running in this process: launched, flushed, and removed when they end."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The oldest is forgotten; its listeners then read new turns at the next tick.
+# The oldest is dropped; its listeners then read new turns at the next tick.
 WATCHED_CHATS: Final = 10_000
-# Between two batches the answers go on: their text is put together on the loop.
+# Other answers proceed between batches, since texts are assembled on the event loop.
 FLUSHES_AT_ONCE: Final = 50
 LAST_WORDS_SECONDS: Final = 1.0
 
 
 class Runs(Mapping[str, Run]):
-    """The runs of a process by the id of their response.
+    """The runs of a process by response id.
 
-    All methods are called on the event loop: `launch` by turns and recovery, `flush` and
-    `read_rows` and `check_standing` each by one periodic task, `watch_chat` by connections and by
-    other processes.
+    All methods are called on the event loop: `launch` by turns and recovery; `flush`, `read_rows`
+    and `check_standing` by one periodic task each; `watch_chat` by connections and other processes.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Runs(Mapping[str, Run]):
         return len(self._runs)
 
     def launch(self, context: RunContext, listener: Listener | None = None) -> Run:
-        """Run a response whose row is committed; it may delegate work to other agents."""
+        """Run a response whose row is committed; it may delegate to other agents."""
         run = Run(
             context,
             store=self._store,
@@ -96,7 +95,7 @@ class Runs(Mapping[str, Run]):
         self._capacity.remove(run.context)
 
     def lose(self, fences: Mapping[str, int]) -> None:
-        """Stop the runs of these fences: other processes have claimed their responses."""
+        """Stop the runs with these fences, whose responses other processes have claimed."""
         for response_id, fence in fences.items():
             run = self._runs.get(response_id)
             if run is not None and run.context.fence == fence:
@@ -106,11 +105,11 @@ class Runs(Mapping[str, Run]):
     # --- Private chats with a second reader ---
 
     def is_watched(self, chat_id: str) -> bool:
-        """Return whether a client besides the asker may read a private chat."""
+        """Return whether a client other than the asker may be reading a private chat."""
         return chat_id in self._watched_chats
 
     def watch_chat(self, chat_id: str) -> None:
-        """Have the responses of a private chat, now and later, sent to the chat's group."""
+        """Send current and future responses of a private chat to the chat's group."""
         self._watched_chats[chat_id] = None
         if len(self._watched_chats) > WATCHED_CHATS:
             self._watched_chats.popitem(last=False)
@@ -121,7 +120,7 @@ class Runs(Mapping[str, Run]):
     # --- Rows ---
 
     async def read_rows(self) -> None:
-        """Read cancellations and ended waits from the rows: a message may have been lost."""
+        """Read cancellations and ended waits from the rows, in case a message was lost."""
         if not self._runs:
             return
         for response_id in await database.run(selectors.cancel_requests, list(self._runs)):
@@ -142,9 +141,9 @@ class Runs(Mapping[str, Run]):
                 unpaid[request.pk].settle_payments([request])
 
     async def check_standing(self) -> None:
-        """Stop the answers of agents that were switched off, and of those who may ask no more.
+        """Stop answers of switched-off agents, and of askers who lost the right to ask.
 
-        Waits a moment for their ends, which the askers receive before their connections end.
+        Waits briefly for their ends, so that the askers receive them before being disconnected.
         """
         if not self._runs:
             return
@@ -168,14 +167,14 @@ class Runs(Mapping[str, Run]):
             await asyncio.wait(ending, timeout=LAST_WORDS_SECONDS)
 
     async def flush(self) -> None:
-        """Write the text of the answers that went on since the last flush."""
+        """Write the answers that have progressed since the last flush."""
         changed = [run for run in self._runs.values() if run.answer.needs_flush]
         for start in range(0, len(changed), FLUSHES_AT_ONCE):
             batch = changed[start : start + FLUSHES_AT_ONCE]
             try:
                 await self._flush(batch)
             except (DataError, ValueError):
-                # The text of one of them cannot be stored: the others are kept all the same.
+                # One of the texts cannot be stored; the others still can.
                 for run in batch:
                     try:
                         await self._flush([run])

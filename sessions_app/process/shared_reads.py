@@ -1,7 +1,7 @@
-"""Reads of one chat that many connections of the process want at once, made once.
+"""Reads of a chat that many connections of the process need at once, made only once.
 
-When two entries of a log arrive out of order, every member who follows the chat reads the log from
-the same place; with a thousand members that is one query, and not a thousand.
+When two log entries arrive out of order, every member that follows the chat reads the log from the
+same position. With a thousand members that is one query instead of a thousand.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 
 class SharedReads:
-    """The reads that have been asked for and have not begun, by what they read.
+    """Requested reads that have not started, by what they read.
 
-    Any task of the process's loop may read. Who asks while a read waits for a database thread
-    shares it; who asks after it began gets another one, since they may know of a later row.
+    Any task on the process's loop may read. Callers share a read while it waits for a database
+    thread. Once it has started, a new caller gets another read, since it may know of a later row.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def read(self, function: Callable[..., T], *args: Hashable) -> T:
-        """Return what `function(*args)` returns on a database thread, as do others who ask now.
+        """Return the result of `function(*args)` on a database thread, shared with other callers.
 
-        Callers do not change what is returned. Raises what the function raises.
+        Callers must not modify the result. Raises whatever the function raises.
         """
         key = (function, *args)
         task = self._waiting.get(key)
@@ -38,13 +38,13 @@ class SharedReads:
             task = asyncio.create_task(self._read(key, function, args), name="shared read")
             task.add_done_callback(_take_note)
             self._waiting[key] = task
-        # One that is cancelled leaves the read to the others.
+        # A cancelled caller leaves the read to the others.
         result: T = await asyncio.shield(task)
         return result
 
     async def _read(self, key: Hashable, function: Callable[..., T], args: tuple[Any, ...]) -> T:
         def begin() -> T:
-            # X
+            # From here on a new caller needs another read, which sees later rows.
             self._waiting.pop(key, None)
             return function(*args)
 
@@ -56,6 +56,6 @@ class SharedReads:
 
 
 def _take_note(task: asyncio.Task[Any]) -> None:
-    """Retrieve an error that no caller is left to take."""
+    """Retrieve an error that no caller is left to receive."""
     if not task.cancelled():
         task.exception()

@@ -1,7 +1,7 @@
-"""Signals to the process of a response: cancel, or read a changed row.
+"""Signals to the process that runs a response: cancel it, or read a changed row.
 
-A signal only saves time. Each process reads the rows of its runs every second
-(`Runs.read_rows`), so that a lost message is found there.
+A signal only saves time. Each process reads the rows of its runs every second (`Runs.read_rows`),
+which makes up for lost messages.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ LISTEN_AGAIN_SECONDS: Final = 2.0
 
 
 class ResponseSignals:
-    """Sends signals to the runs of this process directly, to others' over the channel layer.
+    """Signals runs of this process directly, and others over the channel layer.
 
-    Any task of the event loop may send. `listen` is one task of the process, and `join` is called
-    by it and by a periodic task.
+    Any task of the event loop may send. `listen` runs as one task of the process; it and a periodic
+    task call `join`.
     """
 
     def __init__(self, runs: Runs, *, process: str, given: Callable[[str], None]) -> None:
@@ -45,7 +45,7 @@ class ResponseSignals:
     # --- Sending ---
 
     async def cancel(self, response_id: str, user_id: int | None = None) -> None:
-        """Cancel a response wherever it runs; its row keeps who asked for that, if it is a person.
+        """Cancel a response wherever it runs; its row records the person who asked, if any.
 
         A process that misses the signal reads the row.
         """
@@ -57,7 +57,7 @@ class ResponseSignals:
         await self._send({"type": "run.settled", "response": response_id, "call": pk})
 
     async def call_decided(self, response_id: str, pk: int) -> None:
-        """Have a run take a tool call that a person allowed or refused."""
+        """Have a run handle a tool call that a person approved or refused."""
         await self._send({"type": "run.decided", "response": response_id, "call": pk})
 
     async def payment_decided(self, response_id: str, pk: int) -> None:
@@ -65,16 +65,16 @@ class ResponseSignals:
         await self._send({"type": "run.paid", "response": response_id, "call": pk})
 
     async def given(self, response_id: str, process: str) -> None:
-        """Have a process take over a response that was given to it."""
+        """Have a process take over a response that was handed to it."""
         message = {"type": "run.given", "response": response_id, "process": process}
         await fanout.send(fanout.PROCESSES_GROUP, message)
 
     async def watch(self, response_id: str) -> None:
-        """Have a run send its frames to its chat's group: a client reads them there."""
+        """Have a run send its frames to its chat's group, because a client reads them there."""
         await self._send({"type": "run.watch", "response": response_id})
 
     async def watch_chat(self, chat_id: str) -> None:
-        """Have every process send a private chat's turns to its group: a second client reads it."""
+        """Have every process send a private chat's turns to its group, for a second client."""
         self._runs.watch_chat(chat_id)
         await fanout.send(
             fanout.PROCESSES_GROUP, {"type": "chat.watch", "response": "", "chat": chat_id}
@@ -89,12 +89,12 @@ class ResponseSignals:
     # --- Receiving ---
 
     async def listen(self) -> None:
-        """Take the signals of other processes; ends when cancelled."""
+        """Handle signals from other processes until cancelled."""
         while True:
             try:
                 await self._listen()
             except Exception:
-                # Until the layer is back the rows are read every second.
+                # Until the layer is back, the rows are read every second.
                 logger.exception("the channel layer does not deliver signals")
             await asyncio.sleep(LISTEN_AGAIN_SECONDS)
 
@@ -111,7 +111,7 @@ class ResponseSignals:
                 logger.exception("a signal of another process was not understood")
 
     async def join(self) -> None:
-        """Enter the group of all processes, again and again: a layer may forget."""
+        """Join the group of all processes; repeated, since a layer may forget."""
         if self._channel is not None:
             async with asyncio.timeout(fanout.SEND_TIMEOUT_SECONDS):
                 await get_channel_layer().group_add(fanout.PROCESSES_GROUP, self._channel)
@@ -141,6 +141,6 @@ class ResponseSignals:
 
 
 async def send_decision(chat_id: str, done: ev.ToolApprovalDone) -> None:
-    """Send a chat that a call was allowed or refused: its clients withdraw the question."""
+    """Notify a chat of a decision on a call, so that its clients withdraw the question."""
     signal = fanout.signal_message(chat_id=chat_id, frame=frame(done), response_id=done.response_id)
     await fanout.send(fanout.chat_group(chat_id), signal)

@@ -1,4 +1,4 @@
-"""Tool calls as rows, and the worker that runs long ones in processes.
+"""Tool calls as rows, and the worker that runs long tools in separate processes.
 
-Which tools there are is in `agents_app.tools`; a run waits for its calls in `response.tool_broker`.
+`agents_app.tools` defines the tools; `response.tool_broker` waits for a run's calls.
 """

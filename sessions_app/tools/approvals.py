@@ -1,6 +1,6 @@
-"""The approval of tool calls by a person (UAMP `tool.approval_required`). Synchronous.
+"""Approval of tool calls by a person (UAMP `tool.approval_required`). Synchronous.
 
-A question is a row that waits in the chat in which the work was asked for (`ToolCall.asked_in`).
+A question is a row that waits in the chat of the original request (`ToolCall.asked_in`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None:
-    """Take a person's answer to `tool.approval_required` and return the call's row.
+    """Record a person's answer to `tool.approval_required`; return the call's row.
 
-    The asker may decide, and an owner of the chat; for others no such call waits
-    (RemoteProtocolError unknown_call). The same answer again returns None.
+    The asker and owners of the chat may decide; for everyone else the call does not exist
+    (RemoteProtocolError unknown_call). Repeating an answer returns None.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -71,7 +71,7 @@ def _may_decide(session: OpenSession, row: ToolCall) -> bool:
 
 
 def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
-    """Return whether this very answer was taken before."""
+    """Return whether the same answer has been accepted before."""
     rows = ToolCall.objects.filter(
         call_id=answer.call_id, asked_in=session.chat_id, decided_at__isnull=False
     )
@@ -85,13 +85,13 @@ def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:
 
 
 def decided_calls(call_pks: Iterable[int]) -> list[int]:
-    """Return which of these calls wait for no person's decision any more."""
+    """Return those of the calls that no longer await a decision."""
     rows = ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status=ToolCallState.ASKING)
     return list(rows.values_list("pk", flat=True))
 
 
 def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
-    """Return the questions that are open in a chat, the oldest first."""
+    """Return the open questions of a chat, oldest first."""
     rows = ToolCall.objects.filter(
         asked_in=chat_id,
         status=ToolCallState.ASKING,
@@ -113,7 +113,7 @@ def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
 
 
 def delegated_questions(chat_id: str, response_id: str) -> list[ev.ToolApprovalRequired]:
-    """Return the open questions of a chat about the work that a response delegated."""
+    """Return the open questions of a chat about work that a response delegated."""
     return [
         asked
         for asked in asking_calls(chat_id)
@@ -122,7 +122,7 @@ def delegated_questions(chat_id: str, response_id: str) -> list[ev.ToolApprovalR
 
 
 def undecided_calls(response_id: str) -> list[ToolCall]:
-    """Return the calls of an ended response whose approval was never decided."""
+    """Return an ended response's calls that were never decided."""
     return list(
         ToolCall.objects.filter(
             response_id=response_id, decided_at__isnull=True, status=ToolCallState.CANCELLED
@@ -136,13 +136,13 @@ def question_withdrawn(row: ToolCall) -> ev.ToolApprovalDone:
 
 
 def asker_id(row: ToolCall) -> str | None:
-    """Return the account that asked for the work of a call; None for a visitor."""
+    """Return the id of the account behind a call's work, or None for visitors."""
     session = row.response.session
     return None if session is None or session.user_id is None else str(session.user_id)
 
 
 def unknown_call(call_id: str) -> RemoteProtocolError:
-    """Return the refusal of a result or decision for a call that does not wait."""
+    """Return the error for a result or decision on a call that is not waiting."""
     return RemoteProtocolError(
         ErrorCode.UNKNOWN_CALL,
         "No call of this session waits under this call_id.",

@@ -1,7 +1,7 @@
-"""Tool calls as rows: opened before they are sent, ended once. Synchronous.
+"""Tool calls as rows: written before they are sent, ended once. Synchronous.
 
-A wait is a row with a deadline: for the session's client (UAMP §5.14), for a person who has to
-allow the call, for a worker, or for another agent.
+A wait is a row with a deadline: for the session's client (UAMP §5.14), for a person's approval, for
+a worker, or for another agent.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def open_call(
 ) -> OpenedCall | None:
     """Write a tool call before it is sent, with the output that led to it.
 
-    A call that was opened before is returned as it is now; None when another process
+    If the call is already open, return it in its current state. Returns None if another process
     holds the response.
     """
     seconds = settings.UAMP_APPROVAL_SECONDS if needs_approval else settings.UAMP_TOOL_WAIT_SECONDS
@@ -92,10 +92,11 @@ def open_call(
 
 
 def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str, int]:
-    """Take the client's answer to a `tool.call` and return its response and row (UAMP §5.14).
+    """Record a client's answer to a `tool.call`; return the response and the row (UAMP §5.14).
 
-    The same answer again is fine; anything else for a call that does not wait raises
-    RemoteProtocolError unknown_call. Its media are a message's: invalid_media, content_not_found.
+    Repeating an answer has no effect; any other answer to a call that is not waiting raises
+    RemoteProtocolError unknown_call. Media are handled as in messages: invalid_media,
+    content_not_found.
     """
     with transaction.atomic():
         row = (
@@ -121,9 +122,9 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
 
 
 def begun_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
-    """Return, by call with a row, whether its tool has begun and not failed.
+    """Return, for each call with a row, whether its tool has started and not failed.
 
-    A long tool has begun when a worker took it. The client runs its tools itself.
+    A long tool has started when a worker took it. Clients run their tools themselves.
     """
     rows = ToolCall.objects.filter(response_id=response_id, call_id__in=call_ids)
     failed = {ToolCallState.FAILED, ToolCallState.UNKNOWN}
@@ -135,9 +136,9 @@ def begun_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
 
 
 def expire_calls() -> list[ToolCall]:
-    """End the calls whose deadline has passed and return them, as they were before.
+    """End the calls whose deadline has passed; return them as they were before.
 
-    One that was answered at the last moment is none of them.
+    Calls answered at the last moment are not affected.
     """
     now = timezone.now()
     unanswered = {
@@ -145,7 +146,7 @@ def expire_calls() -> list[ToolCall]:
         ToolCallState.WAITING: "The tool did not answer in time.",
         ToolCallState.QUEUED: "The tool did not answer in time.",
     }
-    # Another agent has its own time, and may have to wait for a person.
+    # Another agent has its own time limit, and may have to wait for a person.
     at_work = Session.objects.filter(
         parent_call=OuterRef("pk"), responses__finished_at__isnull=True
     )
@@ -170,12 +171,12 @@ def expire_calls() -> list[ToolCall]:
 
 
 def tool_calls_of(response_id: str) -> list[ToolCall]:
-    """Return the tool calls of a response in their order."""
+    """Return the tool calls of a response, in order."""
     return list(ToolCall.objects.filter(response_id=response_id).order_by("id"))
 
 
 def ended_calls(call_pks: Iterable[int]) -> list[ToolCall]:
-    """Return which of these calls have ended."""
+    """Return those of the calls that have ended."""
     return list(ToolCall.objects.filter(pk__in=list(call_pks)).exclude(status__in=ToolCall.OPEN))
 
 

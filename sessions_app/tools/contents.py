@@ -1,6 +1,6 @@
 """The contents that an agent may read: the chat's and the asker's (UAMP §8.5.4).
 
-Not all that a person may read: an agent must not carry files between their chats. Synchronous.
+People may read more, but an agent must not carry files between their chats. Synchronous.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def chat_owner(chat_id: str) -> quota.ContentOwner:
-    """Return the owner of what tools make in a chat."""
+    """Return the owner of contents that tools create in a chat."""
     return quota.ContentOwner(key=f"chat:{chat_id}")
 
 
 def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Content:
-    """Return a content made or shown in the chat, or owned by the asker.
+    """Return a content created or shown in the chat, or owned by the asker.
 
-    Raises ToolError, with the same words for one that does not exist and one that is not theirs.
+    Raises ToolError, with the same message for unknown and foreign contents.
     """
     try:
         return _readable(str(uuid.UUID(content_id)), chat_id, asker)
@@ -46,7 +46,7 @@ def _readable(content_id: str, chat_id: str, asker: quota.ContentOwner) -> Conte
 def presentable(
     response_id: str, chat_id: str, content_ids: Sequence[str]
 ) -> tuple[uamp.ContentItem, ...]:
-    """Return the items of contents that a response may show, and let its chat read them."""
+    """Return the items of contents that a response shows, and let its chat read them."""
     session = Session.objects.filter(responses=response_id).first()
     asker = quota.ContentOwner(
         user_id=session.user_id if session else None, key=session.principal if session else ""

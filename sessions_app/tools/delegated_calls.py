@@ -1,6 +1,6 @@
-"""Calls that another agent answers (UAMP §8.5.4): their chain, their progress, their end.
+"""Calls answered by another agent (UAMP §8.5.4): their chain, progress and end.
 
-Synchronous. Work that a worker does is shown with them: `work_under_way`.
+Synchronous. `work_under_way` also covers work done by workers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CallAbove(NamedTuple):
 
 
 def calls_above(response_id: str) -> list[CallAbove]:
-    """Return the calls that led to a response, the nearest first."""
+    """Return the calls that led to a response, nearest first."""
     found: list[CallAbove] = []
     while True:
         parent = (
@@ -48,7 +48,7 @@ def calls_above(response_id: str) -> list[CallAbove]:
 
 
 def work_for_message(message_id: str, response_id: str | None) -> list[DelegatedWork]:
-    """Return the work that was delegated to answer a message, or by the response that it shows."""
+    """Return the work delegated to answer a message, or by the response that it shows."""
     asked = Q(session__parent_call__response__message=message_id)
     if response_id is not None:
         asked |= Q(session__parent_call__response=response_id)
@@ -57,9 +57,9 @@ def work_for_message(message_id: str, response_id: str | None) -> list[Delegated
 
 
 def withdraw_late(parent_id: str, response_id: str) -> None:
-    """Delete what a response worked for another one, where that one's question was deleted since.
+    """Delete a response's delegated work if the question behind it has been deleted.
 
-    The transaction that ends the response calls it, after its answer was written.
+    Called in the transaction that ends the response, after its answer was written.
     """
     asked = Response.objects.filter(pk=parent_id, message__deleted_at__isnull=False)
     if asked.exists():
@@ -88,7 +88,7 @@ def progress_of_call(progress: ev.Progress, call: CallAbove, agent: str) -> ev.P
 
 
 def root_chat(response_id: str) -> str:
-    """Return the chat in which the work of a response was asked for at first."""
+    """Return the chat of the original request that a response works for."""
     above = calls_above(response_id)
     if above:
         return above[-1].chat_id
@@ -96,9 +96,9 @@ def root_chat(response_id: str) -> str:
 
 
 def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
-    """Write the end of a call that waits for another agent; later answers change nothing.
+    """End a call that waits for another agent; later answers have no effect.
 
-    What the other agent made may then be read, passed on and shown where it was asked for.
+    Media created by the other agent may then be read, passed on and shown in the delegating chat.
     """
     answered = end_call(
         ToolCall.objects.filter(pk=pk, status=ToolCallState.WAITING),
@@ -114,7 +114,7 @@ def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
 
 
 def live_children(response_id: str) -> list[str]:
-    """Return the running responses of other agents that work for a response."""
+    """Return other agents' running responses that work for a response."""
     return list(
         Response.objects.filter(
             session__parent_call__response_id=response_id, finished_at__isnull=True
@@ -123,9 +123,9 @@ def live_children(response_id: str) -> list[str]:
 
 
 def work_under_way(chat_id: str) -> list[ev.Event]:
-    """Return events for the open calls of a chat that workers and other agents run.
+    """Return events for a chat's open calls that workers and other agents execute.
 
-    Each is a `tool_call` delta with whole arguments, and its last progress if there is one.
+    Each call is a `tool_call` delta with full arguments, followed by its last progress, if any.
     """
     rows = ToolCall.objects.filter(
         response__chat_id=chat_id,
@@ -145,7 +145,7 @@ def work_under_way(chat_id: str) -> list[ev.Event]:
 
 
 def _last_progress(row: ToolCall) -> ev.Progress | None:
-    """Return the last progress of a call; that of the other agent's tool where it waits for one."""
+    """Return the last progress of a call or, if it waits for an agent, of that agent's tool."""
     if row.progress is not None:
         return msgspec.convert(row.progress, ev.Progress)
     inner = (

@@ -1,9 +1,8 @@
-"""A process for each long tool call, which can be ended at any time.
+"""A separate process for each long tool call, which can be killed at any time.
 
-A tool may hang, loop, eat memory or end its process, and only its own call feels it. Its
-process has no lease and no claim: all that a ToolContext does is done by the worker, who answers
-over a pipe, and the worker kills it. On Linux it dies with the fork server, which dies with the
-worker.
+A tool that hangs, loops, uses up memory or ends its process affects only its own call. Its process
+holds no lease or claim: the worker does everything that a ToolContext does, replies over a pipe,
+and kills the process. On Linux it dies with the fork server, which dies with the worker.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How often the worker looks whether the tool has to stop.
+# How often the worker checks whether the tool has to stop.
 LOOK_SECONDS: Final = 0.1
-# A tool that has to stop gets this long to do so by itself.
+# How long a tool may take to stop on its own.
 GRACE_SECONDS: Final = 1.0
 KILL_SECONDS: Final = 10.0
-# How much of a result that is too large the model still reads.
+# How much of an oversized result the model still reads.
 EXCERPT_CHARS: Final = 2000
 _METHODS: Final = frozenset({"progress", "read_content", "write_content", "search_messages"})
 _PR_SET_PDEATHSIG: Final = 1
@@ -60,7 +59,7 @@ _start_lock = threading.Lock()
 
 
 class ToolKilled(Exception):
-    """The tool had to stop and did not: it was killed, wherever it was."""
+    """The tool did not stop in time and was killed."""
 
 
 class ToolDied(Exception):
@@ -68,16 +67,16 @@ class ToolDied(Exception):
 
 
 class ToolBroke(Exception):
-    """The tool raised something; the message is its traceback, for the log."""
+    """The tool raised an unexpected error; the message is the traceback, for the log."""
 
 
 class ToolTooLarge(Exception):
-    """The tool asked for more memory than its process may have."""
+    """The tool needed more memory than its process may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The job of a process; `path` leads to the tool where settings name it."""
+    """A job for a process; `path` is the import path of the tool if it comes from the settings."""
 
     name: str
     path: str | None
@@ -115,11 +114,11 @@ def run_tool(
     *,
     must_stop: Callable[[], bool],
 ) -> ToolOutcome:
-    """Run a tool in its own process and return its outcome, which fits a row.
+    """Run a tool in its own process; return its outcome, cut down to fit a row.
 
-    `context` answers for it in this thread. Once `must_stop` says so the tool has GRACE_SECONDS.
-    Raises ToolCancelled and ToolError as the tool does, ToolKilled, ToolDied, ToolBroke and
-    ToolTooLarge.
+    `context` serves the tool from this thread. Once `must_stop` returns True, the tool has
+    GRACE_SECONDS. Raises the tool's ToolCancelled and ToolError, as well as ToolKilled, ToolDied,
+    ToolBroke and ToolTooLarge.
     """
     if tool.in_worker:
         return _fit(tool.name, context, tool.run(context, arguments))
@@ -158,7 +157,7 @@ def run_tool(
 
 
 def _path_of(tool: ServerTool) -> str | None:
-    """Return the setting that leads to a tool, if one does."""
+    """Return the import path of a tool that comes from the settings, or None."""
     paths = settings.UAMP_SERVER_TOOLS
     return next((path for path in paths if import_string(path) is tool), None)
 
@@ -169,7 +168,7 @@ def _serve(
     context: ToolContext,
     must_stop: Callable[[], bool],
 ) -> _End:
-    """Answer the tool until it ends; EOFError and OSError when its process is gone."""
+    """Serve the tool until it ends; raises EOFError or OSError if its process is gone."""
     kill_at: float | None = None
     while True:
         if pipe.poll(LOOK_SECONDS):
@@ -178,7 +177,7 @@ def _serve(
                 return said
             pipe.send(_answer(context, said))
         elif not process.is_alive():
-            # A program that the tool started may still hold the pipe open.
+            # A program started by the tool may still hold the pipe open.
             raise EOFError
         if kill_at is None and must_stop():
             kill_at = time.monotonic() + GRACE_SECONDS
@@ -210,15 +209,15 @@ def _kill(process: ForkServerProcess) -> None:
     if process.pid is not None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    # It may not have come so far as to have a group of its own.
+    # The process may not have created its own group yet.
     process.kill()
 
 
-# --- In the process of the tool ---
+# --- In the tool's process ---
 
 
 def _main(pipe: Connection) -> None:
-    """Run the tool of one job, say how it ended, and wait to be killed."""
+    """Run the tool of one job, report how it ended, and wait to be killed."""
     _begin()
     job: Job = pipe.recv()
     end = _run(job, _Remote(job.call_id, pipe))
@@ -227,21 +226,21 @@ def _main(pipe: Connection) -> None:
         stream.flush()
     pipe.send(end)
     while True:
-        # The worker kills the whole group, with what the tool started and left behind.
+        # The worker kills the whole group, including whatever the tool left running.
         signal.pause()
 
 
 def _begin() -> None:
-    """Leave the worker's group, and die with the fork server, who dies with the worker."""
+    """Leave the worker's group, and die with the fork server, which dies with the worker."""
     os.setsid()
-    # The fork server lives while a process holds this pipe, and would live as long as a hanging
-    # tool: its children get the pipe too, for children of their own.
-    server = vars(forkserver._forkserver)  # noqa: SLF001 there is no other way to it
+    # The fork server lives as long as any process holds this pipe. Its children inherit the pipe
+    # for their own children, so a hanging tool would keep it alive.
+    server = vars(forkserver._forkserver)  # noqa: SLF001 there is no public access
     if (alive := server.get("_forkserver_alive_fd")) is not None:
         os.close(alive)
         server["_forkserver_alive_fd"] = None
     if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 only where there is such a call
+        import ctypes  # noqa: PLC0415 only on platforms with this call
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -254,20 +253,20 @@ def _run(job: Job, context: _Remote) -> _End:
     except MemoryError:
         return _End(error=ToolTooLarge())
     except (ToolCancelled, ToolError) as error:
-        # Only its words: what a subclass holds may not come through the pipe.
+        # Pass on only the message: a subclass's other data may not survive the pipe.
         kind = ToolCancelled if isinstance(error, ToolCancelled) else ToolError
         return _End(error=kind(*map(str, error.args)))
-    except BaseException:  # noqa: BLE001 SystemExit and KeyboardInterrupt are no end of the call
+    except BaseException:  # noqa: BLE001 SystemExit and KeyboardInterrupt do not end the call
         return _End(error=ToolBroke(storable(traceback.format_exc())))
 
 
 def _limit_memory(megabytes: int) -> None:
-    """Bound what the process may allocate besides what it has; 0 sets no bound."""
+    """Limit what the process may allocate beyond its present memory; 0 means no limit."""
     if not megabytes or sys.platform != "linux":
         return
-    import resource  # noqa: PLC0415 only where there is such a call
+    import resource  # noqa: PLC0415 only on platforms with this call
 
-    with open("/proc/self/statm") as statm:  # noqa: PTH123 a Path is no plainer here
+    with open("/proc/self/statm") as statm:  # noqa: PTH123 a Path is no simpler here
         pages = int(statm.read().split()[5])
     limit = pages * resource.getpagesize() + megabytes * _MIB
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -275,7 +274,7 @@ def _limit_memory(megabytes: int) -> None:
 
 
 def _fit(name: str, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
-    """Return an outcome that a row and a model can take: what is too large becomes a file."""
+    """Return an outcome that fits a row and a model; oversized results become files."""
     text, items = storable(outcome.result), storable_items(outcome.content_items)
     data = text.encode()
     if len(data) <= uamp.DEFAULT_LIMITS.tool_result_bytes:
@@ -290,15 +289,15 @@ def _fit(name: str, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
 
 
 class _Remote:
-    """The ToolContext that a tool is given: the worker does what each method asks.
+    """The tool's ToolContext, whose methods are executed by the worker.
 
-    Any thread of the tool may call it; a lock lets one at a time use the pipe to the worker.
+    Any thread of the tool may call it; a lock lets one at a time use the pipe.
     """
 
     def __init__(self, call_id: str, pipe: Connection) -> None:
         self.call_id = call_id
         self._pipe = pipe
-        # A tool may have threads.
+        # Tools may use threads.
         self._lock = threading.Lock()
 
     def _ask(self, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -334,7 +333,7 @@ class _Remote:
         return read
 
     def write_content(self, data: bytes, *, mime_type: str, filename: str) -> uamp.ContentItem:
-        """See ToolContext. What no content may hold is not sent."""
+        """See ToolContext. Oversized data is not sent."""
         if len(data) > settings.UAMP_UPLOAD_BYTES:
             raise ToolError(f"The file is larger than {settings.UAMP_UPLOAD_BYTES} bytes.")
         item: uamp.ContentItem = self._ask(

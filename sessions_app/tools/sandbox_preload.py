@@ -1,12 +1,12 @@
-"""Imports for the processes of tools, made once before they are forked.
+"""Imports for tool processes, made once before they are forked.
 
-The fork server of `sandbox` imports this module and nothing else does: it sets Django up.
+Imported only by `sandbox`'s fork server; sets up Django.
 """
 
 import django
 
 django.setup()
 
-from agents_app.tools.registry import server_tools  # noqa: E402 tools may need apps that are set up
+from agents_app.tools.registry import server_tools  # noqa: E402 tools may need the apps to be set up
 
 server_tools()

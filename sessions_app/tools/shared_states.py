@@ -1,4 +1,4 @@
-"""The state of a chat, as the agent of a response reads and changes it. Synchronous."""
+"""Reading and changing the state of a chat for a response's agent. Synchronous."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 
 def read_for_response(chat_id: str) -> VersionedState:
-    """Return the state of the chat in which a response answers."""
+    """Return the state of the chat that a response belongs to."""
     return read_state(chat_id)
 
 
 def change_for_response(
     change: StateChange, *, chat_id: str, response_id: str, fence: int, agent: str
 ) -> VersionedState | None:
-    """Change the state for the run that holds a response; None where another one holds it.
+    """Change the state for the run that holds a response; return None if another run holds it.
 
-    Raises ToolError for a change that is refused; after a conflict it has the state as it is now.
+    Raises ToolError if the change is refused; after a conflict the message contains the current
+    state.
     """
     with transaction.atomic():
         lock_chats([chat_id])

@@ -1,7 +1,7 @@
-"""Long tools on Celery: the row is the queue, the message only notifies a worker.
+"""Long tools on Celery: the row is the queue, and the message only notifies a worker.
 
-Brokers lose messages and deliver them twice. Both are harmless: the sweep sends the message of an
-unclaimed call again, and a call that a worker has claimed cannot be claimed twice.
+Brokers lose messages and deliver them twice. Both are harmless: the sweep resends the message of an
+unclaimed call, and a claimed call cannot be claimed twice.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A message without a claim after this time counts as lost.
+# A message not followed by a claim within this time counts as lost.
 LOST_SECONDS: Final = 3
 # The pause between two messages for the same row.
 NOTIFY_SECONDS: Final = 5
 NOTIFIED_AT_ONCE: Final = 100
-# A call that ended its worker this many times is not tried again.
+# A call that has crashed its worker this many times is not retried.
 ATTEMPTS: Final = 5
 WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 BROKE: Final = "The tool failed. Its error is in the server's log."
@@ -57,7 +57,7 @@ End = tuple[ToolCallState, ToolOutcome]
 
 
 def notify_workers(pk: int) -> None:
-    """Send the message of a queued call; `requeue_lost_calls` repeats it where the broker fails."""
+    """Send the message of a queued call; `requeue_lost_calls` retries if the broker fails."""
     _notify([pk])
 
 
@@ -66,17 +66,17 @@ def _notify(pks: Iterable[int]) -> None:
         try:
             run_tool_call.apply_async(kwargs={"pk": pk}, headers=spans.carrier(), retry=False)
         except Exception:
-            # After any error of a broker the rows are committed, and their messages are sent again
-            # later. The rest of them would only wait for the same broker.
+            # The rows are committed, so their messages are sent again later after any broker error.
+            # The remaining ones would only wait for the same broker.
             logger.warning("the message of tool call %s was not sent", pk, exc_info=True)
             return
 
 
 def requeue_lost_calls() -> list[int]:
-    """Send the messages of calls whose message or worker was lost; return their rows.
+    """Resend the messages of calls that lost their message or worker; return their rows.
 
-    A call whose lease has ended is queued again, which fences its worker off. A queued call with
-    `lease_until` in the future has had a message within NOTIFY_SECONDS.
+    A call whose lease has expired is queued again, which fences its worker off. A queued call with
+    a future `lease_until` was sent a message within NOTIFY_SECONDS.
     """
     now = timezone.now()
     is_silent = Q(status=ToolCallState.RUNNING, lease_until__lt=now) | (
@@ -85,7 +85,8 @@ def requeue_lost_calls() -> list[int]:
     )
     silent = ToolCall.objects.filter(is_silent, kind=ToolCallKind.LONG, finished_at__isnull=True)
     found = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
-    # The condition again: one of the processes that found the row sends the message.
+    # The condition is repeated so that only one of the processes that found the row sends a
+    # message.
     requeued = [
         pk
         for pk in list(found)
@@ -100,9 +101,10 @@ def requeue_lost_calls() -> list[int]:
 
 
 def requeue_call(pk: int, *, attempts: int) -> bool:
-    """Queue a call again that is queued or runs after so many attempts; return whether it was.
+    """Requeue a queued or running call with this many attempts; return whether it was requeued.
 
-    A worker that has it is fenced off. A call that was claimed meanwhile stays.
+    This fences off a worker that has it. A call that has been claimed in the meantime is left
+    alone.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -121,7 +123,7 @@ def requeue_call(pk: int, *, attempts: int) -> bool:
 
 @shared_task(bind=True)
 def run_tool_call(self: Task[..., None], *, pk: int, **kwargs: Any) -> None:
-    """Run one queued call to its end, unless it ended or another worker holds it."""
+    """Run a queued call to its end, unless it has ended or another worker holds it."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
     claim = database.scoped(claim_call, pk)
@@ -171,7 +173,7 @@ def _run(claim: CallClaim) -> End:
 
 def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
     try:
-        # A response that was cancelled while its call waited never starts its tool.
+        # If the response was cancelled while the call waited, the tool never starts.
         work.renew()
         work.check()
         outcome = run_tool(tool, work, arguments, must_stop=work.must_stop)
@@ -184,7 +186,7 @@ def _run_tool(tool: ServerTool, work: Work, arguments: dict[str, Any]) -> End:
 
 
 def _end_without(tool: ServerTool, work: Work, error: Exception) -> End:
-    """Return the end of a call whose tool has no outcome; the log has what a user must not see."""
+    """Return the end of a call without an outcome; details not for users go to the log."""
     call = f"tool {tool.name} in call {work.call_id}"
     match error:
         case ToolCancelled():

@@ -1,7 +1,7 @@
-"""The work on one long tool call, under the fence of its row.
+"""A worker's execution of one long tool call, under the fence of its row.
 
-A claim is one conditional UPDATE that increments `attempts`; that number is the fence of every
-later write. Losing the claim is no error: the worker that holds it now goes on.
+A claim is one conditional UPDATE that increments `attempts`, the fence for all later writes. Losing
+the claim is not an error: another worker now holds it.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The pause between two progress events; those in between wait for the lease thread.
+# The pause between progress events; those in between are sent by the lease thread.
 PROGRESS_SECONDS: Final = 0.1
-# Characters of a stage or a message that are sent.
+# The most characters sent of a stage or message.
 PROGRESS_CHARS: Final = 500
-# A tool without progress learns of its response's cancel after this time.
+# How long a tool without progress takes to notice that its response was cancelled.
 LOOK_SECONDS: Final = 2.0
-# The lease thread may be within a statement when its tool has ended.
+# The lease thread may be executing a statement when its tool ends.
 LEASE_END_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallClaim:
-    """A running call and the fence number (`attempt`) of this worker."""
+    """A running call, with this worker's fence (`attempt`)."""
 
     pk: int
     attempt: int
@@ -86,12 +86,12 @@ class CallClaim:
 
 
 def lease_end() -> datetime:
-    """Return the end of a lease that begins now."""
+    """Return the end of a lease that starts now."""
     return timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
 
 
 def claim_call(pk: int) -> CallClaim | None:
-    """Claim a call that is queued or whose lease ended; None where it cannot be.
+    """Claim a call that is queued or whose lease has expired; None if it cannot be claimed.
 
     The time limit counts from the first start, so that a call that kills its workers ends too.
     """
@@ -105,7 +105,7 @@ def claim_call(pk: int) -> CallClaim | None:
     now = timezone.now()
     deadline = row.deadline if row.attempts else now + timedelta(seconds=_tool_seconds())
     free = Q(status=ToolCallState.QUEUED) | Q(status=ToolCallState.RUNNING, lease_until__lt=now)
-    # The attempts that were read are in the condition: exactly one worker wins.
+    # The number of attempts in the condition ensures that exactly one worker wins.
     won = move(
         ToolCall.objects.filter(free, pk=pk, attempts=row.attempts),
         ToolCallTrigger.CLAIM,
@@ -146,7 +146,7 @@ def _held(claim: CallClaim) -> QuerySet[ToolCall]:
 
 
 def renew_claim(claim: CallClaim, progress: dict[str, Any] | None) -> bool:
-    """Extend the lease and store the progress; False once claim or response ended."""
+    """Extend the lease and store progress; return False if the claim or response has ended."""
     wanted = Response.objects.filter(
         pk=OuterRef("response_id"), status__in=Response.LIVE, cancel_requested_at__isnull=True
     )
@@ -157,7 +157,7 @@ def renew_claim(claim: CallClaim, progress: dict[str, Any] | None) -> bool:
 
 
 def end_call(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:
-    """Write the end of a call; False when this worker has lost the claim."""
+    """Write the end of a call; return False if this worker has lost the claim."""
     return bool(
         end(
             _held(claim),
@@ -175,14 +175,14 @@ def end_call(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:
 
 
 class Work:
-    """The ToolContext of a claimed call. Entered, a lease thread renews the lease beside it.
+    """The ToolContext of a claimed call; as a context manager, it renews the lease in a thread.
 
-    The tool's thread calls all public methods; the lease thread calls `_renew` under `_lock`.
+    The tool's thread calls the public methods; the lease thread calls `_renew` under `_lock`.
     """
 
     def __init__(self, claim: CallClaim) -> None:
         self.call_id = claim.call_id
-        # Why the tool has to stop, once it has to.
+        # The reason that the tool has to stop, if it does.
         self.is_lost = False
         self.is_late = False
         self._claim = claim
@@ -190,7 +190,7 @@ class Work:
         self._latest: ev.Progress | None = None
         self._is_unsent = False
         self._tried_at = self._renewed_at = time.monotonic()
-        # One renewal at a time: progress is sent in order.
+        # Renewals are serialised, so that progress is sent in order.
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._lease_thread = threading.Thread(
@@ -225,14 +225,14 @@ class Work:
         stage: str | None = None,
         message: str | None = None,
     ) -> None:
-        """See ToolContext. The percentage is rounded and never falls, not even in a new attempt.
+        """See ToolContext. The percentage is rounded and never falls, even in a new attempt.
 
-        Long texts are cut: each is stored, and sent to all members of the chat.
+        Long texts are cut, since each is stored and sent to all members of the chat.
         """
         self.check()
         with self._lock:
             if percent is not None and not math.isfinite(percent):
-                # Infinite and NaN percentages are dropped; the tool and its readers go on.
+                # Infinite and NaN percentages are ignored.
                 percent = None
             if percent is not None:
                 self._percent = max(self._percent, min(100, round(percent)))
@@ -255,12 +255,12 @@ class Work:
         self.check()
 
     def read_content(self, content_id: str) -> ReadContent:
-        """See ToolContext: contents of the chat, and those of the person whose session asks."""
+        """See ToolContext. Covers contents of the chat, and of the person behind the session."""
         self.check()
         return database.scoped(_read_content, self._claim, content_id)
 
     def write_content(self, data: bytes, *, mime_type: str, filename: str) -> uamp.ContentItem:
-        """See ToolContext. The same bytes from a later attempt are the same content."""
+        """See ToolContext. Repeating the same bytes in a later attempt yields the same content."""
         self.renew()
         self.check()
         return database.scoped(
@@ -268,12 +268,12 @@ class Work:
         )
 
     def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
-        """See ToolContext: the chat of the response, and no other."""
+        """See ToolContext. Searches only the response's chat."""
         self.check()
         return database.scoped(_search_messages, self._claim, words, limit=limit)
 
     def check(self) -> None:
-        """Raise ToolCancelled when the tool has to stop, as far as this process knows."""
+        """Raise ToolCancelled if the tool has to stop, as far as this process knows."""
         if self.must_stop():
             raise ToolCancelled
 
@@ -283,12 +283,12 @@ class Work:
         return self.is_lost or self.is_late
 
     def renew(self) -> None:
-        """Renew the lease now, and send the progress that was not sent yet."""
+        """Renew the lease now, and send any unsent progress."""
         with self._lock:
             self._renew()
 
     def finish(self) -> None:
-        """Send the last progress, before the end of the call."""
+        """Send the last progress before the end of the call."""
         with self._lock:
             if self._is_unsent and not self.is_lost:
                 self._renew()
@@ -300,7 +300,7 @@ class Work:
         try:
             held = database.scoped(renew_claim, self._claim, payload)
         except OperationalError:
-            # The database may be unreachable for a moment; the lease holds until its end.
+            # The database may be down briefly; the lease remains valid until it expires.
             logger.warning("the lease of call %s was not renewed", self.call_id, exc_info=True)
             self.is_lost = time.monotonic() - self._renewed_at >= settings.UAMP_LEASE_SECONDS
             return
@@ -313,7 +313,7 @@ class Work:
             _publish(self._claim, progress)
 
     def _renew_until_end(self) -> None:
-        """Renew for a tool without progress, or with unsent progress (the lease thread)."""
+        """Renew for tools without progress or with unsent progress (on the lease thread)."""
         try:
             while not self._ended.wait(PROGRESS_SECONDS) and not self._is_over():
                 with self._lock:
@@ -322,13 +322,13 @@ class Work:
                     if time.monotonic() - self._tried_at >= pause:
                         self._renew()
         except Exception:
-            # Without this thread the lease ends and another worker takes over: log why.
+            # Without this thread the lease expires and another worker takes over, so log the cause.
             logger.exception("the lease of call %s is no longer renewed", self.call_id)
         finally:
             connections.close_all()
 
     def _is_over(self) -> bool:
-        # Past its deadline a call loses its lease, however stuck its tool is.
+        # Past its deadline a call gives up its lease, even if its tool is stuck.
         return self.is_lost or timezone.now() >= self._claim.deadline
 
 
