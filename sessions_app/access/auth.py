@@ -261,7 +261,7 @@ def _principal_of_ticket(ticket: str) -> Principal:
 
 
 def _principal_of_row(row: Ticket) -> Principal | None:
-    """Return who asked for a ticket; None where their key or sign-in is not good any more."""
+    """Return the principal that requested a ticket; None if its credential is now invalid."""
     principal = of_user(row.user, web_session=row.web_session)
     if row.api_key is not None:
         principal = replace(

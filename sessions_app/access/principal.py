@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PrincipalKind(StrEnum):
-    """The kinds of principals; the value and a colon begin its key, also in `Session.principal`."""
+    """The kinds of principals, whose keys (as in `Session.principal`) start with `<value>:`."""
 
     PERSON = "user"
     VISITOR = "anonymous"

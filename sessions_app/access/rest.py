@@ -21,9 +21,9 @@ class TokenAuthentication(BaseAuthentication):
     """Authenticates REST requests by a token in a header, never in a URL, which is logged."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
-        """Return the token's owner; None lets the cookie speak; a bad token is an error.
+        """Return the token's owner; None means to use the cookie; an invalid token is an error.
 
-        Raises MissingRight for a token that is not for REST.
+        Raises MissingRight if the token is not valid for REST.
         """
         token = Handshake.of_request(request._request).header_token  # noqa: SLF001 the public request has no scope
         if not token:

@@ -1,5 +1,5 @@
-"""Connected agents: the daemons that registered on sockets of this process, and their answers.
+"""Connected agents: daemons registered on this process's sockets, and their answers.
 
-What a socket holds (`agent_socket`, `answer`), what the process holds (`directory`), and the turn
-as a daemon is sent it (`turns`). Rows are `agents_app.connections`; handlers register.
+`agent_socket` and `answer` belong to a socket, `directory` to the process; `turns` builds the event
+that a daemon receives. The rows are in `agents_app.connections`; handlers register daemons.
 """

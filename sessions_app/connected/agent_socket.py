@@ -1,8 +1,8 @@
-"""The agents that a daemon registered on one socket, and the turns that it was given there.
+"""The agents that a daemon has registered on a socket, and the turns assigned to it there.
 
-Each turn is a session of its own on the wire (UAMP §10.2): its `input.text` names the agent, and
-the daemon's events name the turn. Which response they belong to follows from that alone; the ids
-that a daemon writes into them say nothing.
+Each turn is a separate session on the wire (UAMP §10.2): its `input.text` names the agent, and the
+daemon's events name the turn. This alone determines the response; any ids that the daemon writes
+into its events are ignored.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 ANSWER_EVENTS: Final = tuple(
     cls for cls in ev.ANSWER_EVENTS.values() if cls is not ev.CapabilitiesAnnounced
 )
-"""The events of a turn that a daemon may send (UAMP §6)."""
+"""The events that a daemon may send in a turn (UAMP §6)."""
 TURNS_REMEMBERED: Final = 1_000
 PACED_BYTES: Final = 4_096
-"""An event counts as one for each of so many bytes."""
+"""An event counts once for every so many bytes."""
 
 
 class RegisteredAgent:
-    """One agent that is registered on one socket.
+    """An agent registered on a socket.
 
-    `name` is what the daemon calls it, `session_id` the session of its registration, and `row` the
+    `name` is the daemon's name for it, `session_id` the session of its registration, and `row` the
     key of its AgentConnection once that is written.
     """
 
@@ -61,21 +61,21 @@ class RegisteredAgent:
 
     @property
     def has_room(self) -> bool:
-        """Whether it takes one more answer."""
+        """Whether it can take another answer."""
         return not self.is_gone and len(self.answers) < settings.UAMP_DAEMON_ANSWERS
 
     def begin(self, response_id: str, event: uamp.Event) -> QueuedAnswer:
-        """Send the daemon a turn; return its answer."""
+        """Send the daemon a turn and return its answer."""
         return self.link.begin(self, response_id, event)
 
 
 class AgentSocket:
-    """The registered agents of one socket.
+    """The agents registered on one socket.
 
     The socket's task calls `register`, `unregister`, `take` and `lose_all`; runs call `begin`
-    through their daemon. All of them are on the process's loop. `send` sends a frame of a session,
-    `changed` is called when a daemon has more or fewer answers, `gone` with those that get no
-    more.
+    through their daemon. All run on the process's loop. `send` sends a session's frame, `changed`
+    is called when a daemon's number of answers changes, and `gone` with daemons that get no more
+    turns.
     """
 
     def __init__(
@@ -91,16 +91,16 @@ class AgentSocket:
         self.origin, self.base_url = origin, base_url
         self.daemons: dict[str, RegisteredAgent] = {}
         self.is_closed = False
-        # When the daemon sent its last frame, in seconds of the monotonic clock.
+        # When the daemon's last frame arrived, in seconds of the monotonic clock.
         self.received_at = time.monotonic()
-        # How long the next frame is not to be read, after too many of this kind.
+        # How long to wait before reading the next frame, after too many events.
         self.pause = 0.0
         # Whether the last frame was an event of a turn.
         self.took = False
         self._protocol, self._send = protocol, send
         self._changed, self._gone = changed, gone
         self._turns: dict[str, tuple[RegisteredAgent, QueuedAnswer]] = {}
-        # The turns that ended lately, and whether the server ended them.
+        # Recently ended turns, and whether the server ended them.
         self._over: OrderedDict[str, bool] = OrderedDict()
         self._pace = Pace(
             per_minute=settings.UAMP_DAEMON_EVENTS_PER_MINUTE,
@@ -111,25 +111,25 @@ class AgentSocket:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the daemon works on an answer."""
+        """Whether the daemon is working on an answer."""
         return bool(self._turns)
 
     def principals(self) -> set[Principal]:
-        """Return who registered the agents."""
+        """Return the principals that registered the agents."""
         return {daemon.principal for daemon in self.daemons.values()}
 
     def registered_by(self, principal: Principal) -> list[RegisteredAgent]:
-        """Return the agents that a principal registered."""
+        """Return the agents registered by a principal."""
         return [daemon for daemon in self.daemons.values() if daemon.principal == principal]
 
     def expired(self) -> list[RegisteredAgent]:
-        """Return the agents whose token is good no longer."""
+        """Return the agents whose token has expired."""
         return [daemon for daemon in self.daemons.values() if daemon.principal.is_expired]
 
     # --- Registrations ---
 
     def register(self, daemon: RegisteredAgent) -> None:
-        """Let a daemon answer for its agent on this socket."""
+        """Start accepting answers from a daemon for its agent on this socket."""
         self._protocol.takes_answers = True
         self.daemons[daemon.session_id] = daemon
 
@@ -138,27 +138,27 @@ class AgentSocket:
         return any(daemon.agent_id == agent_id for daemon in self.daemons.values())
 
     def unregister(self, session_id: str) -> RegisteredAgent | None:
-        """Give the agent of a registration no more turns; its answers that run go on."""
+        """Assign no more turns to a registered agent; its running answers continue."""
         daemon = self.take_out(session_id)
         if daemon is not None:
             self._gone([daemon])
         return daemon
 
     def take_out(self, session_id: str) -> RegisteredAgent | None:
-        """Do the same for a caller that takes the daemon out of the directory itself."""
+        """Like `unregister`, for callers that remove the daemon from the directory themselves."""
         daemon = self.daemons.pop(session_id, None)
         if daemon is not None:
             daemon.is_gone = True
         return daemon
 
     def drop(self, daemon: RegisteredAgent) -> None:
-        """End a registration and its answers: its principal may act no more."""
+        """End a registration and its answers, because its principal may no longer act."""
         self.unregister(daemon.session_id)
         for answer in list(daemon.answers.values()):
             answer.lose()
 
     def lose_all(self) -> None:
-        """Take note that the socket closed."""
+        """Handle the closing of the socket."""
         self.is_closed = True
         for _, answer in list(self._turns.values()):
             answer.lose()
@@ -172,10 +172,11 @@ class AgentSocket:
     # --- Turns ---
 
     def begin(self, daemon: RegisteredAgent, response_id: str, event: uamp.Event) -> QueuedAnswer:
-        """Send a turn to the daemon; return its answer."""
+        """Send a turn to the daemon and return its answer."""
         turn_id, tries = response_id, 1
         while turn_id in self._turns or turn_id in self._over:
-            # A run that comes to the same socket again is another turn: a late event is not its.
+            # A run that returns to the same socket starts a new turn, so that late events of the
+            # old one do not reach it.
             tries += 1
             turn_id = f"{response_id}.{tries}"
         answer = QueuedAnswer(
@@ -204,13 +205,13 @@ class AgentSocket:
     # --- Events ---
 
     def is_for_turn(self, event: uamp.Event) -> bool:
-        """Return whether an event of the client is an agent's, not that of a chat's client."""
+        """Return whether an event comes from an agent, rather than from the client of a chat."""
         session_id = event.session_id or ""
         in_turn = session_id in self._turns or session_id in self._over
         return in_turn or isinstance(event, ANSWER_EVENTS)
 
     def take(self, event: uamp.Event, size: int) -> None:
-        """Take an event of a turn, `size` bytes large; raises RemoteProtocolError."""
+        """Handle an event of a turn with the given size in bytes; raises RemoteProtocolError."""
         self.pause = self._pace.wait(time.monotonic(), 1 + size // PACED_BYTES)
         answer = self._answer_of(event)
         if answer is None:
@@ -220,7 +221,7 @@ class AgentSocket:
         answer.take(event, size)
 
     def _answer_of(self, event: uamp.Event) -> QueuedAnswer | None:
-        """Return the answer that an event belongs to; None for a late one, which is ignored."""
+        """Return the answer that an event belongs to; None for late events, which are ignored."""
         session_id = event.session_id or ""
         if session_id in self._over:
             if self._over[session_id] or isinstance(event, ENDS):
@@ -235,7 +236,7 @@ class AgentSocket:
         daemon = self.daemons.get(session_id)
         if daemon is None:
             raise _refusal(event, ErrorCode.UNKNOWN_SESSION, "no such turn here")
-        # A daemon of one turn at a time may name the session of its agent.
+        # A daemon with only one turn may name its agent's session instead.
         answers = list(daemon.answers.values())
         if len(answers) == 1:
             return answers[0]
@@ -251,7 +252,7 @@ def _refusal(event: uamp.Event, code: ErrorCode, message: str) -> RemoteProtocol
 
 
 async def keep_pace(link: AgentSocket) -> None:
-    """Wait as long as the daemon's socket is not to be read."""
+    """Wait until the daemon's socket may be read again."""
     if link.pause:
         pause, link.pause = link.pause, 0.0
         await asyncio.sleep(pause)

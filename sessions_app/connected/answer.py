@@ -1,4 +1,4 @@
-"""One answer that a daemon was asked for: what it sent and was not read yet, in order."""
+"""An answer requested from a daemon: the events that it sent and that are still unread."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 class QueuedAnswer:
     """The DaemonAnswer (agents_app.runtime.daemons) of one turn on one socket.
 
-    The socket's task calls `take` and `lose`; the run's task calls the others. All are on one event
-    loop. What is not read is bounded by `most` bytes: a daemon that writes on while the answer
-    waits for a payment does not fill the memory, nor stop the other answers of its socket.
+    The socket's task calls `take` and `lose`; the run's task calls the others. All run on one event
+    loop. Unread events are limited to `most` bytes, so that a daemon that keeps writing while the
+    answer waits for a payment neither fills the memory nor blocks other answers on its socket.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class QueuedAnswer:
     ) -> None:
         self.turn_id = turn_id
         self.sent_bytes = 0
-        # Whether the daemon sent the end of the answer.
+        # Whether the daemon has sent the end of the answer.
         self.has_ended = False
         self._response_id = response_id
         self._send, self._on_close = send, on_close
@@ -52,7 +52,7 @@ class QueuedAnswer:
     # --- From the socket ---
 
     def take(self, event: uamp.Event, size: int) -> None:
-        """Keep an event of `size` bytes until the run reads it."""
+        """Queue an event of `size` bytes for the run to read."""
         self._bytes += size
         if self._bytes > self._most:
             self._is_too_much = True
@@ -63,14 +63,14 @@ class QueuedAnswer:
         self._woken.set()
 
     def lose(self) -> None:
-        """Take note that the daemon sends nothing more; what it sent before is still read."""
+        """Record that the daemon sends nothing more; earlier events can still be read."""
         self._is_lost = True
         self._woken.set()
 
     # --- From the run ---
 
     async def next(self) -> uamp.Event:
-        """Return what the daemon sent next; raises DaemonLost and AgentError."""
+        """Return the daemon's next event; raises DaemonLost and AgentError."""
         while not self._events:
             if self._is_too_much:
                 raise AgentError(
@@ -88,8 +88,8 @@ class QueuedAnswer:
     def send(self, event: uamp.Event, *, is_read: bool = False) -> None:
         """Send the daemon an event of this turn.
 
-        One that `is_read` is the conversation: its bytes bound the input tokens that are believed.
-        Refusals do not, or a daemon raised its bound by what it asks in vain.
+        `is_read` marks the conversation, whose bytes cap the input tokens that the daemon may
+        report. Refusals do not count, or a daemon could raise its cap with futile requests.
         """
         text = uamp.encode(
             event, event_id=new_event_id(), timestamp=now_ms(), session_id=self.turn_id
@@ -99,7 +99,7 @@ class QueuedAnswer:
         self._send(text, self.turn_id)
 
     def close(self, *, cancel: bool) -> None:
-        """Read no further; `cancel` sends `response.cancel` where the daemon still answers."""
+        """Stop reading; `cancel` sends `response.cancel` if the daemon is still answering."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""The daemons of this process, by agent; and the process that holds another one."""
+"""The daemons of this process by agent, and the lookup of daemons in other processes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FULL_SECONDS = 5.0
-"""When a question is asked again that no daemon had room for."""
+"""When to ask again after all daemons were at capacity."""
 
 
 class ConnectedAgents:
-    """The daemons that are registered on sockets of this process.
+    """The daemons registered on sockets of this process.
 
-    Handlers call `write`, `admit` and `remove`, runs call `find`, links call `changed`, and one
-    periodic task each other method. All are on the process's loop.
+    Handlers call `write`, `admit` and `remove`; runs call `find`; sockets call `changed`; each
+    other method is called by one periodic task. All run on the process's loop.
     """
 
     def __init__(self, process: str) -> None:
@@ -47,7 +47,7 @@ class ConnectedAgents:
     # --- Registrations ---
 
     async def write(self, daemon: RegisteredAgent) -> None:
-        """Write that a daemon is connected; raises like `connections.open_connection`."""
+        """Record that a daemon is connected; raises like `connections.open_connection`."""
         self._has_written = True
         daemon.row = await database.run(
             connections.open_connection,
@@ -59,11 +59,11 @@ class ConnectedAgents:
         )
 
     def admit(self, daemon: RegisteredAgent) -> None:
-        """Let a daemon that is written answer."""
+        """Let a daemon with a row answer."""
         self._daemons.setdefault(daemon.agent_id, []).append(daemon)
 
     async def remove(self, daemons: Sequence[RegisteredAgent]) -> None:
-        """Take daemons out; the members of their agents' chats see those that were the last."""
+        """Remove daemons; their agents' chats are notified when the last one of an agent leaves."""
         keys = []
         for daemon in daemons:
             others = self._daemons.get(daemon.agent_id, [])
@@ -79,15 +79,15 @@ class ConnectedAgents:
         try:
             await database.run(connections.close_connections, keys)
         except Exception:
-            # Without its lease the row is deleted with the process; `renew` deletes it before.
+            # The row's lease expires with the process; `renew` deletes it earlier.
             logger.exception("%d connections of agents were not closed", len(keys))
 
     # --- Answers ---
 
     async def find(self, spec: AgentSpec, *, stays: bool) -> RegisteredAgent:
-        """Return the least busy daemon of an agent; with `stays` one of this process if it can be.
+        """Return an agent's least busy daemon; with `stays`, prefer one in this process.
 
-        Raises HeldElsewhere, and AgentError: agent_offline where none is connected.
+        Raises HeldElsewhere, and AgentError: agent_offline if none is connected.
         """
         here = min(
             (one for one in self._daemons.get(spec.id, ()) if one.has_room),
@@ -113,36 +113,36 @@ class ConnectedAgents:
         raise AgentError(f"{spec.name} is not connected.", code=ErrorCode.AGENT_OFFLINE)
 
     def changed(self, daemon: RegisteredAgent) -> None:
-        """Take note that a daemon works on more answers, or on fewer."""
+        """Record that a daemon's number of answers has changed."""
         if daemon.row is not None and not daemon.is_gone:
             self._changed[daemon.row] = daemon
 
     # --- Periodic work ---
 
     async def count_answers(self) -> None:
-        """Write how busy the daemons are, for the other processes."""
+        """Record how busy the daemons are, for other processes."""
         changed, self._changed = self._changed, {}
         if changed:
             counts = {row: len(daemon.answers) for row, daemon in changed.items()}
             await database.run(connections.count_answers, counts)
 
     async def renew(self) -> None:
-        """Renew the lease of this process, and delete the connections of those that died."""
+        """Renew this process's lease, and delete the connections of dead processes."""
         if self._daemons:
-            # At first: with many connections of others the sweep takes its time.
+            # Before the sweep, which takes long if others have many connections.
             seconds = settings.UAMP_LEASE_SECONDS
             await database.run(connections.renew, self.process, seconds=seconds)
         await database.run(connections.sweep)
 
     async def lost_their_owner(self) -> list[RegisteredAgent]:
-        """Return the daemons whose agent was given to another person, switched off or deleted.
+        """Return the daemons whose agent has a new owner, was switched off or was deleted.
 
-        A connection that another process deleted, as the lease of this one had ended, is written
-        anew.
+        A connection that another process deleted because this one's lease had expired is written
+        again.
         """
         if not self._daemons:
             return []
-        # Those that register meanwhile have no row in what is read.
+        # Daemons that register in the meantime are not in the rows that are read.
         listed = [daemon for daemon in self if daemon.row is not None]
         owners = await database.run(connections.owners_of, self.process)
         lost, missing = [], []
@@ -156,7 +156,7 @@ class ConnectedAgents:
         return lost + await self._write_anew(missing)
 
     async def _write_anew(self, daemons: Sequence[RegisteredAgent]) -> list[RegisteredAgent]:
-        """Write connections that were deleted; return those whose agent takes them no more."""
+        """Rewrite deleted connections; return the daemons that their agent no longer accepts."""
         if daemons:
             logger.warning("%d connections of %s are written anew", len(daemons), self.process)
         refused = []
@@ -174,16 +174,16 @@ class ConnectedAgents:
         return refused
 
     def silent(self) -> list[RegisteredAgent]:
-        """Return the daemons whose socket sent nothing for UAMP_DAEMON_SILENCE_SECONDS."""
+        """Return the daemons whose socket has been silent for UAMP_DAEMON_SILENCE_SECONDS."""
         since = time.monotonic() - settings.UAMP_DAEMON_SILENCE_SECONDS
         return [daemon for daemon in self if daemon.link.received_at < since]
 
     async def begin_closing(self) -> None:
-        """Have no more answers begun at the daemons of this process."""
+        """Stop new answers from being assigned to this process's daemons."""
         if self._daemons:
             await database.run(connections.begin_closing, self.process)
 
     async def close(self) -> None:
-        """Delete the connections of this process, which ends."""
+        """Delete the connections of this process, which is ending."""
         if self._has_written:
             await database.run(connections.close_process, self.process)

@@ -1,6 +1,7 @@
-"""A turn as a daemon is sent it: `input.text` with the whole conversation (UAMP §5.6, §10.2).
+"""The event for a turn that a daemon receives: `input.text` with the whole conversation.
 
-Contents of this server go as signed addresses below the address that the daemon dialled.
+See UAMP §5.6 and §10.2. This server's contents are sent as signed URLs, relative to the address
+that the daemon connected to.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ def input_of(
     caller: dict[str, Any],
     chat_id: str,
 ) -> ev.InputText:
-    """Return the event of a turn; `name` is what the daemon calls the agent (synchronous).
+    """Return the event of a turn; `name` is the daemon's name for the agent (synchronous).
 
-    `text` is the last message of a user; `messages` are the instructions and the conversation, and
-    `context` names the response, its chat, the tools of the client and of the agent's row, and what
-    the client asked of a model.
+    `text` is the last user message. `messages` are the instructions and the conversation. `context`
+    has the response, its chat, the tools of the client and the agent, and the requested model
+    options.
     """
     given = [text for text in (spec.instructions, request.instructions) if text]
     system = [uamp.Message(role="system", content="\n\n".join(given))] if given else []
@@ -86,7 +87,7 @@ def _shown(message: uamp.Message, base_url: str, reader: ContentReader) -> uamp.
 def _absolute(
     items: Sequence[uamp.ContentItem], base_url: str, reader: ContentReader
 ) -> tuple[uamp.ContentItem, ...]:
-    """Return items whose media a program without a key can read."""
+    """Return items whose media can be read by programs without a key."""
     found: list[uamp.ContentItem] = []
     for item in items:
         if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
@@ -97,6 +98,6 @@ def _absolute(
         url = references.absolute_url(item, base_url=base_url, reader=reader) if base_url else None
         if url is not None:
             medium = {str(type(item).__struct_config__.tag): uamp.MediaUrl(url=url)}
-            item = msgspec.structs.replace(item, **medium)  # noqa: PLW2901 the same with its address
+            item = msgspec.structs.replace(item, **medium)  # noqa: PLW2901 the same item with its address
         found.append(item)
     return tuple(found)

@@ -62,7 +62,7 @@ class History:
         return rows
 
     async def about(self, chat_id: str) -> list[HistoryMessage]:
-        """Return about what an agent will be shown: from the cache, or else from the rows."""
+        """Return approximately the history that an agent will see, cached or read."""
         entry = self._entries.get(chat_id)
         if entry is not None:
             return list(entry.messages)
@@ -76,7 +76,7 @@ class History:
         )
 
     def append(self, chat_id: str, first_seq: int, count: int, message: NewMessage | None) -> None:
-        """Follow a write of this process: `count` events from `first_seq`, with one message."""
+        """Follow a write by this process: `count` events from `first_seq`, with any message."""
         entry = self._entries.get(chat_id)
         is_version = message is not None and message.version_of is not None
         if entry is None or entry.last_seq != first_seq - 1 or is_version:

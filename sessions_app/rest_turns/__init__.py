@@ -1,5 +1,5 @@
-"""REST that starts, follows and ends turns: each request is events of a UAMP client.
+"""REST operations that start, follow and end turns, each sent as events of a UAMP client.
 
-They pass the handlers that the frames of a socket pass, so that members see what follows live.
-Reads of rows are in `rest`.
+They go through the handlers of socket frames, so that members see the results live. Plain reads of
+rows are in `rest`.
 """

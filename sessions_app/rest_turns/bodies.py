@@ -1,4 +1,4 @@
-"""The bodies of REST requests that begin or answer turns, and the events that they are."""
+"""Bodies of REST requests that start or continue turns, and their conversion to events."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 ATTACHMENTS: Final = 20
 _MESSAGE_ID: Final = r"^msg_[A-Za-z0-9_-]{1,36}\Z"
-# What an input has of the item of its content.
+# The members that an input shares with its content item.
 _INPUT_MEMBERS: Final = {"image", "audio", "video", "file", "format", "filename", "mime_type"}
 
 
 class NewMessageSerializer(StrictSerializer):
-    """The body of POST /api/v1/chats/{id}/messages: a text, files, or both.
+    """The body of POST /api/v1/chats/{id}/messages: text, files, or both.
 
-    The agents of the chat answer by their triggers. With `queue` a message that comes while answers
-    run there is sent when they have ended.
+    The chat's agents answer according to their triggers. With `queue`, a message that arrives while
+    answers are running is sent once they have ended.
     """
 
     content = serializers.CharField(
@@ -54,7 +54,7 @@ class NewMessageSerializer(StrictSerializer):
     queue = serializers.BooleanField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a message of nothing."""
+        """Reject empty and oversized messages."""
         attrs = super().validate(attrs)
         text = attrs.get("content", "")
         if len(text.encode("utf-8", "surrogatepass")) > settings.UAMP_MESSAGE_BYTES:
@@ -69,7 +69,7 @@ class NewMessageSerializer(StrictSerializer):
 class NewResponseSerializer(NewMessageSerializer):
     """The body of POST /api/v1/responses: a question to one agent.
 
-    It is asked in `chat`, of which the agent is a member, or in a new private chat.
+    It is asked in `chat`, where the agent must be a member, or in a new private chat.
     """
 
     agent = serializers.CharField(max_length=100)
@@ -86,7 +86,7 @@ class NewResponseSerializer(NewMessageSerializer):
 
 
 class RetrySerializer(StrictSerializer):
-    """The body of POST /api/v1/responses/{id}/retry: nothing, or what the new answer overrides."""
+    """The body of POST /api/v1/responses/{id}/retry: empty, or overrides for the new answer."""
 
     response = serializers.DictField(
         required=False, help_text="What `response.create` of UAMP has as `response`."
@@ -103,7 +103,7 @@ class DecisionSerializer(StrictSerializer):
 
 
 class ToolResultSerializer(StrictSerializer):
-    """The body of POST /api/v1/tool-calls/{id}/result, of a tool that the client has."""
+    """The body of POST /api/v1/tool-calls/{id}/result, for a tool run by the client."""
 
     result = serializers.CharField(
         allow_blank=True, trim_whitespace=False, help_text="JSON text, as in `tool.result`."
@@ -112,9 +112,9 @@ class ToolResultSerializer(StrictSerializer):
 
 
 def input_events(body: Mapping[str, Any], *, user_id: int) -> list[dict[str, Any]]:
-    """Return the inputs of a message; raises ValidationError for a file that is not the caller's.
+    """Return the inputs of a message; raises ValidationError for files of others.
 
-    The first one names the message that is answered, and the thread.
+    The first input carries the message being replied to, and the thread.
     """
     events: list[dict[str, Any]] = []
     if body.get("content", "").strip():

@@ -1,4 +1,4 @@
-"""REST: a message that is sent to a chat, as over a socket (docs/rest.md)."""
+"""REST: sending a message to a chat, as over a socket (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ IDEMPOTENCY_KEY = OpenApiParameter(
 
 
 class UnansweredSerializer(serializers.Serializer[Any]):
-    """Why agents do not answer a message that is for them: a code of the protocol, and words."""
+    """Why agents do not answer a message addressed to them: a protocol code and a message."""
 
     code = serializers.CharField()
     message = serializers.CharField()
 
 
 class SentMessageSerializer(serializers.Serializer[Any]):
-    """A message that was sent, and the answers that it led to.
+    """A sent message and the answers that it started.
 
-    A queued message has none of them yet.
+    A queued message has neither yet.
     """
 
     message = MessageSerializer(allow_null=True)
@@ -67,7 +67,7 @@ class SentMessagesView(MessagesView):
     methods_storing_text: ClassVar = ()  # the handler counts the text, as on a socket
 
     def conditions(self, query: dict[str, Any], chat_id: str) -> Q:
-        """Return what the filters ask of messages, also about their responses and payments."""
+        """Return the filter conditions, including those on responses and payments."""
         found = super().conditions(query, chat_id)
         has = query.get("has", "").split(",")
         if "tool" in has:
@@ -84,7 +84,7 @@ class SentMessagesView(MessagesView):
         return found
 
     def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
-        """Add to messages what `expand` names."""
+        """Add the parts named in `expand` to the messages."""
         super().expand(data, query, reader)
         wanted = query.get("expand", "").split(",")
         ids = [row["response_id"] for row in data if row["response_id"]]
@@ -109,9 +109,9 @@ class SentMessagesView(MessagesView):
         },
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Send a message; members see it and its answers live. 202 for one that is queued.
+        """Send a message; members see it and its answers live. Status 202 if it is queued.
 
-        The answers go on when this is answered: read them, or follow `…/events` as a stream.
+        The answers continue after this request: read them, or follow `…/events` as a stream.
         """
         check_member(request, chat_id)
         body = NewMessageSerializer(data=request.data)
@@ -125,7 +125,7 @@ class SentMessagesView(MessagesView):
 
 
 def sent_response(request: Request, sent: SentEvents, *, queue: bool = False) -> Response:
-    """Return the answer to a turn: its message and responses as they are now."""
+    """Return the reply to a turn, with the current state of its message and responses."""
     message, why = None, sent.unanswered
     headers = {"Idempotency-Replayed": "true"} if sent.repeated else {}
     if sent.message_id is not None:

@@ -1,4 +1,4 @@
-"""Responses and their tool calls as REST shows them to members of their chats."""
+"""Responses and tool calls in REST, for members of their chats."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ STATES = [state.value for state in ResponseState]
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
-    """Why a response failed, with a code of `response.error`."""
+    """Why a response failed, with the error code of `response.error`."""
 
     code = serializers.CharField()
     message = serializers.CharField()
 
 
 class ResponseSerializer(serializers.Serializer[Any]):
-    """An agent's answer, also while it runs."""
+    """An agent's answer, running or ended."""
 
     id = serializers.CharField()
     chat_id = serializers.CharField()
@@ -58,7 +58,7 @@ class ResponseSerializer(serializers.Serializer[Any]):
 
 
 class ToolCallSerializer(serializers.Serializer[Any]):
-    """A call of a tool by an answer."""
+    """A tool call of an answer."""
 
     id = serializers.CharField()
     call_id = serializers.CharField(help_text="Its id in the events of its response.")
@@ -84,12 +84,12 @@ class ToolCallSerializer(serializers.Serializer[Any]):
 
 
 def responses_for(request: Request) -> QuerySet[Any]:
-    """Return the responses of the caller's chats."""
+    """Return the responses in the caller's chats."""
     return Response.objects.filter(chat__in=seen_chats(request))
 
 
 def response_for(request: Request, response_id: str) -> Response:
-    """Return a response of one of the caller's chats; raises Http404."""
+    """Return a response in one of the caller's chats; raises Http404."""
     row: Response | None = responses_for(request).filter(pk=response_id).first()
     if row is None:
         raise Http404
@@ -97,7 +97,7 @@ def response_for(request: Request, response_id: str) -> Response:
 
 
 def calls_for(request: Request) -> QuerySet[ToolCall]:
-    """Return the tool calls of the caller's chats, and those that are asked about there."""
+    """Return the tool calls in the caller's chats, and those with questions asked there."""
     chats = seen_chats(request)
     rows = ToolCall.objects.filter(response__chat__in=chats) | ToolCall.objects.filter(
         asked_in__in=chats.values("pk")
@@ -106,7 +106,7 @@ def calls_for(request: Request) -> QuerySet[ToolCall]:
 
 
 def call_for(request: Request, call_id: str) -> ToolCall:
-    """Return a tool call by its id in REST; raises Http404."""
+    """Return a tool call by its REST id; raises Http404."""
     row = calls_for(request).filter(pk=int(call_id)).first()
     if row is None:
         raise Http404
@@ -125,10 +125,9 @@ def of_session(wire_id: str, principal: Principal) -> Q:
 
 
 def responses_data(response_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Return responses as ResponseSerializer describes them, in the order of their ids.
+    """Return responses in the format of ResponseSerializer, in the given order.
 
-    The caller has checked that they may be read. The number of queries does not depend on how many
-    there are.
+    The caller has checked access. The number of queries is constant.
     """
     rows = (
         Response.objects.filter(pk__in=response_ids)
@@ -163,7 +162,7 @@ def _response_data(row: Any, answer_id: str | None) -> dict[str, Any]:
 
 
 def call_data(row: ToolCall) -> dict[str, Any]:
-    """Return a tool call as ToolCallSerializer describes it."""
+    """Return a tool call in the format of ToolCallSerializer."""
     return {
         "id": str(row.pk),
         "call_id": row.call_id,

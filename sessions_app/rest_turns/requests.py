@@ -1,8 +1,8 @@
-"""A REST request as a UAMP client: its session, and the events that it sends there.
+"""REST requests as a UAMP client: the caller's session, and the events sent in it.
 
-A person has one session for each chat and agent over REST, whose id is made of these. Events of a
-request with an `Idempotency-Key` have an id of that key: sent again they lead to what they led to
-the first time, and another body under the same key is refused.
+Over REST, a person has one session per chat and agent, with an id derived from these. The events of
+a request with an `Idempotency-Key` derive their ids from the key: repeating the request returns the
+original outcome, and another body under the same key is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEADER: Final = "Idempotency-Key"
 KEY_CHARS: Final = 128
 TRANSPORT: Final = SessionTransport.REST.value
 _NAMESPACE: Final = uuid.UUID("b1c7a3f2-52a4-4f0e-9f0c-6a0a8a5d9d10")
-# Refusals that REST has a code of its own for; the others keep the protocol's.
+# Errors with a REST code; all others keep the protocol's code.
 _CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.UNKNOWN_SESSION: "not_found",
     ErrorCode.CHAT_NOT_FOUND: "not_found",
@@ -56,9 +56,9 @@ _CODES: Final[Mapping[ErrorCode, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestKey:
-    """The identity of a repeated request: the id of its event, and a digest of it.
+    """The identity of a repeatable request: its event id and its digest.
 
-    `is_given` is false for a request without a key, which has a new id each time.
+    `is_given` is False for requests without a key, which get a new id each time.
     """
 
     event_id: str
@@ -70,8 +70,9 @@ class RequestKey:
 class SentEvents:
     """The outcome of a request's events.
 
-    `message_id` and `response_ids` are those of the turn, `repeated` whether an earlier request
-    with the same key had begun it, and `unanswered` why agents do not answer that would have.
+    `message_id` and `response_ids` are those of the turn. `repeated` is True if an earlier request
+    with the same key had started it. `unanswered` is the reason if agents that should have answered
+    do not.
     """
 
     message_id: str | None
@@ -82,9 +83,9 @@ class SentEvents:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RestSession:
-    """The session of a request: that of a chat and an agent, or a new private one.
+    """The session of a request: one for a chat and agent, or a new private one.
 
-    `name` is the session's id on the wire; without one the server makes it.
+    `name` is the session's id on the wire; the server chooses one if it is empty.
     """
 
     chat_id: str | None = None
@@ -93,7 +94,7 @@ class RestSession:
     extensions: Mapping[str, Any] = field(default_factory=dict)
 
     def create(self) -> dict[str, Any]:
-        """Return the event that opens it."""
+        """Return the event that opens the session."""
         named = {"id": self.name} if self.name else {}
         event: dict[str, Any] = {
             "type": "session.create",
@@ -108,19 +109,19 @@ class RestSession:
 
 
 def session_in(chat_id: str, agent: str | None = None) -> RestSession:
-    """Return the caller's session of a chat, in which `agent` answers each turn, or none."""
+    """Return the caller's session for a chat in which `agent`, if given, answers each turn."""
     digest = hashlib.sha256(msgspec.json.encode((agent or "", chat_id))).hexdigest()
     return RestSession(chat_id=chat_id, agent=agent, name=f"{TRANSPORT}-{digest[:40]}")
 
 
 def key_of(request: Request) -> RequestKey:
-    """Return what a request is known by; raises ValidationError for a key that is too long."""
+    """Return the identity of a request; raises ValidationError if its key is too long."""
     key = request.headers.get(HEADER)
     if key is None:
         return RequestKey(event_id=uuid.uuid4().hex)
     if not 0 < len(key) <= KEY_CHARS:
         raise ValidationError({HEADER: f"This header has 1 to {KEY_CHARS} characters."})
-    # The order of members makes no other request.
+    # The order of members does not matter.
     body = json.dumps(request.data, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(f"{request.path}\n{body}".encode()).hexdigest()
     event_id = str(uuid.uuid5(_NAMESPACE, key))
@@ -128,7 +129,7 @@ def key_of(request: Request) -> RequestKey:
 
 
 def principal_of(request: Request) -> Principal:
-    """Return the principal of a request that the view has let in."""
+    """Return the principal of a request admitted by the view."""
     principal = request.auth
     if isinstance(principal, Principal):
         return principal
@@ -142,10 +143,10 @@ def send(
     *,
     key: RequestKey | None = None,
 ) -> SentEvents:
-    """Send events in a session, as a client with a socket would; return what they led to.
+    """Send events in a session, like a client on a socket; return their outcome.
 
-    The last one has the id of `key`. Raises Problem for the first refusal; what was taken before it
-    stays.
+    The last event gets the id of `key`. Raises Problem on the first refusal; earlier events stay in
+    effect.
     """
     principal = principal_of(request)
     row_id, repeated, unanswered = async_to_sync(_send)(request, principal, session, events, key)
@@ -186,7 +187,7 @@ async def _send(
 
 
 async def opened(request: Request, principal: Principal, session: RestSession) -> OpenSession:
-    """Return a session, which is opened where it is not there yet; raises Problem."""
+    """Return a session, opening it if necessary; raises Problem."""
     exchange = HttpExchange(request._request, principal, TRANSPORT)  # noqa: SLF001 the public request has no scope
     refused: list[RemoteProtocolError] = []
     exchange.connection.on_error = refused.append
@@ -200,9 +201,9 @@ async def opened(request: Request, principal: Principal, session: RestSession) -
 async def _attach(
     exchange: HttpExchange, session: RestSession, refused: list[RemoteProtocolError]
 ) -> str:
-    """Attach a session, which is opened where it is not there yet; return its id on the wire.
+    """Attach a session, opening it if necessary; return its id on the wire.
 
-    `refused` are the errors of the exchange. Raises Problem.
+    `refused` are the exchange's errors. Raises Problem.
     """
     connection = exchange.connection
     if session.name and await find_session(session.name, connection.principal) is not None:
@@ -214,14 +215,14 @@ async def _attach(
         return next(iter(connection.sessions))
     if refused[0].code != ErrorCode.SESSION_EXISTS or not session.name:
         raise problem_of(refused[0])
-    # Another request of the caller has opened it a moment ago.
+    # A concurrent request of the caller has just opened it.
     refused.clear()
     await exchange.attach_known(session.name)
     return session.name
 
 
 def problem_of(error: RemoteProtocolError) -> Problem:
-    """Return a refusal of the protocol as REST has it."""
+    """Convert a protocol error to a REST problem."""
     wait = retry_after(error)
     members = {} if wait is None else {"retry_after": wait}
     if error.code in _CODES:

@@ -1,4 +1,4 @@
-"""REST: answers of agents: asked for, read, cancelled, made again (docs/rest.md)."""
+"""REST: requesting, reading, cancelling and regenerating agents' answers (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ChatResponsesView(RestView):
         responses={200: list_of(ResponseSerializer), **responses(400, 404, 429)},
     )
     def get(self, request: Request, chat_id: str) -> Answer:
-        """Return a page of the answers of a chat, the newest first."""
+        """Return a page of a chat's answers, newest first."""
         query = read_query(request, ResponsesQuery)
         check_member(request, chat_id)
         rows = Response.objects.filter(chat_id=chat_id).only("created_at")
@@ -77,7 +77,7 @@ class ChatResponsesView(RestView):
 
 
 class ResponsesView(RestView):
-    """Answers that the caller asks one agent for."""
+    """Answers that the caller requests from one agent."""
 
     write_scope = "messages:write"
     takes_restricted_keys = True
@@ -95,9 +95,9 @@ class ResponsesView(RestView):
         },
     )
     def post(self, request: Request) -> Answer:
-        """Ask an agent in a chat of which it is a member, or in a new private chat.
+        """Ask an agent, in a chat that it is a member of or in a new private chat.
 
-        `responses[0].chat_id` names the chat, in which the next question may be asked.
+        `responses[0].chat_id` is the chat in which to ask the next question.
         """
         body = NewResponseSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -108,7 +108,7 @@ class ResponsesView(RestView):
             check_member(request, values["chat"])
             session = session_in(values["chat"], agent)
         elif key.is_given:
-            # The key finds the session again.
+            # Derive the session from the key, so that a repeat finds it.
             digest = hashlib.sha256(key.event_id.encode()).hexdigest()
             session = RestSession(agent=agent, name=f"{TRANSPORT}-{digest[:40]}")
         else:
@@ -123,7 +123,7 @@ class ResponsesView(RestView):
 
 
 class ResponseView(RestView):
-    """One answer of an agent."""
+    """One agent's answer."""
 
     read_scope = "chats:read"
     takes_restricted_keys = True
@@ -133,14 +133,14 @@ class ResponseView(RestView):
         responses={200: ResponseSerializer, **responses(400, 404, 429)},
     )
     def get(self, request: Request, response_id: str) -> Answer:
-        """Return an answer of one of the caller's chats, also while it runs."""
+        """Return an answer in one of the caller's chats, running or ended."""
         read_query(request, NoQuery)
         row = response_for(request, response_id)
         return Answer(responses_data([row.pk])[0])
 
 
 class CancelView(RestView):
-    """The end of an answer before it is done."""
+    """The cancellation of an answer."""
 
     write_scope = "messages:write"
     takes_restricted_keys = True
@@ -151,9 +151,9 @@ class CancelView(RestView):
         responses={202: ResponseSerializer, **responses(403, 404, 409, 413, 429, 503)},
     )
     def post(self, request: Request, response_id: str) -> Answer:
-        """Cancel a running answer, in whichever process it runs; what was used is paid.
+        """Cancel a running answer, in whichever process it runs; usage so far is charged.
 
-        One that has ended is refused (409, `nothing_to_cancel`).
+        If it has already ended, the request is refused (409, `nothing_to_cancel`).
         """
         row = response_for(request, response_id)
         cancel = {"type": "response.cancel", "response_id": row.pk}
@@ -162,7 +162,7 @@ class CancelView(RestView):
 
 
 class RetryView(RestView):
-    """An answer that takes the place of another one."""
+    """An answer that replaces another."""
 
     write_scope = "messages:write"
     takes_restricted_keys = True
@@ -177,9 +177,9 @@ class RetryView(RestView):
         },
     )
     def post(self, request: Request, response_id: str) -> Answer:
-        """Have an answer made again: the person who asked the question, or an owner of the chat.
+        """Regenerate an answer. Allowed for the person who asked, and for owners of the chat.
 
-        The earlier answer stays as a version of the message.
+        The previous answer is kept as a version of the message.
         """
         row = response_for(request, response_id)
         body = RetrySerializer(data=request.data)

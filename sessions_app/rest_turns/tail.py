@@ -1,6 +1,6 @@
-"""REST: the log of a chat as a page, or as a stream of server-sent events that goes on.
+"""REST: a chat's log as a page, or as a continuing stream of server-sent events.
 
-The stream is a session's, like `GET /events/stream` (UAMP §13.2).
+The stream belongs to a session, like `GET /events/stream` (UAMP §13.2).
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class TailedEventsView(EventsView):
             **responses(400, 404, 429),
         },
     )
-    def get(self, request: Request, chat_id: str) -> Response | HttpResponseBase:  # type: ignore[override]  # a stream is an answer too
+    def get(self, request: Request, chat_id: str) -> Response | HttpResponseBase:  # type: ignore[override] # a stream is also a valid reply
         """Return a page of the log, oldest first unless `order=desc`.
 
-        With `Accept: text/event-stream` it is a stream instead: the log after `Last-Event-ID` or
-        `after`, without them from now on, then the text of running answers, then all events as
-        they come.
+        With `Accept: text/event-stream`, return a stream instead: the log after `Last-Event-ID` or
+        `after` (or, without either, from now on), then the text of running answers, then all events
+        as they occur.
         """
         if EVENT_STREAM not in request.headers.get("Accept", ""):
             return super().get(request, chat_id)

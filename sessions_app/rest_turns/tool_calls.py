@@ -1,4 +1,4 @@
-"""REST: tool calls of answers, and the decisions and results that they wait for (docs/rest.md)."""
+"""REST: tool calls of answers, with their pending decisions and results (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ToolCallsView(RestView):
         responses={200: list_of(ToolCallSerializer), **responses(400, 404, 429)},
     )
     def get(self, request: Request, response_id: str) -> Answer:
-        """Return a page of the calls of an answer, oldest first."""
+        """Return a page of an answer's calls, oldest first."""
         query = read_query(request, ListQuery)
         row = response_for(request, response_id)
         rows = ToolCall.objects.filter(response=row).select_related("response__session")
@@ -65,7 +65,7 @@ class ToolCallView(RestView):
 
 
 class OpenDecisionsView(RestView):
-    """The tool calls of a chat that a person has to allow."""
+    """The tool calls of a chat that await approval."""
 
     read_scope = "chats:read"
 
@@ -75,7 +75,7 @@ class OpenDecisionsView(RestView):
         responses={200: list_of(ToolCallSerializer), **responses(400, 404, 429)},
     )
     def get(self, request: Request, chat_id: str) -> Answer:
-        """Return a page of the calls that wait for a decision, oldest first."""
+        """Return a page of the calls that await a decision, oldest first."""
         query = read_query(request, ListQuery)
         check_member(request, chat_id)
         rows = ToolCall.objects.filter(
@@ -101,10 +101,10 @@ class DecisionView(RestView):
         responses={200: ToolCallSerializer, **responses(400, 403, 404, 413, 415, 429, 503)},
     )
     def post(self, request: Request, call_id: str) -> Answer:
-        """Allow or refuse a call: who asked for the work may, and owners of the chat.
+        """Approve or refuse a call. Allowed for the person who asked, and for owners of the chat.
 
-        A call that waits for no decision of the caller is answered with 404; the same decision
-        again changes nothing.
+        Status 404 if the call does not await the caller's decision; repeating a decision has no
+        effect.
         """
         row = call_for(request, call_id)
         body = DecisionSerializer(data=request.data)
@@ -122,7 +122,7 @@ class DecisionView(RestView):
 
 
 class ToolResultView(RestView):
-    """The result of a tool that the client has."""
+    """The result of a tool run by the client."""
 
     write_scope = "messages:write"
     takes_restricted_keys = True
@@ -133,9 +133,9 @@ class ToolResultView(RestView):
         responses={200: ToolCallSerializer, **responses(400, 403, 404, 413, 415, 429, 503)},
     )
     def post(self, request: Request, call_id: str) -> Answer:
-        """Give the result of a call to a client's tool, in the session that declared the tool.
+        """Submit the result of a client's tool, in the session that declared the tool.
 
-        The same result again changes nothing.
+        Repeating a result has no effect.
         """
         row = call_for(request, call_id)
         body = ToolResultSerializer(data=request.data)

@@ -180,7 +180,7 @@ class TurnWriter:
                 loop.call_soon_threadsafe(_settle, settled)
 
     def _is_passed_on(self, job: AnyJob, outcome: Any) -> bool:
-        """Give a turn that met a lock to the writer that waits for it; return whether it went."""
+        """Pass a turn that hit a lock timeout to the patient writer; return whether it was."""
         return (
             self._patient is not None
             and isinstance(outcome, Failed)

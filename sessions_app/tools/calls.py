@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class OpenedCall(NamedTuple):
-    """A written call: its row's key, its status, and the account that asked."""
+    """A written call: its row's key and status, and the asker's account if it needs approval."""
 
     pk: int
     status: str

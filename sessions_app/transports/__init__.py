@@ -1,4 +1,4 @@
-"""The native ways in: a WebSocket, an event stream (HTTP + SSE) and a batch (one HTTP request).
+"""UAMP's own transports: WebSocket, event stream (HTTP + SSE) and batch (one HTTP request).
 
-They carry frames and know nothing of sessions or turns; `handlers` does. REST is in `rest`.
+They carry frames; `handlers` deals with sessions and turns. REST is in `rest`.
 """

@@ -1,8 +1,8 @@
 """Batches: an array of client events in one HTTP request.
 
-`POST /uamp` answers with an array of server events, `POST /uamp/stream` with a stream. What has to
-be paid first is a 402 (x402), and the same request with a payment goes through. Where an earlier
-turn of the batch has begun, its events are the answer, and the demand is a response.error in it.
+`POST /uamp` returns an array of server events, `POST /uamp/stream` a stream. If payment is needed
+first, the reply is a 402 (x402), and the same request with a payment succeeds. If an earlier turn
+of the batch has started, its events are returned, and the demand is a response.error among them.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
 
 
 class _BatchRefusals:
-    """The refusal of a batch: of one of its events, or of the whole.
+    """The refusals of a batch: of individual events, or of the whole batch.
 
-    `whole` is the 402 of a batch of which no turn has begun, or the 409 of one that is taken twice
-    at a time.
+    `whole` is the 402 for a batch of which no turn has started, or the 409 for a batch sent twice
+    at the same time.
     """
 
     def __init__(self, request: HttpRequest, exchange: HttpExchange) -> None:
@@ -101,24 +101,24 @@ class _BatchRefusals:
 
     @property
     def whole(self) -> HttpResponse | None:
-        """The refusal of the whole batch; None while there is none."""
+        """The refusal of the whole batch, or None."""
         return self._in_use or self.payment.refusal
 
     @property
     def headers(self) -> dict[str, str]:
-        """The payment headers of the answer, and when refused events may be sent again."""
+        """The reply's payment headers, and when refused events may be sent again."""
         waits = [wait for error in self._refused if (wait := retry_after(error)) is not None]
         return {**self.payment.headers, **({"Retry-After": str(max(waits))} if waits else {})}
 
     async def check_repeat(self, event: dict[str, Any]) -> None:
-        """Refuse the batch where the same one, sent at the same time, has opened its session."""
+        """Refuse the batch if a concurrent copy of it has opened its session."""
         lost = any(error.code == ErrorCode.SESSION_EXISTS for error in self._refused)
         if lost and await batch_repeats.is_begun(event, self._principal):
             self._in_use = batch_repeats.in_use(self._path)
 
 
 async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, Any]]]:
-    """Return an exchange with the standing sessions that the events name, and the events."""
+    """Return an exchange with the existing sessions that the events name, and the events."""
     principal = await principal_of(request, protocol="uamp", scope=ANY)
     events = _events_of(request.body, uamp.DEFAULT_LIMITS)
     await count_events(request, principal, max(1, len(events)))
@@ -139,7 +139,7 @@ async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, 
 
 
 def _opened_by(event: dict[str, Any]) -> str:
-    """Return the id of the session that a session.create opens, or ''."""
+    """Return the id of the session that a session.create opens, or ""."""
     resume, session = event.get("resume"), event.get("session")
     if event.get("type") == "session.create":
         if isinstance(resume, dict) and resume.get("session_id"):
@@ -170,14 +170,14 @@ async def _take(
         await exchange.take(msgspec.json.encode(event))
         await refusals.check_repeat(event)
         if refusals.whole is not None:
-            # The whole batch is sent again with a payment: no later turn may begin before.
+            # The whole batch will be sent again with a payment, so no later turn may start.
             return
         resumed = _opened_by(event) if event.get("resume") else ""
         if resumed in exchange.connection.sessions:
             known.append(resumed)
             await exchange.follow_running(resumed)
     if not exchange.connection.is_busy():
-        # The same batch, sent at the same time, may have begun after its session was followed.
+        # A concurrent copy of the batch may have started turns after its session was followed.
         for session_id in known:
             await exchange.follow_running(session_id)
     exchange.end_when_idle()

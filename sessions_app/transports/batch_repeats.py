@@ -1,15 +1,17 @@
-"""A batch that is sent again under its `Idempotency-Key` goes on with the session of the first.
+"""Repeated batches: an `Idempotency-Key` continues the session of the first attempt.
 
-The key, the bytes of the body and the agent and chat that path and headers name, name the session,
-so that the same request finds it and another request under the same key does not. Events without an
-id get one of the key: what they led to the first time is their answer, and is paid once. A batch
-that comes while the first one opens its session is sent back, to come again.
+The session's id is derived from the key, the bytes of the body, and the agent and chat named by
+path and headers, so the same request finds it and a different request under the same key does not.
+Events without an id get one derived from the key: the reply is their original outcome, which is
+paid only once. A batch that arrives while the first one is opening its session is refused and must
+be repeated.
 
-A visitor has no name, and their session is open to each client that knows its id. Their paid batch
-is known by its key, its body and its payment, in a digest with the server's secret: only the server
-can compute its id, which a client that sends all three receives. A token is a secret. A payment on
-a chain is public, so that it counts together with the address that it comes from. For a visitor's
-batch without a payment the header has no meaning: another visitor could send the same.
+A visitor has no identity, and their sessions are open to every client that knows the id. A
+visitor's paid batch is identified by its key, body and payment, in a digest with the server's
+secret: only the server can compute its id, and only a client that sends all three receives it.
+Tokens are secrets. Payments on a chain are public, so they count only together with the sender's
+address. For a visitor's batch without a payment the header is ignored, since another visitor could
+send the same batch.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ async def under_key(
     *,
     asked: tuple[str, ...],
 ) -> tuple[Principal, list[dict[str, Any]]]:
-    """Return who sends a batch and its events, as they are to be taken; unchanged without a key.
+    """Return a batch's principal and events prepared for repeats; unchanged without a key.
 
-    `asked` is what path and headers name for the session.
+    `asked` are the names that path and headers give for the session.
     """
     key = request.headers.get(HEADER, "")
     if not key:
@@ -67,15 +69,15 @@ async def under_key(
 def _payment(
     request: HttpRequest, principal: Principal, events: list[dict[str, Any]]
 ) -> tuple[bytes, ...]:
-    """Return what a visitor pays a batch with; nothing where the batch brings no payment."""
+    """Return what identifies a visitor's payment for a batch; empty without a payment."""
     if any(event.get("token") for event in events):
-        # Its sessions are a person's.
+        # Its sessions belong to a person.
         return ()
     sent = x402.sent(request.headers)
     beside = request.GET.get("payment_token", "")
     if sent is None and not beside and not any(event.get("payment_token") for event in events):
         return ()
-    # A token in an event is in the body.
+    # A token in an event is part of the body.
     shown = [beside] if sent is None else [beside, sent.value]
     if sent is not None and not sent.is_secret:
         shown.append(principal.counted_as)
@@ -87,7 +89,7 @@ def _digest(content: bytes) -> bytes:
 
 
 async def is_begun(event: dict[str, Any], principal: Principal) -> bool:
-    """Return whether the same batch, sent at the same time, has just opened an event's session."""
+    """Return whether a concurrent copy of the batch has just opened the event's session."""
     session = event.get("session")
     session_id = session.get("id") if isinstance(session, dict) else None
     if not isinstance(session_id, str) or not session_id.startswith(_PREFIX):
@@ -96,7 +98,7 @@ async def is_begun(event: dict[str, Any], principal: Principal) -> bool:
 
 
 def in_use(path: str) -> HttpResponse:
-    """Return the 409 of a batch that came at the same time as the first one of its key."""
+    """Return the 409 for a batch that is concurrent with the first one under its key."""
     return refusal(
         "idempotency_key_in_use",
         instance=path,
@@ -117,12 +119,12 @@ async def _named(
     if not opens or not isinstance(session, dict):
         return named
     if session.get("id") and not principal.is_visitor:
-        # A visitor's choice of an id counts for nothing.
+        # A visitor's choice of id is ignored.
         return named
     session_id = _session_id(digest, place)
     named["session"] = {**session, "id": session_id}
     known = await find_session(session_id, principal)
     if known is not None:
-        # What the first batch led to is its repeated events' answer: no need to replay the log.
+        # Repeated events return the first batch's outcome, so the log need not be replayed.
         named["resume"] = {"session_id": session_id, "after": known.last_seq}
     return named

@@ -1,4 +1,4 @@
-"""One response of an HTTP exchange, for edges of protocols that are not UAMP: events in and out."""
+"""A response of an HTTP exchange, for the edges of other protocols: events in and out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sessions_app.transports.http_exchange import HttpExchange
     from uamp.events import Event
 
-# Errors of a session that change nothing for its running response.
+# Session errors that do not affect the running response.
 _WARNINGS: Final = frozenset({ErrorCode.TOKEN_EXPIRING, ErrorCode.RESYNC})
 
-# Frames that this server made: they need no check of what a client may send.
+# Frames made by this server, which need no validation as client input.
 SERVER_EVENTS: Final[msgspec.json.Decoder[ev.ServerEvent]] = msgspec.json.Decoder(ev.ServerEvent)
 
 
 class FollowedResponse:
-    """One response as the client of an exchange follows it: its events out, the answer's in.
+    """A response as followed by an exchange's client: its events in, the answer's out.
 
-    One task calls all methods.
+    All methods are called by one task.
     """
 
     def __init__(self, http: HttpExchange) -> None:
@@ -39,23 +39,23 @@ class FollowedResponse:
         http.connection.on_error = self._refused.append
 
     async def take(self, event: dict[str, Any]) -> None:
-        """Handle an event of the client; `check` raises what it is refused with."""
+        """Handle an event of the client; `check` raises its refusal."""
         await self._http.take(msgspec.json.encode(event))
 
     def refuse(self, error: RemoteProtocolError) -> None:
-        """Let `check` raise an error."""
+        """Make `check` raise an error."""
         self._refused.append(error)
 
     def check(self) -> None:
-        """Raise the error with which the session was refused or ended."""
+        """Raise the error that refused or ended the session, if any."""
         if self._refused:
             raise self._refused.pop()
 
     async def join(self, response_id: str) -> AttachedSession:
-        """Follow a response of the caller, in whichever process it runs; return its session.
+        """Follow the caller's response, in whichever process it runs; return its session.
 
-        What is queued is its text at offset 0 and what follows. Raises RemoteProtocolError
-        unknown_session where the caller has no such response.
+        Queues its text at offset 0, followed by everything new. Raises RemoteProtocolError
+        unknown_session if the caller has no such response.
         """
         connection = self._http.connection
         wire_id = await database.run(
@@ -73,9 +73,9 @@ class FollowedResponse:
     async def send_state(
         self, attached: AttachedSession, response_id: str, *, with_output: bool = False
     ) -> None:
-        """Queue the end of the response, or what it asks its client for now.
+        """Queue the end of the response, or its current requests to the client.
 
-        `with_output` queues its whole output before its end.
+        With `with_output`, queue its whole output before the end.
         """
         session = attached.session
         ends = await database.run(chat_history.ends_of_responses, session.chat_id, [response_id])
@@ -91,7 +91,7 @@ class FollowedResponse:
 
 
 def received(sent: Outgoing) -> Event:
-    """Return an event that the server sends; raises RemoteProtocolError for the session's end."""
+    """Decode an event sent by the server; raises RemoteProtocolError if it ended the session."""
     event = SERVER_EVENTS.decode(sent.text)
     if isinstance(event, ev.SessionError) and event.error.code not in _WARNINGS:
         raise RemoteProtocolError(ErrorCode(event.error.code), event.error.message)

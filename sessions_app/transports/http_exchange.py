@@ -1,6 +1,6 @@
-"""One HTTP exchange as a client connection, with what its chats send meanwhile.
+"""An HTTP exchange as a client connection, including what its chats send meanwhile.
 
-Handlers and runs see no difference between an exchange and a socket (UAMP §13.2).
+To handlers and runs, an exchange is the same as a socket (UAMP §13.2).
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS: Final = 15.0
 ELSEWHERE_SECONDS: Final = 0.25
-# The member of META with the principal that was identified before the body was read.
+# The key in META for a principal identified before the body was read.
 _CALLER: Final = "uamp.caller"
 STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache, no-transform",
-    # nginx and its kin pass each event on at once.
+    # Makes nginx and similar proxies pass events on immediately.
     "X-Accel-Buffering": "no",
 }
 
 
 def problem(error: RemoteProtocolError, *, instance: str) -> HttpResponse:
-    """Return an error as RFC 9457 has it, with the UAMP event beside it."""
+    """Convert an error to an RFC 9457 problem that includes the UAMP event."""
     code = str(error.code)
     title = code.replace("_", " ").capitalize()
     return refusal(
@@ -70,7 +70,7 @@ def problem(error: RemoteProtocolError, *, instance: str) -> HttpResponse:
 
 
 def retry_after(error: RemoteProtocolError) -> int | None:
-    """Return the seconds after which what was refused may be sent again; None where unknown."""
+    """Return the seconds until a refused request may be repeated; None if unknown."""
     wait = (error.details or {}).get("retry_after")
     return None if wait is None else math.ceil(float(wait))
 
@@ -78,12 +78,12 @@ def retry_after(error: RemoteProtocolError) -> int | None:
 async def count_events(
     request: HttpRequest, principal: Principal, events: int = 1, *, kind: str = "events"
 ) -> None:
-    """Count the events of a request, or it as another kind of `rates.KINDS`.
+    """Count a request's events, or the request under another kind in `rates.KINDS`.
 
     Raises RemoteProtocolError rate_limited.
     """
     quota = await rates.limiter().take(kind, principal.counted_as, cost=events)
-    rates.note(request.scope, quota)  # type: ignore[attr-defined]  # an ASGIRequest
+    rates.note(request.scope, quota)  # type: ignore[attr-defined] # an ASGIRequest
     if not quota.allowed:
         raise rate_limited(quota)
 
@@ -91,11 +91,11 @@ async def count_events(
 async def principal_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:
     """Return the principal of a request; a cookie counts only from our own pages.
 
-    `protocol` and `scope` are what its credential needs (`agents_app.rest.rights`); events that the
-    request brings are checked by their handlers. Raises RemoteProtocolError: unauthorized,
+    `protocol` and `scope` are the rights that its credential needs (`agents_app.rest.rights`);
+    events in the request are checked by their handlers. Raises RemoteProtocolError: unauthorized,
     token_expired, forbidden.
     """
-    # Once alone: a key may be revoked while an answer is streamed.
+    # Used only once, since a key may be revoked while an answer is streaming.
     known: Principal | None = request.META.pop(_CALLER, None)
     handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
     try:
@@ -112,19 +112,19 @@ async def principal_of(request: HttpRequest, *, protocol: str | None, scope: str
 
 
 async def identify_caller(request: HttpRequest, *, protocol: str) -> Principal:
-    """Return the principal of a request, and let the next `principal_of` return the same one."""
+    """Return a request's principal, and cache it for the next call of `principal_of`."""
     principal = await principal_of(request, protocol=protocol, scope=ANY)
     request.META[_CALLER] = principal
     return principal
 
 
 class HttpExchange:
-    """A client connection for as long as one HTTP exchange lasts.
+    """A client connection that lasts for one HTTP exchange.
 
-    The request's task calls its methods. Where the client leaves before the first frame of its
-    answer, a task of the process calls `close`, which may be the second time. With `ephemeral` the
-    sessions that it opens are deleted after a time, with their private chats (`Session.ephemeral`).
-    A transport without HTTP has no request: it names the `defaults` itself.
+    The request's task calls its methods. If the client leaves before the first frame of its reply,
+    a task of the process calls `close`, possibly for the second time. With `ephemeral`, the
+    sessions that it opens are deleted after a while with their private chats (`Session.ephemeral`).
+    Transports other than HTTP have no request and pass the `defaults` themselves.
     """
 
     def __init__(
@@ -154,15 +154,15 @@ class HttpExchange:
         self.connection.on_elsewhere = self._goes_elsewhere
 
     def stay(self) -> None:
-        """Hold the sessions that are attached from now on, until the exchange is closed."""
+        """Hold sessions attached from now on, until the exchange is closed."""
         self.connection.release = self._release
 
     def end_with_process(self) -> None:
-        """Let the end of the process end the exchange, which otherwise has its own time."""
+        """End the exchange at the end of the process; otherwise it has its own time."""
         self._process.connections.add(self.connection)
 
     def end_when_idle(self) -> None:
-        """End the exchange when no response of its sessions goes on by itself any more."""
+        """End the exchange once no response of its sessions can proceed without input."""
         self._ends_when_idle = True
         self.connection.outgoing.end_when(lambda: not self.connection.is_busy())
 
@@ -173,17 +173,17 @@ class HttpExchange:
         self._process.spawn(released, name="release")
 
     async def join(self, group: str) -> None:
-        """Join a group of the layer; raises what the layer raises."""
+        """Join a group of the layer; raises the layer's errors."""
         self._process.followers.add(self.connection)
         await self.connection.groups.join(group)
 
     async def arrive(self) -> None:
-        """Let co-members know that the person is online, until the exchange is closed."""
+        """Announce to co-members that the person is online, until the exchange is closed."""
         principal, process_id = self.connection.principal, self._process.id
         self.connection.presence_id = await presence.try_to_arrive(principal, process=process_id)
 
     async def take(self, raw: bytes) -> None:
-        """Handle an event to its end: a client that leaves has no turn half begun."""
+        """Handle an event to completion, so that a departing client leaves no turn half started."""
         taking = self._process.spawn(table.receive(self.connection, raw), name="take")
         try:
             await asyncio.shield(taking)
@@ -193,7 +193,7 @@ class HttpExchange:
                 rates.note(self._request.scope, self.connection.quota)  # type: ignore[attr-defined]  # an ASGIRequest
 
     async def close(self) -> None:
-        """Detach the sessions, whose responses go on. A second time does nothing."""
+        """Detach the sessions, whose responses continue. Idempotent."""
         connection = self.connection
         held = connection.session_ids
         for session_id in held:
@@ -215,9 +215,10 @@ class HttpExchange:
         *,
         close: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> StreamingHttpResponse:
-        """Return a streamed answer, with which the exchange is closed, by `close` where given.
+        """Return a streaming reply that closes the exchange, through `close` if given.
 
-        A client may go before the first frame: then the iterator is neither started nor closed.
+        A client may leave before the first frame, in which case the iterator is neither started nor
+        closed.
         """
         self.end_with_process()
         response = StreamingHttpResponse(
@@ -246,30 +247,31 @@ class HttpExchange:
         self.connection.attach(session, cursor=session.last_seq)
 
     async def follow_chat(self, session_id: str) -> None:
-        """Follow the chat of a session here: what its other members and agents change."""
+        """Follow the chat of a session, to receive changes by its other members and agents."""
         chat_id = self.connection.sessions[session_id].session.chat_id
         self._process.followers.add(self.connection)
         await self.connection.join_chat(chat_id)
 
     async def join_known(self, session_id: str) -> None:
-        """Attach an existing session, as one of the caller's open connections.
+        """Attach an existing session, counting as one of the caller's open connections.
 
-        Raises RemoteProtocolError: unknown_session, rate_limited for one connection too many.
+        Raises RemoteProtocolError: unknown_session, or rate_limited if there are too many
+        connections.
         """
         followers = self._process.followers
         if not followers.has_room_for(self.connection.principal):
             raise RemoteProtocolError(
                 ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
             )
-        # Counted before it waits: others come meanwhile.
+        # Counted before waiting, since others may arrive in the meantime.
         followers.add(self.connection)
         await self.attach_known(session_id)
 
     async def follow_running(self, session_id: str) -> None:
-        """Follow the running responses of a session here: a tool.result lets one go on.
+        """Follow a session's running responses, one of which a tool.result may continue.
 
-        What runs in another process arrives by the chat's group and, for what a layer loses, by
-        the rows.
+        Responses in other processes arrive through the chat's group, and through the rows if the
+        layer loses messages.
         """
         connection, attached = self.connection, self.connection.sessions[session_id]
         live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
@@ -280,13 +282,13 @@ class HttpExchange:
         for run in list(self._process.runs.values()):
             if run.context.session_id == attached.session.id:
                 attached.subscription.follow(run)
-        # What ended since the session was read is in the log.
+        # Anything that ended since the session was read is in the log.
         if elsewhere:
             for text in (
                 *await waiting_frames(attached.session),
                 *await accepted_frames(attached.session, elsewhere),
             ):
-                # Its client was sent this before.
+                # The client has received this before.
                 self._remote.is_new(text)
         connection.outgoing.put(partial(self._catch_up, attached, elsewhere))
         connection.outgoing.put(attached.subscription.catch_up_running)
@@ -297,7 +299,7 @@ class HttpExchange:
             )
 
     def _goes_elsewhere(self, attached: AttachedSession, response_id: str) -> None:
-        """Go on with a response that was begun here and that another process runs now."""
+        """Continue to follow a response that was started here and moved to another process."""
         self._remote.ids.add(response_id)
         following = self._follow_elsewhere(attached, {response_id})
         self._watching.add(self._process.spawn(following, name="elsewhere"))
@@ -306,19 +308,19 @@ class HttpExchange:
         self._process.followers.add(self.connection)
         await self.connection.join_chat(attached.session.chat_id)
         for text in await accepted_frames(attached.session, begun):
-            # Its client was sent this by the run that was here.
+            # The local run has sent this to the client.
             self._remote.is_new(text)
         self.connection.outgoing.put(attached.subscription.catch_up)
         self.connection.outgoing.put(attached.subscription.catch_up_running)
         await self._watch_elsewhere(attached, begun)
 
     async def _watch_elsewhere(self, attached: AttachedSession, watched: set[str]) -> None:
-        """Let the exchange end when what runs elsewhere has ended, or waits for the client."""
+        """Let the exchange end once remote responses have ended or wait for the client."""
         outgoing, session = self.connection.outgoing, attached.session
         while watched & self._remote.ids:
             await asyncio.sleep(ELSEWHERE_SECONDS)
             if not self._ends_when_idle:
-                # Its events are still being taken: one of them may let a response go on.
+                # Events are still being handled, and one of them may let a response proceed.
                 continue
             try:
                 going_on = await database.run(selectors.going_on, session.id)
@@ -336,9 +338,9 @@ class HttpExchange:
         outgoing.wake()
 
     async def _catch_up(self, attached: AttachedSession, elsewhere: set[str]) -> None:
-        """Send what is in the log, after the payments that were accepted for it; for the queue.
+        """Send log entries after the accepted payments that belong to them. Queue work.
 
-        The log may have an end before the layer brings the acceptance, which the log has not.
+        An end may be in the log before the layer delivers the acceptance, which is not in the log.
         """
         if elsewhere:
             for text in await accepted_frames(attached.session, elsewhere):
@@ -348,7 +350,7 @@ class HttpExchange:
 
 
 def defaults_of(request: HttpRequest) -> Defaults:
-    """Return what a request names for the sessions that it opens, besides their events."""
+    """Return a request's defaults for the sessions that it opens."""
     handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
     return Defaults(
         agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
@@ -363,9 +365,9 @@ def _url_agent(request: HttpRequest) -> str | None:
 
 
 def protocol_view(method: str) -> Callable[[Any], Any]:
-    """Answer one method, and the protocol's errors as problems.
+    """Restrict a view to one method, and convert protocol errors to problems.
 
-    Programs bring a token, so that no CSRF token is asked for.
+    CSRF tokens are not required, since programs bring a token.
     """
 
     def decorated(view: Any) -> Any:
@@ -389,7 +391,7 @@ def _hint(request: HttpRequest) -> str:
 
 
 async def with_heartbeat(queue: OutgoingQueue) -> AsyncIterator[Outgoing | None]:
-    """Yield the frames of a queue, and None whenever HEARTBEAT_SECONDS went by without one."""
+    """Yield a queue's frames, and None after every HEARTBEAT_SECONDS without one."""
     while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
         if not batch:
             yield None

@@ -1,9 +1,9 @@
-"""Payment of one HTTP request, in the way of x402: the 402, and the payment that comes with a try.
+"""Payment for an HTTP request with x402: the 402 reply, and payment with the next attempt.
 
-Every HTTP edge that has no conversation in which a payer could be asked uses it. Before a turn of
-the request has begun, what has to be paid is a 402. A payment in the headers of the request pays
-the first turn and, as far as it reaches, the later ones. After the first turn has begun, a demand
-is a response.error of its turn, and the request has its answer.
+Used by every HTTP edge without a conversation in which to ask a payer. Before a turn of the request
+has started, a demand is a 402. A payment in the request's headers pays for the first turn and, as
+far as it reaches, for later ones. After the first turn has started, a demand is a response.error of
+its turn, and the request gets its reply.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 PAYMENT_REQUIRED: Final = "payment_required"
 
 DemandBody: TypeAlias = "Callable[[Mapping[str, Any]], bytes]"
-"""Writes the JSON body of a 402; gets the body of x402 with `code` and `message`.
+"""Writes the JSON body of a 402, given the x402 body with `code` and `message`.
 
-A dialect adds its own members and keeps those of x402, which version 1 reads from the body.
+Dialects add their own members and keep those of x402, which version 1 reads from the body.
 """
 
 
-# A facilitator may take its time for each payment, and the requests of all clients need the threads
-# of the loop and those of the database. Each holds a connection of the pool.
+# A facilitator may take long over a payment, while the requests of all clients need the event
+# loop's and the database's threads. Each thread here holds a pooled connection.
 _takers: Final = ThreadPoolExecutor(4, thread_name_prefix="payments")
 
 
 class HttpPayment:
-    """Has the turns of one HTTP request paid by its headers, or demands that (x402).
+    """Pays for the turns of an HTTP request from its headers, or demands payment (x402).
 
-    It becomes the `pay` of the connection. `demand` is set where a turn has to be paid before any
-    has begun: the edge then takes no more events of the request and answers with `refusal`.
-    The task of the request uses it.
+    It becomes the connection's `pay`. `demand` is set if payment is needed before any turn has
+    started; the edge then handles no more events of the request and returns `refusal`. Used by the
+    request's task.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class HttpPayment:
         self._connection = connection
         self._demand_body = demand_body
         self._demand_headers: Mapping[str, str] = {}
-        # Of the payment on a chain that this request brought: it pays the later turns too.
+        # Identifies the on-chain payment of this request, which pays for later turns as well.
         self._secret = ""
         connection.pay = self._pay
-        # A payment in a header is taken here, so that the answer has its receipt.
+        # Payments in headers are accepted here, so that the reply carries the receipt.
         connection.defaults.payment_token = request.GET.get("payment_token")
 
     @property
     def refusal(self) -> HttpResponse | None:
-        """The 402 of a request of which no turn has begun; None where nothing is demanded."""
+        """The 402 for a request of which no turn has started, or None without a demand."""
         if self.demand is None:
             return None
         return HttpResponse(
@@ -83,7 +83,7 @@ class HttpPayment:
         )
 
     async def _pay(self, session: OpenSession, spec: AgentSpec, amount: Money) -> payers.Source:
-        """Return what pays a turn; raises RemoteProtocolError payment_required."""
+        """Return the source that pays for a turn; raises RemoteProtocolError payment_required."""
         body = x402.requirements(
             amount,
             resource_url=self._request.build_absolute_uri(),

@@ -1,10 +1,10 @@
-"""One WebSocket of a client in the dialect of its protocol (ASGI).
+"""A client's WebSocket, in the dialect of its protocol (ASGI).
 
-`SocketApplication` admits a client: its key, its origin, how many connections it has. A
-`ClientSocket` is an accepted one: it reads at the pace of the client's rate, sends the queue of the
-connection at the pace of the client, limits frames, keeps a quiet socket alive and ends with the
-process. A `SocketDialect` knows what the frames of one protocol mean. UAMP is one (`websocket`).
-Nothing here hops to a thread; what touches the database goes through `database.run`.
+`SocketApplication` admits clients by key, origin and number of connections. `ClientSocket` is an
+accepted socket: it reads at the rate allowed to the client, sends the connection's queue at the
+pace of the client, limits frame sizes, keeps a quiet socket alive, and ends with the process. A
+`SocketDialect` interprets the frames of one protocol, such as UAMP (`websocket`). Everything runs
+on the event loop; database access goes through `database.run`.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ CLOSE_TOO_MANY: Final = 4429
 CLOSE_UNRESPONSIVE: Final = 1013
 
 JOINED_TEXTS: Final = "uamp.texts"
-"""The extension of a server whose `websocket.send` takes `texts`, several messages in order."""
+"""Server extension: `websocket.send` accepts `texts`, several messages in order."""
 JOINED_CHARS: Final = 16 * 1024
-"""The server waits for its client before such a message, not between its texts."""
+"""Larger batches are sent text by text, so that the server can wait for its client in between."""
 
 
 class HandshakeRefused(Exception):
-    """The socket is not accepted; `code` is a WebSocket close code."""
+    """The socket is refused; `code` is a WebSocket close code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -65,20 +65,20 @@ class HandshakeRefused(Exception):
 
 
 class SocketDialect:
-    """The frames of one protocol on one socket; a subclass for each protocol.
+    """The frames of one protocol on one socket; subclassed for each protocol.
 
-    One is made for each socket, before it is accepted, and may raise HandshakeRefused. The task of
-    the socket calls `opened`, `receive` and `closed`; its pump calls `encode`. What the dialect
-    sends itself goes through `connection.send_dialect_frame`, in the order of the events.
+    One is created per socket before it is accepted, and may raise HandshakeRefused. The socket's
+    task calls `opened`, `receive` and `closed`; its pump calls `encode`. The dialect's own frames
+    go through `connection.send_dialect_frame`, in order with the events.
     """
 
-    # The name of its sessions' transport (SessionTransport).
+    # The transport name of its sessions (SessionTransport).
     transport: ClassVar[str]
-    # Whether a client secret opens its sockets (access.tickets).
+    # Whether client secrets can open its sockets (access.tickets).
     takes_client_secrets: ClassVar[bool] = False
-    # A frame of `heartbeat` follows so many seconds without another one; None sends none.
+    # Send a `heartbeat` frame after this many seconds of silence; None for no heartbeat.
     heartbeat_seconds: ClassVar[float | None] = None
-    # As how many events the frame counts that was received last (UAMP_EVENTS_PER_MINUTE).
+    # How many events the last received frame counts as (UAMP_EVENTS_PER_MINUTE).
     weight: float = 1
 
     def __init__(self, connection: ClientConnection, handshake: auth.Handshake) -> None:
@@ -87,50 +87,50 @@ class SocketDialect:
 
     @property
     def subprotocol(self) -> str | None:
-        """The subprotocol that the server chooses of `handshake.dialects`."""
+        """The subprotocol that the server selects from `handshake.dialects`."""
         return None
 
     @property
     def headers(self) -> Iterable[tuple[bytes, bytes]]:
-        """More headers of the 101."""
+        """Additional headers of the 101 response."""
         return ()
 
     @property
     def frame_bytes(self) -> int | None:
-        """The most bytes of a client's frame, a larger one closes the socket with 1009; or None.
+        """The maximum size of a client's frame in bytes; larger ones close the socket with 1009.
 
-        None where `receive` limits frames itself.
+        None if `receive` itself limits frames.
         """
         limits, is_known = self.connection.limits, self.connection.protocol.authenticated
         return limits.frame_bytes if is_known else limits.unauthenticated_frame_bytes
 
     async def opened(self) -> None:
-        """Begin: the socket is accepted, and frames are sent from now on."""
+        """Start: the socket is accepted, and frames can be sent."""
 
     async def receive(self, frame: str | bytes) -> None:
-        """Take one frame of the client; a frame that is not good gets the dialect's own error."""
+        """Handle a frame of the client; invalid frames get the dialect's own error."""
         raise NotImplementedError
 
     def encode(self, batch: Sequence[Outgoing]) -> Iterable[str]:
-        """Return the frames of a batch: UAMP events in other words, and `DialectFrame`s as is."""
+        """Return the frames of a batch: UAMP events translated, and `DialectFrame`s unchanged."""
         raise NotImplementedError
 
     def heartbeat(self) -> str:
-        """Return the frame that keeps a quiet socket alive."""
+        """Return a frame that keeps a quiet socket alive."""
         raise NotImplementedError
 
     async def closed(self) -> None:
-        """Release what `opened` and `receive` took; the sessions are released already."""
+        """Release whatever `opened` and `receive` acquired; sessions are already released."""
 
 
 class SocketApplication:
-    """Serves the sockets of one dialect (ASGI). The URL may name an agent or a chat."""
+    """Serves the sockets of a dialect (ASGI). The URL may name an agent or a chat."""
 
     def __init__(self, dialect: type[SocketDialect]) -> None:
         self._dialect = dialect
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one socket to its end."""
+        """Serve one socket until it ends."""
         await receive()  # websocket.connect
         try:
             dialect = await self._admitted(scope)
@@ -153,7 +153,7 @@ class SocketApplication:
             await socket.close()
 
     async def _admitted(self, scope: Scope) -> SocketDialect:
-        """Return the dialect of a socket; refuse a foreign page and a bad key before accepting."""
+        """Return a socket's dialect; refuses foreign pages and invalid keys before accepting."""
         process = registry.current()
         if process.draining:
             raise HandshakeRefused(CLOSE_RESTART)
@@ -200,7 +200,7 @@ class SocketApplication:
 class ClientSocket:
     """An accepted socket.
 
-    The ASGI task of the socket opens, reads and closes it; the pump is a task of the process.
+    The socket's ASGI task opens, reads and closes it; the pump is a task of the process.
     """
 
     def __init__(self, dialect: SocketDialect, send: Send, *, joins_texts: bool) -> None:
@@ -220,7 +220,7 @@ class ClientSocket:
         self._connection.release = self._release
 
     async def open(self) -> None:
-        """Send from now on, and begin the dialect."""
+        """Start sending, and start the dialect."""
         connection, process = self._connection, self._process
         process.followers.add(connection)
         process.connections.add(connection)
@@ -231,9 +231,9 @@ class ClientSocket:
         await self._dialect.opened()
 
     async def read(self, receive: Receive) -> None:
-        """Take frames until the socket is closed.
+        """Handle frames until the socket is closed.
 
-        A client that sends too fast is read more slowly, not buffered.
+        A client that sends too fast is read more slowly, without buffering.
         """
         connection, dialect = self._connection, self._dialect
         while (message := await receive())["type"] == "websocket.receive":
@@ -251,7 +251,7 @@ class ClientSocket:
         logger.debug("socket closed with %s", message.get("code"))
 
     async def close(self) -> None:
-        """Release the sessions; they can be resumed, and their responses go on."""
+        """Release the sessions, which can be resumed; their responses continue."""
         connection, process = self._connection, self._process
         for task in self._tasks:
             task.cancel()
@@ -274,8 +274,8 @@ class ClientSocket:
             while (batch := await outgoing.batch()) is not None:
                 self._is_quiet = False
                 texts = self._encoded(batch)
-                # A client that stopped reading is disconnected below (UAMP_STALL_SECONDS):
-                # what it missed it can resume.
+                # A client that has stopped reading is disconnected below (UAMP_STALL_SECONDS) and
+                # can resume what it missed.
                 if self._joins_texts and 0 < sum(map(len, texts)) <= JOINED_CHARS:
                     await self._send({"type": "websocket.send", "texts": texts})
                     continue
@@ -283,7 +283,7 @@ class ClientSocket:
                     await self._send({"type": "websocket.send", "text": text})
             await self._send({"type": "websocket.close", "code": outgoing.closed_with})
         except Exception:
-            # The socket may have gone in the middle of a send.
+            # The socket may have closed in the middle of a send.
             logger.debug("the socket went while frames were sent", exc_info=True)
             with contextlib.suppress(Exception):
                 await self._send({"type": "websocket.close", "code": CLOSE_UNRESPONSIVE})
@@ -291,7 +291,7 @@ class ClientSocket:
             outgoing.abandon()
 
     def _encoded(self, batch: Sequence[Outgoing]) -> Sequence[str]:
-        """Return the frames of a batch; a defect of the dialect ends the socket with 1011."""
+        """Return the frames of a batch; a failure of the dialect closes the socket with 1011."""
         try:
             return list(self._dialect.encode(batch))
         except Exception:
@@ -313,7 +313,7 @@ class ClientSocket:
 
 
 def _base_url(handshake: auth.Handshake) -> str:
-    """Return this server's address as the client wrote it; "" for a host that is not served."""
+    """Return this server's address as used by the client; "" for an unknown host."""
     try:
         return handshake.base_url
     except auth.OriginError:
@@ -321,7 +321,7 @@ def _base_url(handshake: auth.Handshake) -> str:
 
 
 def _is_longer(frame: str | bytes, most: int) -> bool:
-    """Return whether a frame has more bytes; a text is encoded only where that may matter."""
+    """Return whether a frame is longer in bytes; text is encoded only if that can matter."""
     if len(frame) * 4 <= most:
         return False
     return len(frame if isinstance(frame, bytes) else frame.encode("utf-8", "replace")) > most

@@ -1,7 +1,7 @@
 """UAMP without a socket: HTTP + SSE (§13.2).
 
-It calls the handlers that sockets call. `POST /events` takes one event and answers
-202; what follows is sent on `GET /events/stream`.
+It shares the sockets' handlers. `POST /events` accepts one event and returns 202; what follows is
+sent on `GET /events/stream`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @protocol_view("POST")
 async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """`POST /events`: one client event. 202 with the direct answers; the rest is streamed."""
+    """`POST /events`: one client event. Returns 202 with direct replies; the rest is streamed."""
     del name
     principal = await principal_of(request, protocol="uamp", scope=ANY)
     await count_events(request, principal)
@@ -52,7 +52,7 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
         await exchange.take(request.body)
         replies = exchange.connection.outgoing.take_replies()
         if errors:
-            # The answer has the error; how much is left of a limit concerns the streams too.
+            # The error is in the reply, but remaining rate limits also concern the streams.
             limits = [r for r in replies if json.loads(r.text)["type"] == "rate_limit"]
             await _send_to_streams(limits, {**rows, **_rows_of(exchange)})
             return problem(errors[0], instance=request.path)
@@ -67,14 +67,14 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 
 def _rows_of(exchange: HttpExchange) -> dict[str, str]:
-    """Return the rows of the sessions on an exchange, by their ids on the wire."""
+    """Return the row ids of an exchange's sessions by their ids on the wire."""
     return {wire_id: known.session.id for wire_id, known in exchange.connection.sessions.items()}
 
 
 async def _send_to_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:
-    """Send the replies to the session's streams too: that is where §13.2 puts them.
+    """Also send the replies to the session's streams, where §13.2 puts them.
 
-    An id on the wire means something to its principal only: the group is the row's.
+    The group is named after the row, since ids on the wire are unique only per principal.
     """
     for reply in replies:
         if (row_id := rows.get(reply.session_id)) is not None:
@@ -91,7 +91,7 @@ async def _send_to_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> 
 
 @protocol_view("GET")
 async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """`GET /events/stream`: the server's events of one session, from `Last-Event-ID` on."""
+    """`GET /events/stream`: a session's server events, starting after `Last-Event-ID`."""
     del name
     session_id = request.headers.get("X-Session-ID") or request.GET.get("session_id", "")
     principal = await principal_of(request, protocol="uamp", scope="chats:read")
@@ -118,9 +118,10 @@ async def stream_events(request: HttpRequest, name: str = "") -> HttpResponseBas
 async def follow(
     exchange: HttpExchange, session: OpenSession, place: uamp.Resume
 ) -> HttpResponseBase:
-    """Return the stream of a session from a place of its chat's log on, with its heartbeat.
+    """Return a session's stream, with heartbeats, from a position in its chat's log.
 
-    The exchange, which has not attached the session, is closed with it. Raises RemoteProtocolError.
+    The exchange must not have attached the session; closing the stream closes the exchange. Raises
+    RemoteProtocolError.
     """
     exchange.stay()
     await exchange.join(fanout.session_group(session.id))
@@ -131,7 +132,7 @@ async def follow(
 
 
 def place_after(last_event_id: str, session: OpenSession, *, after: int | None) -> uamp.Resume:
-    """Return where a stream begins: after its `Last-Event-ID`, or else `after`, or else now."""
+    """Return where a stream starts: after its `Last-Event-ID`, else after `after`, else now."""
     epoch, seq = _last_event_id(last_event_id)
     if seq is None:
         seq = session.last_seq if after is None else after
@@ -139,9 +140,9 @@ def place_after(last_event_id: str, session: OpenSession, *, after: int | None) 
 
 
 def _last_event_id(value: str) -> tuple[str, int | None]:
-    """Return epoch and seq of `<epoch>:<seq>`; nothing for anything else.
+    """Parse `<epoch>:<seq>`; invalid values yield no position.
 
-    Python reads no number of thousands of digits; 18 are beyond every log.
+    Python refuses to parse numbers with thousands of digits; 18 digits exceed any log.
     """
     epoch, _, seq = value.partition(":")
     return (epoch, int(seq[:18])) if epoch and seq.isascii() and seq.isdigit() else ("", None)
@@ -156,7 +157,7 @@ async def _sse(exchange: HttpExchange, epoch: str) -> AsyncIterator[bytes]:
             elif outgoing.seq is None:
                 yield f"data: {outgoing.text}\n\n".encode()
             else:
-                # Only durable events are numbered: a client that comes back names the last one.
+                # Only durable events are numbered; a returning client names the last one.
                 yield f"id: {epoch}:{outgoing.seq}\ndata: {outgoing.text}\n\n".encode()
     finally:
         await exchange.close()

@@ -1,4 +1,4 @@
-"""The refusal of a turn that has to be paid first, for edges without the headers of x402."""
+"""Refusal of turns that need payment, for edges without the headers of x402."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def refuse_unpaid(session: OpenSession, spec: AgentSpec, amount: Money) -> Source:
-    """Raise RemoteProtocolError payment_required, with what is needed in the details (x402)."""
+    """Raise RemoteProtocolError payment_required, with the requirements in its details (x402)."""
     del session
     body = x402.requirements(
         amount,

@@ -1,6 +1,6 @@
-"""UAMP over WebSocket (§13.1): one event per text frame, sessions multiplexed (§10).
+"""UAMP over WebSocket (§13.1): one event per text frame, with multiplexed sessions (§10).
 
-Incoming frames go to `handlers.table`; the frames of the queue are UAMP already.
+Incoming frames go to `handlers.table`; queued frames are already UAMP.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class UampDialect(SocketDialect):
-    """UAMP itself: a frame is an event, and a person who has a socket is online."""
+    """UAMP itself: a frame is an event, and a person with a socket is online."""
 
     transport = SessionTransport.WEBSOCKET.value
-    # `uamp.Connection` limits frames, with the error that UAMP has for it.
+    # `uamp.Connection` limits frame sizes, with UAMP's own error.
     frame_bytes = None
 
     async def opened(self) -> None:
-        """Let co-members know that the person is online, unless only an agent connects."""
+        """Announce to co-members that the person is online, unless only an agent connects."""
         process_id = registry.current().id
         principal = self.connection.principal
         if only_connects(principal.rights):
@@ -37,20 +37,20 @@ class UampDialect(SocketDialect):
         self.connection.presence_id = await presence.try_to_arrive(principal, process=process_id)
 
     async def receive(self, frame: str | bytes) -> None:
-        """Take an event of the client, or of an agent that answers on this socket."""
+        """Handle an event of the client, or of an agent that answers on this socket."""
         await table.receive(self.connection, frame)
         link = self.connection.agent_socket
-        # Events of answers have a pace of their own.
+        # Events of answers have their own rate limit.
         self.weight = 1 if link is None or not link.took else 0
         if link is not None and link.took:
             await keep_pace(link)
 
     def encode(self, batch: Sequence[Outgoing]) -> list[str]:
-        """Return the frames as they are."""
+        """Return the frames unchanged."""
         return [outgoing.text for outgoing in batch]
 
     async def closed(self) -> None:
-        """Let co-members know that the person may be offline; end what its agents answer."""
+        """Announce that the person may be offline, and end its agents' answers."""
         if self.connection.agent_socket is not None:
             self.connection.agent_socket.lose_all()
         if self.connection.presence_id is not None:

@@ -1,7 +1,7 @@
-"""Webhooks: states of a response, and events of a chat, sent to an address that its client names.
+"""Webhooks: states of a response, and events of a chat, sent to an address set by the client.
 
-`receivers` keeps the addresses for a response, `changes` finds its new states and queues them. What
-is sent is a `formats` entry of the edge that offers webhooks. `chat_webhooks` keeps those of people
-for their chats, `chat_changes` finds new entries of the log, and `chat_bodies` makes their bodies.
+For responses, `receivers` stores the addresses, and `changes` detects and queues new states; the
+edge that offers webhooks defines the body in `formats`. For people's chats, `chat_webhooks` stores
+the webhooks, `chat_changes` detects new log entries, and `chat_bodies` builds the bodies.
 `deliveries` and `tasks` send both.
 """

@@ -1,8 +1,8 @@
-"""Finds responses whose state their webhooks were not sent yet, and queues it.
+"""Detection and queueing of response states that webhooks have not been sent yet.
 
-The rows are compared, so that a state is seen after its commit, whichever process wrote it; states
-between two rounds that are over again are not sent. Several processes may do it at once: one of
-them moves `seen`, in the transaction that queues the delivery.
+Rows are compared, so that a state is seen after its commit, whichever process wrote it. States that
+come and go between two rounds are not sent. Several processes may do this concurrently: one of them
+moves `seen`, in the transaction that queues the delivery.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ logger = logging.getLogger(__name__)
 
 BODY_BYTES: Final = 1024 * 1024
 AT_ONCE: Final = 50
-# So many of them are of one person, or of the visitors of an address: others do not wait for the
-# webhooks of a person who has thousands.
+# The most of them for one person or one address's visitors, so that the webhooks of a person with
+# thousands do not hold up others.
 OF_ONE: Final = 10
-# Whose states are beyond UAMP_WEBHOOKS_PER_MINUTE is looked at again after this time at least.
+# The minimum delay before rechecking webhooks beyond UAMP_WEBHOOKS_PER_MINUTE.
 PAUSE_SECONDS: Final = 10
-# After a body could not be made, its webhook is looked at again after this time. One that goes on
-# to fail is deleted with its response.
+# The delay before rechecking a webhook whose body could not be built. One that keeps failing is
+# deleted with its response.
 RETRY_SECONDS: Final = 30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DueState:
-    """A webhook whose response is in another state than the one it was sent last."""
+    """A webhook whose response has changed state since the last delivery."""
 
     webhook: int
     read_at: datetime
@@ -59,7 +59,7 @@ class DueState:
 
 
 async def queue_changes() -> None:
-    """Queue what webhooks are to be sent now, at most AT_ONCE states."""
+    """Queue the states that are due, at most AT_ONCE."""
     refused: set[str] = set()
     for change in await database.run(find_changes):
         if change.counted_as in refused:
@@ -76,7 +76,7 @@ async def queue_changes() -> None:
         try:
             body = await webhook_format.render(change.response)
         except Exception:
-            # One response that cannot be shown keeps none of the others from their receivers.
+            # One response that cannot be rendered must not hold up the others.
             logger.exception("the state of %s was not rendered", change.response.response_id)
             await database.run(postpone, change, RETRY_SECONDS)
             continue
@@ -87,14 +87,14 @@ async def queue_changes() -> None:
 
 
 def find_changes() -> list[DueState]:
-    """Return webhooks whose response has another state than they were sent.
+    """Return webhooks whose response has changed state since the last delivery.
 
-    They are at most AT_ONCE, and OF_ONE of one person, however many that has.
+    At most AT_ONCE in total, and OF_ONE per person.
     """
     now = timezone.now()
     due = Webhook.objects.filter(response__isnull=False, look_at__lte=now)
     if not due.exists():
-        # Every process asks every second.
+        # Every process checks once a second.
         return []
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
     first = _changed(due).annotate(place=place)
@@ -133,7 +133,7 @@ def _changed(webhooks: QuerySet[Webhook]) -> QuerySet[Any]:
 
 @transaction.atomic
 def queue(change: DueState, body: str) -> bool:
-    """Queue a state; return whether it was this call that did."""
+    """Queue a state; return whether this call queued it."""
     now = timezone.now()
     moved = Webhook.objects.filter(
         pk=change.webhook, seen=change.seen, look_at__isnull=False
@@ -150,20 +150,20 @@ def queue(change: DueState, body: str) -> bool:
         number=number,
         state=change.state,
         body=body,
-        # What is changed while the body is rendered is changed after this time.
+        # Changes made while the body was being rendered are later than this.
         created_at=change.read_at,
     )
     return True
 
 
 def postpone(change: DueState, seconds: float) -> None:
-    """Look at a webhook again after a time; its state may be another one then."""
+    """Recheck a webhook later, when its state may have changed again."""
     later = timezone.now() + timedelta(seconds=seconds)
     Webhook.objects.filter(pk=change.webhook, look_at__isnull=False).update(look_at=later)
 
 
 def postpone_all(counted_as: str, seconds: float) -> None:
-    """Postpone all due webhooks of a person or address by these seconds, or PAUSE_SECONDS."""
+    """Postpone a person's or address's due webhooks by `seconds`, at least PAUSE_SECONDS."""
     now = timezone.now()
     due = Webhook.objects.filter(counted_as=counted_as, look_at__lte=now)
     due.update(look_at=now + timedelta(seconds=max(seconds, PAUSE_SECONDS)))

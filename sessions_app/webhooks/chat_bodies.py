@@ -1,8 +1,8 @@
-"""The delivery of one event of a chat: its body, and the headers that prove it.
+"""The delivery of a chat event: its body, and the headers that authenticate it.
 
-The body is JSON, `{id, type, timestamp, webhook_id, chat_id, seq, data}`: `data` is the event as a
-socket has it (UAMP §7), read from the log for each attempt, so that the words of a message that was
-deleted meanwhile are not sent. `id` is the event's own: it is the same whenever it is sent again.
+The body is JSON, `{id, type, timestamp, webhook_id, chat_id, seq, data}`. `data` is the event as
+sent on a socket (UAMP §7), read from the log for each attempt, so that the text of a message
+deleted in the meantime is not sent. `id` is the event's own id, the same for every attempt.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 SIGNATURE_HEADER: Final = "X-UAMP-Signature"
 BODY_BYTES: Final = 1024 * 1024
 PING: Final = "ping"
-"""The type of what a person sends to try a webhook."""
+"""The event type for trying out a webhook."""
 CURRENT, PREVIOUS, PREVIOUS_UNTIL = "secret", "previous", "previous_until"
-"""Names in the secrets of a webhook; the last one is in Unix seconds."""
+"""Keys in a webhook's secrets; the last one is a time in Unix seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventBody:
-    """A body, and the id of the event that it is of."""
+    """A body, and the id of its event."""
 
     event_id: str
     body: bytes
 
 
 def event_of(delivery: WebhookDelivery) -> EventBody | None:
-    """Return what is sent; None where its entry of the log is no longer there.
+    """Return the body to send, or None if its log entry no longer exists.
 
-    An event of more than BODY_BYTES is sent without `data`: its receiver reads it by its `seq`.
+    An event larger than BODY_BYTES is sent without `data`; its receiver can read it by `seq`.
     """
     webhook, seq = delivery.webhook, delivery.seq
     data: dict[str, Any]
@@ -68,7 +68,7 @@ def event_of(delivery: WebhookDelivery) -> EventBody | None:
 
 
 def headers(delivery: WebhookDelivery, event: EventBody) -> dict[str, str]:
-    """Return the headers of an attempt; raises OSError and ValueError for a bad key file."""
+    """Return the headers of an attempt; raises OSError and ValueError if a key file is bad."""
     webhook, now = delivery.webhook, int(time.time())
     about = {"webhookId": str(webhook.pk)}
     return {
@@ -83,7 +83,7 @@ def headers(delivery: WebhookDelivery, event: EventBody) -> dict[str, str]:
 
 
 def _keys(webhook: Webhook, now: int) -> list[str]:
-    """Return the secrets of a webhook that are in force, the newest first."""
+    """Return the valid secrets of a webhook, newest first."""
     secrets = decrypted(webhook.secrets)
     keys = [secrets[CURRENT]] if CURRENT in secrets else []
     if PREVIOUS in secrets and now < int(secrets[PREVIOUS_UNTIL]):

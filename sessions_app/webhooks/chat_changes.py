@@ -1,8 +1,8 @@
-"""Finds new entries of the logs of chats for their webhooks, and queues them.
+"""Detection and queueing of new chat log entries for webhooks.
 
-The log is the queue: `queued_seq` of a webhook says how far it was read. One of the processes moves
-it, in the transaction that writes the deliveries. A webhook is looked at while it has `look_at`:
-`wake` sets it where a chat was written to a moment ago, `wake_all` where that was missed.
+The log is the queue, and a webhook's `queued_seq` is the position read so far. One of the processes
+advances it, in the transaction that writes the deliveries. Webhooks are checked while `look_at` is
+set: `wake` sets it if a chat was written to recently, `wake_all` catches any that were missed.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 LOOKS_BACK_SECONDS: Final = 30
-"""A chat that was written to so long ago is looked at: the write may have taken as long."""
+"""How far back to look for chats that were written to, allowing for slow writes."""
 WOKEN_AT_ONCE: Final = 1000
 ENTRIES: Final = 20
-"""Entries of a log that are queued for one webhook at once."""
+"""The most log entries queued for a webhook at a time."""
 UNSENT: Final = 50
-"""With so many unsent deliveries no more are queued for a webhook: they wait in the log."""
+"""With this many unsent deliveries, further entries of a webhook wait in the log."""
 PAUSE_SECONDS: Final = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DueEntries:
-    """The next deliveries of a webhook: (seq, type), up to the place `until` of its log."""
+    """The next deliveries of a webhook as (seq, type), up to log position `until`."""
 
     webhook: int
     counted_as: str
@@ -53,7 +53,7 @@ class DueEntries:
 
 
 async def queue_entries() -> None:
-    """Queue what webhooks of chats are to be sent now."""
+    """Queue the deliveries that are due for webhooks of chats."""
     refused: set[str] = set()
     for due in await database.run(find_entries):
         if due.counted_as in refused:
@@ -70,12 +70,12 @@ async def queue_entries() -> None:
 
 
 def find_entries() -> list[DueEntries]:
-    """Return what is to be queued, for AT_ONCE webhooks, and OF_ONE of one person."""
+    """Return entries to queue, for at most AT_ONCE webhooks and OF_ONE per person."""
     wake()
     now = timezone.now()
     due = Webhook.objects.filter(chat__isnull=False, look_at__lte=now)
     if not due.exists():
-        # Every process asks every second.
+        # Every process checks once a second.
         return []
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
     first = due.annotate(place=place).filter(place__lte=OF_ONE).order_by("place", "look_at")
@@ -114,7 +114,7 @@ def _due_entries(row: Webhook, head: int) -> DueEntries:
 
 @transaction.atomic
 def queue(due: DueEntries, *, until: int, count: int) -> bool:
-    """Queue the first `count` entries, up to a place; return whether it was this call that did."""
+    """Queue the first `count` entries, up to `until`; return whether this call queued them."""
     is_all = due.is_all and until == due.until
     moved = Webhook.objects.filter(
         pk=due.webhook, queued_seq=due.queued_seq, look_at__isnull=False
@@ -130,13 +130,13 @@ def queue(due: DueEntries, *, until: int, count: int) -> bool:
 
 
 def wake() -> int:
-    """Have webhooks looked at whose chats were written to a moment ago; return how many."""
+    """Make webhooks due whose chats were recently written to; return how many."""
     since = timezone.now() - timedelta(seconds=LOOKS_BACK_SECONDS)
     return _wake(Webhook.objects.filter(chat__in=changed_since(since)))
 
 
 def wake_all() -> int:
-    """Have all webhooks looked at that are behind, however long ago their chats were written to."""
+    """Make all webhooks due that are behind, whenever their chats were written to."""
     return _wake(Webhook.objects.all())
 
 

@@ -1,7 +1,8 @@
-"""The webhooks of people for their chats: made, changed, tried and deleted. Synchronous.
+"""People's webhooks for their chats: create, change, test and delete. Synchronous.
 
-A webhook is a person's, whichever credential made it, and is sent what the person may read. There
-are at most UAMP_WEBHOOKS_PER_USER of one person. Its secret is returned once, and kept encrypted.
+A webhook belongs to a person, whichever credential created it, and receives what the person may
+read. A person may have up to UAMP_WEBHOOKS_PER_USER. Its secret is returned once and stored
+encrypted.
 """
 
 from __future__ import annotations
@@ -40,30 +41,30 @@ TYPES: Final = (
     "participant.updated", "chat.updated", "chat.forked", "link.created", "link.revoked",
     "agent.stopped", "call.updated", "call.ended", "state.updated",
 )  # fmt: skip
-"""The events that the log of a chat has."""
+"""The event types in a chat's log."""
 FORMAT: Final = "chat"
 STOPPED: Final = "The person who made it stopped it."
 KEEPS_SECRET: Final = timedelta(days=7)
-"""So long at most a body is signed with the secret before, too."""
+"""The longest time that bodies are also signed with the previous secret."""
 OPEN_AT_ONCE: Final = 100
-"""Unsent deliveries beyond which a person sends nothing by hand."""
+"""With this many unsent deliveries, no more can be sent manually."""
 
 
 class TooManyWebhooks(Exception):
-    """The person has as many webhooks as UAMP_WEBHOOKS_PER_USER allows."""
+    """The person has reached UAMP_WEBHOOKS_PER_USER."""
 
 
 class WebhookStopped(Exception):
-    """Nothing is sent to the webhook until it is enabled again."""
+    """The webhook is disabled, and nothing is sent until it is enabled again."""
 
 
 class TooManyUnsent(Exception):
-    """The webhook has OPEN_AT_ONCE deliveries that are still to be sent."""
+    """The webhook has OPEN_AT_ONCE unsent deliveries."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebhookRequest:
-    """A webhook that a person asks for; without `after` it is sent what is written from now on."""
+    """A request for a webhook; without `after`, it starts with events from now on."""
 
     chat_id: str
     url: str
@@ -74,33 +75,34 @@ class WebhookRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebhookSecret:
-    """A webhook with its secret, which is shown once."""
+    """A webhook with its secret, which is shown only once."""
 
     webhook: Webhook
     secret: str = field(repr=False)
 
 
 def webhooks_of(user_id: int, *, chats: Collection[str] | None = None) -> QuerySet[Webhook]:
-    """Return a person's webhooks; with `chats`, those of these chats alone."""
+    """Return a person's webhooks, limited to `chats` if given."""
     rows = Webhook.objects.filter(user=user_id, chat__isnull=False)
     return rows if chats is None else rows.filter(chat__in=chats)
 
 
 def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """Return what was sent, and is to be sent, to a webhook."""
+    """Return a webhook's past and pending deliveries."""
     return WebhookDelivery.objects.filter(webhook=webhook)
 
 
 @transaction.atomic
 def make(user_id: int, wanted: WebhookRequest, *, address: str = "") -> WebhookSecret:
-    """Make a webhook of a chat that the person is in.
+    """Create a webhook for a chat that the person is in.
 
-    Raises NotAMember, TooManyWebhooks, and RemoteProtocolError invalid_event for a wrong address.
+    Raises NotAMember, TooManyWebhooks, and RemoteProtocolError invalid_event for a forbidden
+    address.
     """
     check_literal(wanted.url)
     if not is_member(wanted.chat_id, user_id):
         raise NotAMember
-    # Of two requests at once the second counts the webhook of the first.
+    # Of two concurrent requests, the second must count the first one's webhook.
     user = User.objects.select_for_update(no_key=True).get(pk=user_id)
     if webhooks_of(user_id).count() >= settings.UAMP_WEBHOOKS_PER_USER:
         raise TooManyWebhooks
@@ -125,11 +127,11 @@ def make(user_id: int, wanted: WebhookRequest, *, address: str = "") -> WebhookS
 
 @transaction.atomic
 def change(webhook: Webhook, values: dict[str, Any], *, by: User, address: str = "") -> Webhook:
-    """Change `url`, `name`, `types`, `enabled` and `after`, whichever are named.
+    """Change whichever of `url`, `name`, `types`, `enabled` and `after` are given.
 
-    One that is enabled again goes on where it was stopped. Raises LookupError where it was deleted,
-    or where a person who left the chat would begin it again or learn how far the log goes, and
-    RemoteProtocolError invalid_event for a wrong address.
+    A webhook that is enabled again resumes where it stopped. Raises LookupError if it was deleted,
+    or if a person who has left the chat tries to restart it or could learn the length of the log,
+    and RemoteProtocolError invalid_event for a forbidden address.
     """
     if "url" in values:
         check_literal(values["url"])
@@ -165,16 +167,16 @@ def change(webhook: Webhook, values: dict[str, Any], *, by: User, address: str =
 
 @transaction.atomic
 def delete(webhook: Webhook, *, by: User, address: str = "") -> None:
-    """Delete a webhook, with what it was sent and was to be sent."""
+    """Delete a webhook with its past and pending deliveries."""
     record(by, AuditAction.WEBHOOK_DELETED, webhook, detail=_facts(webhook), address=address)
     webhook.delete()
 
 
 @transaction.atomic
 def rotate(webhook: Webhook, *, by: User, keep: timedelta, address: str = "") -> WebhookSecret:
-    """Give a webhook a new secret; bodies are signed with the one before, too, for `keep`.
+    """Give a webhook a new secret; for `keep`, bodies are also signed with the previous one.
 
-    Raises LookupError where it was deleted.
+    Raises LookupError if the webhook was deleted.
     """
     row = Webhook.objects.select_for_update(no_key=True, of=("self",)).filter(pk=webhook.pk).first()
     if row is None:
@@ -194,13 +196,13 @@ def rotate(webhook: Webhook, *, by: User, keep: timedelta, address: str = "") ->
 def ping(webhook: Webhook) -> WebhookDelivery:
     """Queue a `ping`.
 
-    Raises WebhookStopped, TooManyUnsent, and LookupError where the webhook was deleted.
+    Raises WebhookStopped, TooManyUnsent, and LookupError if the webhook was deleted.
     """
     return _queue(webhook, state=PING, seq=None)
 
 
 def redeliver(delivery: WebhookDelivery) -> WebhookDelivery:
-    """Queue again what a delivery had, as a new one; raises as `ping` does."""
+    """Queue the content of a delivery again, as a new one; raises like `ping`."""
     return _queue(delivery.webhook, state=delivery.state, seq=delivery.seq)
 
 
@@ -218,5 +220,5 @@ def _queue(webhook: Webhook, *, state: str, seq: int | None) -> WebhookDelivery:
 
 
 def _facts(row: Webhook) -> str:
-    """Return what the audit says of a webhook; an address may have a secret in its query."""
+    """Describe a webhook for the audit log, without the query, which may contain a secret."""
     return f"{row.name!r} of {row.chat_id}: {row.url.partition('?')[0]}, {row.types or 'all'}"

@@ -1,6 +1,6 @@
-"""The attempts to send a state: claimed, sent, and written. Synchronous.
+"""Delivery attempts: claimed, sent and recorded. Synchronous.
 
-States of a webhook are sent in their order: one is claimed after the end of those before it.
+A webhook's states are sent in order: one is claimed after all earlier ones have ended.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# An attempt that was not written after this time counts as lost.
+# An attempt not recorded within this time counts as lost.
 LEASE_SECONDS: Final = 60
 BACKOFF_SECONDS: Final = (5, 3600)
 NOTIFY_SECONDS: Final = 5
 NOTIFIED_AT_ONCE: Final = 100
-# So many attempts of one person are under way at once: receivers that take the time of an attempt
-# keep no worker from the deliveries of others.
+# The most concurrent attempts per person, so that slow receivers do not keep workers from the
+# deliveries of others.
 UNDER_WAY: Final = 4
-# So many are of people whose receivers gave no answer and are tried again, all of them together:
-# many people whose receivers hold their connections leave workers to the others.
+# The most concurrent attempts in total for people whose receivers did not respond, so that many
+# people with hanging receivers leave workers for others.
 UNANSWERED_UNDER_WAY: Final = 8
 DEACTIVATED: Final = "The person who set it was deactivated."
 LEFT: Final = "The person who made it is no longer in the chat."
 GONE: Final = "The entry of the log is no longer there."
 NOT_SHOWN: Final = "The task is no longer there for the one who set it."
 _SUCCESS: Final = range(200, 300)
-# What a receiver may answer and take the same body later; other refusals are for good.
+# Statuses after which a receiver may accept the same body later; other refusals are final.
 _PASSING: Final = frozenset({408, 425, 429})
 _REFUSALS: Final = range(300, 500)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeliveryClaim:
-    """One attempt; `number` is how many were begun, which fences earlier ones off."""
+    """An attempt; `number` counts the attempts so far and fences off earlier ones."""
 
     pk: int
     webhook: int
@@ -72,29 +72,29 @@ class DeliveryClaim:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptOutcome:
-    """The outcome of an attempt; `status` is that of HTTP, None where there was no answer."""
+    """The outcome of an attempt; `status` is the HTTP status, or None without a response."""
 
     status: int | None
     error: str = ""
 
     @property
     def is_sent(self) -> bool:
-        """Whether the receiver took it."""
+        """Whether the receiver accepted it."""
         return self.status in _SUCCESS
 
     @property
     def is_final(self) -> bool:
-        """Whether another attempt would come to the same."""
+        """Whether a retry would have the same outcome."""
         return self.status in _REFUSALS and self.status not in _PASSING
 
 
 def claim(pk: int) -> DeliveryClaim | None:
-    """Begin an attempt; None where it is not due, or another worker makes it.
+    """Start an attempt; return None if it is not due or another worker has it.
 
-    Nor does one begin while UNDER_WAY of its person are, or, for a person whose receiver gave no
-    answer, UNANSWERED_UNDER_WAY of all such people. Nothing is sent for a person who was
-    deactivated, or who left the chat of the webhook. A body with a text that was edited or deleted
-    since is not sent: the state is queued again, as it is now.
+    No attempt starts while the person has UNDER_WAY others or, if the person's receiver did not
+    respond, while there are UNANSWERED_UNDER_WAY for all such people. Nothing is sent for people
+    who were deactivated or have left the webhook's chat. A body whose text has since been edited or
+    deleted is not sent; its state is queued again in its current form.
     """
     now = timezone.now()
     due = _due(now).filter(pk=pk)
@@ -123,9 +123,9 @@ def claim(pk: int) -> DeliveryClaim | None:
 
 
 def _request(row: WebhookDelivery) -> tuple[bytes, dict[str, str]] | None:
-    """Return the body and the headers of an attempt; None where nothing is sent.
+    """Return the body and headers of an attempt, or None if nothing is to be sent.
 
-    A delivery that is out of date has ended then.
+    In that case the delivery was outdated and has been ended.
     """
     response = row.webhook.response
     if response is None:
@@ -152,7 +152,7 @@ def _due(now: datetime) -> QuerySet[WebhookDelivery]:
 
 
 def _may_begin(counted_as: str, now: datetime) -> bool:
-    """Return whether one more attempt may begin for a person, or the visitors of an address."""
+    """Return whether another attempt may start for a person or an address's visitors."""
     leased = WebhookDelivery.objects.filter(finished_at__isnull=True, leased_until__gt=now)
     if leased.filter(webhook__counted_as=counted_as).count() >= UNDER_WAY:
         return False
@@ -164,18 +164,18 @@ def _may_begin(counted_as: str, now: datetime) -> bool:
 
 
 def _unanswered() -> QuerySet[WebhookDelivery]:
-    """Return deliveries that are tried again because no answer came."""
+    """Return deliveries that are being retried because there was no response."""
     tried = WebhookDelivery.objects.filter(finished_at__isnull=True, http_status__isnull=True)
     return tried.filter(Q(attempts__gt=1) | Q(attempts=1, leased_until__isnull=True))
 
 
 def is_unwelcome(webhook: Webhook) -> bool:
-    """Return whether the person who set a webhook was deactivated."""
+    """Return whether the person who set a webhook has been deactivated."""
     return webhook.user is not None and not webhook.user.is_active
 
 
 def refusal(webhook: Webhook) -> str | None:
-    """Return why nothing is sent to a receiver any more, for its log; None where it is."""
+    """Return why a receiver gets no more deliveries, for its log; None if it does."""
     if is_unwelcome(webhook):
         return DEACTIVATED
     chat_id, user_id = webhook.chat_id, webhook.user_id
@@ -186,7 +186,7 @@ def refusal(webhook: Webhook) -> str | None:
 
 @transaction.atomic
 def _queue_again(row: WebhookDelivery) -> None:
-    """End a delivery whose body is out of date, and have the state rendered anew."""
+    """End a delivery with an outdated body, and have its state rendered again."""
     old = WebhookDelivery.objects.filter(pk=row.pk, attempts=row.attempts, finished_at__isnull=True)
     why = "A message of the task was changed. Its state is sent anew."
     if move(old, DeliveryTrigger.FAIL, finished_at=timezone.now(), body="", error=why):
@@ -211,7 +211,7 @@ def _headers(row: WebhookDelivery, body: bytes, response_id: str) -> dict[str, s
 
 
 def attempt(claimed: DeliveryClaim) -> AttemptOutcome:
-    """Send the body; an answer that does not come is an outcome too."""
+    """Send the body; the lack of a response is an outcome as well."""
     try:
         status = post(claimed.url, current_policy(), body=claimed.body, headers=claimed.headers)
     except Unreachable as error:
@@ -221,9 +221,9 @@ def attempt(claimed: DeliveryClaim) -> AttemptOutcome:
 
 @transaction.atomic
 def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
-    """Write what came of an attempt; return the delivery of its person that may be sent next.
+    """Record the outcome of an attempt; return the person's next delivery to send, if any.
 
-    After a refusal for good, or UAMP_WEBHOOK_ATTEMPTS, the webhook is disabled.
+    After a final refusal or UAMP_WEBHOOK_ATTEMPTS attempts, the webhook is disabled.
     """
     now = timezone.now()
     rows = WebhookDelivery.objects.filter(
@@ -239,7 +239,7 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
             disable(claimed.webhook, reason)
     else:
         least, most = BACKOFF_SECONDS
-        pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 no secret
+        pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 not a secret
         rows.update(due_at=now + timedelta(seconds=pause), **facts)
     following = _due(now).filter(webhook__counted_as=claimed.counted_as)
     return following.order_by("due_at").values_list("pk", flat=True).first()
@@ -247,7 +247,7 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
 
 @transaction.atomic
 def disable(webhook: int, reason: str) -> None:
-    """Send nothing more to a receiver."""
+    """Stop all deliveries to a receiver."""
     now = timezone.now()
     Webhook.objects.filter(pk=webhook).update(disabled_at=now, disabled_reason=reason, look_at=None)
     move(
@@ -261,14 +261,14 @@ def disable(webhook: int, reason: str) -> None:
 
 
 def take_due() -> list[int]:
-    """Return deliveries that are due and of which no worker was notified a moment ago.
+    """Return due deliveries that no worker has recently been notified of.
 
-    They are at most NOTIFIED_AT_ONCE, and UNDER_WAY of one person, however many that has. Those of
-    people whose receivers gave no answer come last.
+    At most NOTIFIED_AT_ONCE in total, and UNDER_WAY per person. People whose receivers did not
+    respond come last.
     """
     now = timezone.now()
     if not WebhookDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now).exists():
-        # Every process asks every second.
+        # Every process checks once a second.
         return []
     due = _due(now).filter(notify_at__lte=now)
     place = Window(RowNumber(), partition_by="webhook__counted_as", order_by="due_at")
@@ -277,5 +277,5 @@ def take_due() -> list[int]:
     first = first.order_by("last", "place", "due_at")
     found = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
-    # The condition again: one of the processes that found the row notifies.
+    # The condition is repeated so that only one of the processes that found the row notifies.
     return [pk for pk in found if due.filter(pk=pk).update(notify_at=again)]

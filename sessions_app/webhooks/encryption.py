@@ -1,4 +1,4 @@
-"""Secrets that a client gives for its receiver, encrypted at rest."""
+"""Encryption at rest of secrets that clients provide for their receivers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PURPOSE = "sessions_app.webhooks"
 
 
 def encrypted(secrets: Mapping[str, str]) -> str:
-    """Return secrets as a text that only this server reads; '' for none."""
+    """Encrypt secrets as a text that only this server can read; "" if there are none."""
     return cipher(_PURPOSE).encrypt(msgspec.json.encode(secrets)).decode() if secrets else ""
 
 
 def decrypted(text: str) -> dict[str, str]:
-    """Return the secrets of a text; none where its key is gone, which the log says."""
+    """Decrypt secrets; returns none, and logs it, if the key is gone."""
     if not text:
         return {}
     try:

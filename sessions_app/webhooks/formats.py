@@ -1,4 +1,4 @@
-"""The formats of what webhooks send: an edge registers each under a name, as the server starts."""
+"""Formats of webhook bodies, which edges register by name when the server starts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class ChangedResponse:
     """A response in a new state, and the client that follows it.
 
-    `origin` is the address of this server without a slash at its end; `max_bytes` is the most that
-    a body may have.
+    `origin` is this server's address without a trailing slash; `max_bytes` is the maximum size of a
+    body.
     """
 
     response_id: str
@@ -30,10 +30,10 @@ class ChangedResponse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebhookFormat:
-    """How a protocol sends a response to its client.
+    """How a protocol reports a response to its client.
 
-    `render` returns the body; None where the client has no such response any more. `token_header`
-    carries the token that the client gave to know the sender by.
+    `render` returns the body, or None if the client no longer has the response. `token_header`
+    carries the token by which the client recognises the sender.
     """
 
     render: Render
@@ -45,10 +45,10 @@ _formats: dict[str, WebhookFormat] = {}
 
 
 def register(name: str, webhook_format: WebhookFormat) -> None:
-    """Offer a format; `name` is stored with each webhook."""
+    """Register a format; `name` is stored with each webhook."""
     _formats[name] = webhook_format
 
 
 def find(name: str) -> WebhookFormat | None:
-    """Return a format; None for one that no edge offers."""
+    """Return a format, or None if no edge registered it."""
     return _formats.get(name)

@@ -1,6 +1,6 @@
-"""The webhooks of a response: set, read and deleted for its client. Synchronous.
+"""The webhooks of a response: set, read and deleted by its client. Synchronous.
 
-The callers know that the response is their client's.
+Callers have checked that the response is their client's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SECRETS: Final = ("token", "scheme", "credentials")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receiver:
-    """A receiver, and how it knows the sender: a token, or credentials of a scheme of HTTP."""
+    """A receiver, and how it recognises the sender: by token or HTTP credentials."""
 
     name: str
     url: str
@@ -39,7 +39,7 @@ class Receiver:
 
 
 def check(url: str) -> None:
-    """Raise RemoteProtocolError invalid_event for an address that this server sends nothing to."""
+    """Raise RemoteProtocolError invalid_event for a forbidden address."""
     try:
         check_url(url, current_policy())
     except Unreachable:
@@ -50,9 +50,9 @@ def check(url: str) -> None:
 
 
 def check_literal(url: str) -> None:
-    """Raise as `check` does, also for an IP address that is not a public one.
+    """Raise like `check`, and also for a non-public IP address.
 
-    Where a name leads is looked up for each attempt.
+    Host names are resolved for each attempt.
     """
     check(url)
     try:
@@ -83,13 +83,13 @@ def set_receiver(
     origin: str,
     from_beginning: bool,
 ) -> None:
-    """Set a webhook; one of the same name is replaced.
+    """Set a webhook, replacing any of the same name.
 
-    With `from_beginning` the state that the response has now is sent too, otherwise the next one.
-    Raises RemoteProtocolError invalid_event for an address that is not allowed, or one too many.
+    With `from_beginning`, the response's current state is sent as well, otherwise only later ones.
+    Raises RemoteProtocolError invalid_event for a forbidden address or too many webhooks.
     """
     check(receiver.url)
-    # Two requests for one response set their webhooks after each other.
+    # Serialise concurrent requests that set webhooks of the same response.
     response = (
         Response.objects.select_for_update(no_key=True, of=("self",)).filter(pk=response_id).first()
     )
@@ -121,19 +121,19 @@ def set_receiver(
 
 
 def list_receivers(response_id: str) -> Sequence[Receiver]:
-    """Return the receivers of a response, the first set first."""
+    """Return the receivers of a response, in the order in which they were set."""
     rows = Webhook.objects.filter(response_id=response_id).order_by("id")
     return [_receiver(row) for row in rows[:PER_RESPONSE]]
 
 
 def find_receiver(response_id: str, name: str) -> Receiver | None:
-    """Return the receiver of a name."""
+    """Return the receiver with this name."""
     row = Webhook.objects.filter(response_id=response_id, name=name).first()
     return None if row is None else _receiver(row)
 
 
 def delete_receiver(response_id: str, name: str) -> None:
-    """Delete the receiver of a name, if there is one, with what it was not sent yet."""
+    """Delete the receiver with this name, if any, and its unsent deliveries."""
     Webhook.objects.filter(response_id=response_id, name=name).delete()
 
 

@@ -1,9 +1,9 @@
-"""How a receiver knows that a body is from this server, and unchanged.
+"""Signatures that prove a webhook body to be from this server, and unmodified.
 
-Every attempt has a JWT, signed with the first key of /.well-known/jwks.json: `aud` is the address
-of the receiver, `jti` the delivery, `exp` five minutes away, and `request_body_sha256` the hash of
-the body in hex. Where the webhook has a secret of its own, that signs too, as Standard Webhooks 1.0
-has it (https://www.standardwebhooks.com): HMAC-SHA256 of `id.timestamp.body`.
+Every attempt has a JWT signed with the first key of /.well-known/jwks.json: `aud` is the receiver's
+address, `jti` the delivery, `exp` five minutes ahead, and `request_body_sha256` the body's hash in
+hex. A webhook with its own secret also gets a Standard Webhooks 1.0 signature
+(https://www.standardwebhooks.com): HMAC-SHA256 of `id.timestamp.body`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 300
 TYPE: Final = "webhook+jwt"
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 how every secret begins
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 a prefix, not a secret
 SECRET_BYTES: Final = 32
 
 
 def sign(body: bytes, *, url: str, delivery: str, about: dict[str, str]) -> str:
-    """Return the JWT of one attempt; `about` are claims that name what the body is of.
+    """Return the JWT for an attempt; `about` are claims that identify the body's subject.
 
-    Raises OSError and ValueError for a bad key file.
+    Raises OSError and ValueError if a key file is bad.
     """
     key = server_keys()[0]
     now = int(time.time())
@@ -51,14 +51,14 @@ def sign(body: bytes, *, url: str, delivery: str, about: dict[str, str]) -> str:
 
 
 def new_secret() -> str:
-    """Return a secret: `whsec_` and 32 random bytes in base64."""
+    """Return a new secret: `whsec_` and 32 random bytes in base64."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def symmetric(body: bytes, *, event_id: str, at: int, keys: Iterable[str]) -> str:
-    """Return `webhook-signature`: one `v1,<base64>` for each secret, separated by spaces.
+    """Return `webhook-signature`: one `v1,<base64>` per secret, separated by spaces.
 
-    `at` is in Unix seconds. Raises ValueError for a secret that is not one of `new_secret`.
+    `at` is in Unix seconds. Raises ValueError for a secret not created by `new_secret`.
     """
     signed = f"{event_id}.{at}.".encode() + body
     return " ".join(f"v1,{_mac(signed, key)}" for key in keys)

@@ -1,4 +1,4 @@
-"""The state of a response, as a text for its webhooks; it differs for each new request."""
+"""The state of a response as a text for its webhooks, different for each new request."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _WAITS: Final = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING) | Q(
 
 
 def with_state(webhooks: QuerySet[Any]) -> QuerySet[Any]:
-    """Return webhooks with the `state` of their response.
+    """Annotate webhooks with the `state` of their response.
 
-    It is `queued`, `working`, `tool:<id>` or `payment:<id>` of the newest request to the client, or
-    how the response ended.
+    The state is `queued`, `working`, `tool:<id>` or `payment:<id>` for the newest request to the
+    client, or the response's final state.
     """
     calls = ToolCall.objects.filter(_WAITS, response=OuterRef("response"), finished_at=None)
-    # The work of an agent that the response called asks its client too, in the same chat.
+    # An agent that the response delegated to also asks its client, in the same chat.
     below = ToolCall.objects.filter(
         asked_in=OuterRef("response__chat"), status=ToolCallState.ASKING, finished_at=None
     )

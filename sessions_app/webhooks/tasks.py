@@ -1,4 +1,4 @@
-"""The sending of webhooks on Celery: the row is the queue, the message only notifies a worker."""
+"""Sending webhooks with Celery: the row is the queue, the message only notifies a worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def send_changes() -> None:
 
 
 async def look_at_chats() -> None:
-    """Find webhooks of chats that `send_changes` missed: no process ran, or its database failed."""
+    """Find webhooks of chats that `send_changes` missed, such as during an outage."""
     await database.run(wake_all)
 
 
@@ -37,19 +37,20 @@ def _notify_due() -> None:
 def _notify(pks: Iterable[int]) -> None:
     for pk in pks:
         try:
-            # Of what is still due then, workers are notified again: no queue of them grows.
+            # Messages expire so that they do not pile up; workers are notified again of what is
+            # still due.
             send_webhook.apply_async(
                 kwargs={"pk": pk}, retry=False, expires=deliveries.NOTIFY_SECONDS
             )
         except Exception:
-            # The rows stay due, and workers are notified of them again.
+            # The rows stay due, so workers are notified of them again.
             logger.warning("the message of webhook delivery %s was not sent", pk, exc_info=True)
             return
 
 
 @shared_task
 def send_webhook(*, pk: int, **kwargs: Any) -> None:
-    """Make one attempt of a delivery, unless it is not due or another worker makes it."""
+    """Make one delivery attempt, unless it is not due or another worker has it."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
     claimed = database.scoped(deliveries.claim, pk)
