@@ -1,7 +1,7 @@
-"""Django admin of sessions, their responses and what those wait for, queued messages and webhooks.
+"""Django admin for sessions, responses and what they wait for, queued messages and webhooks.
 
-`sessions`, `keys`, `waiting`, `queue` and `webhooks` have the pages, `money` the amounts and links
-that pages of other apps show too.
+`sessions`, `keys`, `waiting`, `queue` and `webhooks` contain the pages; `money` contains amounts
+and links that other apps' pages use too.
 """
 
 from sessions_app.admin import hours, identities, keys, queue, sessions, waiting, webhooks

@@ -1,4 +1,4 @@
-"""Filters of rows that need a hand: the same conditions as on the operators' home."""
+"""Filters for rows that need attention, with the conditions of the operators' home page."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class ConditionFilter(admin.SimpleListFilter):
-    """Rows that meet one condition, by an index of such rows."""
+    """Rows that meet a condition, found through a partial index."""
 
     def condition(self) -> Q:
-        """Return the condition as of now."""
+        """Return the current condition."""
         raise NotImplementedError
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
-        """Return the one choice beside all rows."""
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 required by the interface
+        """Return the only choice besides all rows."""
         return [("yes", "Yes")]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
         """Return the rows that meet the condition."""
         if self.value() != "yes":
             return queryset
-        # As values: in the order of the list SQLite would read all rows for the few.
+        # As values, since SQLite would otherwise read all rows in list order to find the few.
         found = queryset.model.objects.filter(self.condition()).order_by()
         return queryset.filter(pk__in=list(found.values_list("pk", flat=True)[: figures.MOST]))
 
@@ -41,7 +41,7 @@ class StuckCallFilter(ConditionFilter):
     parameter_name = "stuck"
 
     def condition(self) -> Q:
-        """Return the condition as of now."""
+        """Return the current condition."""
         return figures.stuck_calls(timezone.now())
 
 
@@ -52,16 +52,16 @@ class StuckAnswerFilter(ConditionFilter):
     parameter_name = "stuck"
 
     def condition(self) -> Q:
-        """Return the condition as of now."""
+        """Return the current condition."""
         return figures.stuck_answers(timezone.now())
 
 
 class DisabledFilter(ConditionFilter):
-    """Webhooks that were given up lately."""
+    """Recently disabled webhooks."""
 
     title = "given up in 14 days"
     parameter_name = "disabled"
 
     def condition(self) -> Q:
-        """Return the condition as of now."""
+        """Return the current condition."""
         return figures.disabled_lately(timezone.now())

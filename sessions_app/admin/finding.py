@@ -1,8 +1,8 @@
-"""One search for everything: the row of an id or a name, and messages by their words.
+"""A single search for rows by id or name, and for messages by their words.
 
-An admin page says by `find_by` which columns name its rows: each is looked up by its index, exactly
-or, for ids, by their beginning, as lists show them. Words are looked for in messages, for those who
-may view contents; the audit records that.
+Admin pages list the columns that identify their rows in `find_by`. Each is looked up through its
+index, exactly or, for ids, by the prefix that lists display. Messages are searched only for people
+who may view contents, and the audit log records it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = 5
-"""Rows of one list that are shown."""
+"""The most rows displayed per list."""
 MESSAGES: Final = 20
 LEAST_CHARS: Final = 2
 MOST_CHARS: Final = 200
@@ -33,7 +33,7 @@ _LAST: Final = "\N{LATIN SMALL LETTER Z}" * 4
 
 
 def find_view(request: HttpRequest, site: AdminSite) -> HttpResponse:
-    """Redirect to the one row that a text names, or show the rows and messages that were found."""
+    """Redirect if a text identifies a single row; otherwise show matching rows or messages."""
     text = request.GET.get("q", "").strip()[:MOST_CHARS]
     rows = _rows(request, site, text) if len(text) >= LEAST_CHARS else []
     if len(rows) == 1:
@@ -67,9 +67,9 @@ def _may_search(request: HttpRequest) -> bool:
 
 
 def _rows(request: HttpRequest, site: AdminSite, text: str) -> list[dict[str, str]]:
-    """Return rows that a text names, once each: {kind, label, url}."""
+    """Return the rows that a text identifies, without duplicates: {kind, label, url}."""
     found: list[dict[str, str]] = []
-    for model, page in site._registry.items():  # noqa: SLF001 the site has no other list of its pages
+    for model, page in site._registry.items():  # noqa: SLF001 the site has no public list of its pages
         lookups = getattr(page, "find_by", ())
         if not lookups or not page.has_view_permission(request):
             continue
@@ -97,10 +97,10 @@ def _matching(model: Any, lookup: str, text: str) -> list[Any]:
         if kind == "begins":
             if len(text) < LEAST_OF_AN_ID:
                 return []
-            # A range, because LIKE uses no index of a text on either database.
+            # A range, because LIKE does not use a text index on either database.
             rows = rows.filter(**{f"{column}__gte": text, f"{column}__lt": text + _LAST})
         else:
             rows = rows.filter(**{lookup: text})
         return list(rows[:ROWS])
     except (ValidationError, ValueError):
-        return []  # a column of numbers or UUIDs has no such value
+        return []  # a column of numbers or UUIDs cannot have this value

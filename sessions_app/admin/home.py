@@ -1,6 +1,6 @@
-"""The operators' home: running answers, failures, rows for a hand, as numbers, plots and links.
+"""The operators' home page: running answers, failures and rows that need attention.
 
-Each person sees the parts whose lists they may open. The figures are made once a minute
+People see the parts whose lists they may open. The numbers and plots are updated once a minute
 (`reporting.figures`).
 """
 
@@ -29,7 +29,7 @@ _RUNNING: Final = {
 
 
 def home_context(request: HttpRequest) -> dict[str, Any]:
-    """Return what the template of the home shows: `cards`, `needs`, `plots`, `health`, `at`."""
+    """Return the home page's template context: `cards`, `needs`, `plots`, `health`, `at`."""
     found = server_figures()
     user: Any = request.user
     return {
@@ -52,7 +52,7 @@ def _shown(count: int) -> str:
 
 
 def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
-    """Return the running answers, sockets and sessions: {label, value, url}."""
+    """Return running answers, sockets and sessions as {label, value, url}."""
     cards = []
     if user.has_perm("sessions_app.view_response"):
         cards = [
@@ -73,7 +73,7 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
 
 
 def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
-    """Return what needs a hand, without what does not: {label, value, url}."""
+    """Return whatever needs attention, as {label, value, url}."""
     rows = (
         ("sessions_app", "toolcall", found.stuck_calls, "Tool calls past their time",
          {"stuck": "yes"}),

@@ -1,4 +1,4 @@
-"""The figures that the operators' home adds up, hour by hour."""
+"""The hourly figures that the operators' home page adds up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.models import AnswerHour, ChargeHour, CountedHour
 
 @admin.register(CountedHour)
 class CountedHourAdmin(RecordAdmin):
-    """Hours whose answers and charges are counted."""
+    """Hours whose answers and charges have been counted."""
 
     list_display = ("hour", "is_complete", "counted_at")
 
@@ -36,5 +36,5 @@ class ChargeHourAdmin(RecordAdmin):
 
     @admin.display(description="amount")
     def sum(self, row: ChargeHour) -> str:
-        """Return the amount as people pay it."""
+        """Return the amount formatted as money."""
         return f"{Money(row.amount, row.asset)} {row.asset}"

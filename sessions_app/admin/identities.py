@@ -1,4 +1,4 @@
-"""People as other issuers name them, in the admin: shown, and removed where one is not theirs."""
+"""External identities in the admin: displayed, and removed if they are not the person's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.models import ExternalIdentity
 
 @admin.register(ExternalIdentity)
 class ExternalIdentityAdmin(HistoryAdmin):
-    """By which subject of which issuer a person signs in, or sends tokens."""
+    """The issuers and subjects with which people sign in or send tokens."""
 
     list_display = (linked("user"), "subject", "issuer", moment("created_at"))
     list_select_related = ("user",)

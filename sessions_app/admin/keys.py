@@ -1,4 +1,4 @@
-"""Keys of programs in the admin: an operator makes, rotates and revokes them."""
+"""API keys in the admin, where operators create, rotate and revoke them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-    # Django's classes take type arguments in its stubs only.
+    # Django's classes accept type arguments only in the stubs.
     _Form = forms.ModelForm[ApiKey]
 else:
     _Form = forms.ModelForm
 
 
 class ApiKeyForm(_Form):
-    """A new key: whose it is, what for, and until when."""
+    """A new key: its owner, purpose and expiry."""
 
     class Meta:
-        """The secret part is made, not written."""
+        """The secret part is generated, not entered."""
 
         model = ApiKey
         fields: ClassVar = ["user", "name", "expires_at"]
@@ -41,7 +41,7 @@ class ApiKeyForm(_Form):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
-    """Keys of programs: the prefix is shown, the secret once, right after it is made."""
+    """API keys: the prefix is always displayed, the secret only once after creation."""
 
     find_by = ("prefix",)
     form = ApiKeyForm
@@ -61,27 +61,27 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
     operations = (ROTATE_KEY, REVOKE_KEY)
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
-        """Return whether a person may make keys."""
+        """Return whether a person may create keys."""
         return request.user.has_perm("sessions_app.add_apikey")
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        """Ask a new key only for what a person decides."""
+        """For a new key, ask only for what a person decides."""
         return super().get_fields(request, obj) if obj else ApiKeyForm.Meta.fields
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: Any) -> None:
-        """Make the secret and keep its hash."""
+        """Generate the secret and store its hash."""
         secret = ApiKey.make_secret()
         obj.prefix, obj.sha256 = ApiKey.split_secret(secret)
         super().save_model(request, obj, form, change)
-        obj.secret = secret  # type: ignore[attr-defined]  # for response_add, which shows it
+        obj.secret = secret  # type: ignore[attr-defined] # for response_add, which displays it
 
     def response_add(
         self,
         request: HttpRequest,
         obj: Any,
-        post_url_continue: str | None = None,  # noqa: ARG002 the interface's
+        post_url_continue: str | None = None,  # noqa: ARG002 required by the interface
     ) -> HttpResponse:
-        """Show the secret in the answer itself: a message would keep it in a cookie."""
+        """Display the secret in the response itself; a message would store it in a cookie."""
         return self._secret_page(request, obj, obj.secret, "The new key")
 
     def finish_operation(
@@ -92,7 +92,7 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         wanted: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
-        """Show the new secret of a rotated key, once."""
+        """Display the new secret of a rotated key, once."""
         if "secret" not in wanted:
             return super().finish_operation(request, one, row, wanted, done)
         self.conclude(request, one, row, wanted["reason"], done)

@@ -1,7 +1,7 @@
-"""Money in the admin beside the ledger: payments that answers wait for, the dashboard.
+"""Money in the admin outside the ledger: payments that answers wait for, and the dashboard.
 
-Staff who may not see the ledger see no amount of it here. Figures of the dashboard are kept
-for a minute: totals of the ledger (`payments_app.reporting.totals`), and sums of counted hours
+Staff without access to the ledger see none of its amounts here. The dashboard's figures are cached
+for a minute: totals of the ledger (`payments_app.reporting.totals`) and sums of counted hours
 (`sessions_app.reporting`).
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 SEES_MONEY: Final = ("payments_app.view_transfer", "payments_app.view_account")
 SHADES: Final = 6
-"""Agents with a colour of their own in the plot; the last colour is for all others."""
+"""The number of colours in the plot; the last one is for all remaining agents."""
 TITLES: Final[dict[str, str]] = {"user": "Person", "chat": "Chat"}
 PLOT_WIDTH: Final = 560
 PLOT_HEIGHT: Final = 160
@@ -83,7 +83,7 @@ def cost_line(response_id: str) -> SafeString:
 
 
 class PaymentRequestInline(RecordInline):
-    """The payments that a response waited for."""
+    """The payments that a response has waited for."""
 
     model = PaymentRequest
     fields = ("number", "payer", "sum", "reason", "action", "status", "deadline", "decided_at")
@@ -97,13 +97,13 @@ class PaymentRequestInline(RecordInline):
 
 
 def amount_text(row: PaymentRequest) -> str:
-    """Return what a request asks for."""
+    """Return the requested amount."""
     return f"{Money(row.amount, row.asset)} {row.asset}"
 
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
-    """Payments that answers wait for or waited for; and the dashboard of money."""
+    """Past and pending payments for answers, and the money dashboard."""
 
     list_display = (
         moment("created_at", "asked at"), linked("response"), linked("payer"), "sum", "state",
@@ -126,19 +126,19 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="transfers of the answer")
     def transfers(self, row: PaymentRequest) -> SafeString:
-        """Return the way to what was charged for the answer."""
+        """Return a link to the answer's charges."""
         return list_link("payments_app.transfer", f"q={row.response_id}", "Transfers")
 
     @admin.display(description="state")
     def state(self, row: PaymentRequest) -> SafeString:
-        """Return how it ended, also where its deadline passed just now."""
+        """Return the state, including a deadline that has just passed."""
         if row.decided_at is None and row.deadline < timezone.now():
             return badge("past its deadline", "bad")
         tones = {"paid": "good", "waiting": "busy"}
         return badge(row.status, tones.get(row.status, "quiet"))
 
     def row_links(self, request: HttpRequest, row: PaymentRequest) -> list[dict[str, str]]:
-        """Return the ways to its time line and, for those who see the ledger, to its hold."""
+        """Return links to its timeline and, for those who may see the ledger, its hold."""
         links = [link_to_response(row.response_id)]
         if row.hold_id and sees_money(request):
             url = reverse("admin:payments_app_hold_change", args=[quote(row.hold_id)])
@@ -151,7 +151,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
         return amount_text(row)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the dashboard."""
+        """Add the dashboard's URL."""
         page = path(
             "dashboard/",
             self.admin_site.admin_view(self.dashboard),
@@ -160,7 +160,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
         return [page, *super().get_urls()]
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
-        """Show sums of the ledger; raises PermissionDenied without the right to view it."""
+        """Show the ledger's totals; raises PermissionDenied without access to the ledger."""
         if not sees_money(request):
             raise PermissionDenied
         found, figures = totals.overview(), server_figures()
@@ -185,7 +185,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
 
 
 def most_of(found: totals.Overview) -> list[dict[str, Any]]:
-    """Return tables of who was charged most: {title, rows: [{label, url, amount, charges}]}."""
+    """Return tables of the largest charges: {title, rows: [{label, url, amount, charges}]}."""
     people = User.objects.in_bulk([int(one.name) for one in found.most["user"] if one.name])
     titles = chat_lists.titles_of([one.name for one in found.most["chat"] if one.name])
     tables = []
@@ -206,7 +206,7 @@ def most_of(found: totals.Overview) -> list[dict[str, Any]]:
 
 
 def protocols_of(charged: Series) -> dict[str, Any]:
-    """Return the table of what was charged by protocol, the most first."""
+    """Return a table of charges by protocol, largest first."""
     sums = {
         name: sum(charged.values.get((day, name), 0) for day in charged.places)
         for name in charged.names
@@ -216,10 +216,10 @@ def protocols_of(charged: Series) -> dict[str, Any]:
 
 
 def plot_of(charged: Series) -> dict[str, Any]:
-    """Return the plot of the last days for the template: placed bars and a legend.
+    """Return the plot of recent days for the template: positioned bars and a legend.
 
-    `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, amount}, `rows` the same
-    figures as a table: {day, cells}. The last of SHADES agents is all others together.
+    `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, amount}, and `rows` the
+    same figures as a table: {day, cells}. The last of SHADES combines all remaining agents.
     """
     named = list(charged.names[:SHADES])
     if len(charged.names) > SHADES:
@@ -243,7 +243,7 @@ def plot_of(charged: Series) -> dict[str, Any]:
 
 
 def _by_day(charged: Series, shades: int) -> dict[datetime, list[int]]:
-    """Return by day what each shade was charged for."""
+    """Return the charges of each shade by day."""
     by_day: dict[datetime, list[int]] = {}
     for number, name in enumerate(charged.names):
         for day in charged.places:

@@ -1,4 +1,4 @@
-"""Operations on sessions, answers, tool calls and keys, by the services of clients."""
+"""Operators' actions on sessions, answers, tool calls and keys, through the clients' services."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CANCEL_RESPONSE: Final = Operation(
 
 
 def _seen(call: ToolCall) -> str:
-    """Return what a second form of a call differs by: a worker renews the lease of its own."""
+    """Return what changes between two forms for a call. A worker's lease renewals are ignored."""
     since = call.lease_until if call.status == ToolCallState.QUEUED else ""
     return f"{call.status} {call.attempts} {since}".strip()
 
@@ -146,7 +146,7 @@ def _address(request: HttpRequest) -> str:
 
 
 class RotateForm(ReasonForm):
-    """How long the secret before is good beside the new one."""
+    """How long the previous secret stays valid alongside the new one."""
 
     keep = forms.ChoiceField(
         label="The secret before is good",

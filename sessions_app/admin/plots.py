@@ -1,4 +1,4 @@
-"""Stacked bars as SVG without a script or an inline style, and the same figures as a table."""
+"""Stacked bars as SVG, without scripts or inline styles, plus the same figures as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sessions_app.reporting.figures import Series
 
 SHADES: Final = 6
-"""Names with a colour of their own; the last colour is for all others."""
+"""The number of colours; the last one is for all remaining names."""
 WIDTH: Final = 560
 HEIGHT: Final = 120
 GAP: Final = 0.2
@@ -27,9 +27,9 @@ def plot_of_series(
 ) -> dict[str, Any]:
     """Return a plot for the template `admin/home/plot.html`.
 
-    `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, total}, `rows` the same
-    figures as a table: {place, cells}; places without a value are left out of it. `when` is a date
-    format, `text` writes a value, `url` is the list that the figures are of.
+    `bars` are {x, y, width, height, shade, title}, `legend` {name, shade, total}, and `rows` the
+    same figures as a table: {place, cells}, without empty places. `when` is a date format, `text`
+    formats a value, and `url` is the list that the figures are based on.
     """
     names = list(series.names[:SHADES])
     if len(series.names) > SHADES:

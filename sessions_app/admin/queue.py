@@ -1,4 +1,4 @@
-"""Queued messages in the admin: shown, and removed where one blocks a chat."""
+"""Queued messages in the admin: displayed, and removed if they block a chat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.models import QueuedTurn
 
 @admin.register(QueuedTurn)
 class QueuedTurnAdmin(HistoryAdmin):
-    """Messages that are sent when the answers of their chat have ended, and why one was not."""
+    """Messages waiting for answers in their chat to end, or the reasons for their refusal."""
 
     list_display = (
         "id", linked("chat"), linked("user"), "status", "code", "attempts", moment("due_at"),

@@ -1,7 +1,7 @@
 """Sessions, responses and tool calls in the admin.
 
-Rows are shown and not changed. What an operator may do (end a session, cancel a response, run a
-tool call again) goes through the services that people and programs use.
+Rows are displayed but not edited. Operators' actions (end a session, cancel a response, rerun a
+tool call) go through the services that people and programs use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
-    # Django's classes take type arguments in its stubs only.
+    # Django's classes accept type arguments only in the stubs.
     _Form = forms.ModelForm[ApiKey]
 else:
     _Form = forms.ModelForm
@@ -60,7 +60,7 @@ _TONES = {
 
 @admin.register(Session)
 class SessionAdmin(OperationsAdmin, HistoryAdmin):
-    """UAMP sessions (§8.8); an operator may end them."""
+    """UAMP sessions (§8.8), which operators may end."""
 
     find_by = ("id__begins",)
     list_display = (
@@ -88,13 +88,13 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
     operations = (END_SESSION,)
 
     def row_links(self, request: HttpRequest, row: Session) -> list[dict[str, str]]:
-        """Return the way to the time line of its chat."""
+        """Return a link to its chat's timeline."""
         del request
         return [link_to_chat(row.chat_id)]
 
     @admin.display(description="state")
     def state(self, session: Session) -> SafeString:
-        """Return whether a connection holds it; `status` is swept every minute."""
+        """Return whether a connection holds it; `status` is swept only every minute."""
         lost = timezone.now() - timedelta(seconds=session_states.LET_GO_SECONDS)
         if session.status == SessionState.CLOSED:
             return badge("closed", "quiet")
@@ -103,23 +103,23 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
         return badge("connected", "good")
 
     def get_fields(self, request: HttpRequest, obj: Session | None = None) -> Any:
-        """Add the link to its chat's money for staff who may see the ledger."""
+        """Add a link to its chat's money for staff with access to the ledger."""
         fields = super().get_fields(request, obj)
         return (*fields, "money") if sees_money(request) else fields
 
     @admin.display(description="money of its chat")
     def money(self, session: Session) -> SafeString:
-        """Return a link to the transfers of its chat."""
+        """Return a link to its chat's transfers."""
         return ledger_link("transfer", "Transfers", session.chat_id)
 
     @admin.display(description="configuration")
     def configuration(self, session: Session) -> SafeString:
-        """Return what the client configured."""
+        """Return the client's configuration."""
         return pretty(session.config)
 
     @admin.display(description="client capabilities")
     def capabilities(self, session: Session) -> SafeString:
-        """Return the capabilities that the client declared."""
+        """Return the capabilities declared by the client."""
         return pretty(session.client_capabilities)
 
 
@@ -134,7 +134,7 @@ class ToolCallInline(RecordInline):
 
 @admin.register(Response)
 class ResponseAdmin(OperationsAdmin, HistoryAdmin):
-    """Answers of agents; one that runs may be cancelled."""
+    """Answers of agents; running ones can be cancelled."""
 
     find_by = ("id__begins",)
     list_display = (
@@ -161,22 +161,22 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
     operations = (CANCEL_RESPONSE,)
 
     def row_links(self, request: HttpRequest, row: Response) -> list[dict[str, str]]:
-        """Return the ways to its time line."""
+        """Return a link to its timeline."""
         del request
         return [link_to_response(row.pk)]
 
     def get_fields(self, request: HttpRequest, obj: Response | None = None) -> Any:
-        """Add the link to its money for staff who may see the ledger."""
+        """Add a link to its money for staff with access to the ledger."""
         fields = super().get_fields(request, obj)
         return (*fields, "money") if sees_money(request) else fields
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the time lines of chats and responses."""
+        """Add the timelines of chats and responses."""
         return [*TimelinePages(self.admin_site).urls(), *super().get_urls()]
 
     @admin.display(description="state")
     def state(self, response: Response) -> SafeString:
-        """Return how far it is, also where its process died."""
+        """Return its state, including whether its process has died."""
         lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
         if response.finished_at is None and response.lease_until and response.lease_until < lost:
             return badge("no process runs it", "bad")
@@ -184,13 +184,13 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="took")
     def took(self, response: Response) -> str:
-        """Return how long it took, or has taken."""
+        """Return its duration so far or in total."""
         seconds = ((response.finished_at or timezone.now()) - response.created_at).total_seconds()
         return f"{seconds:.1f} s" if seconds < MINUTE else str(timedelta(seconds=int(seconds)))
 
     @admin.display(description="its messages")
     def messages_of_it(self, response: Response) -> SafeString:
-        """Return the way to what it wrote."""
+        """Return a link to the messages that it wrote."""
         return list_link("chat_app.message", f"q={response.pk}", "Messages")
 
     @admin.display(description="transport")
@@ -205,19 +205,19 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="tokens")
     def tokens(self, response: Response) -> str:
-        """Return how many tokens went in and out."""
+        """Return the total number of tokens."""
         usage = response.usage or {}
         total = usage.get("total_tokens")
         return "-" if total is None else str(total)
 
     @admin.display(description="error")
     def error_code(self, response: Response) -> str:
-        """Return why it failed."""
+        """Return the error code."""
         return str((response.error or {}).get("code", "-"))
 
     @admin.display(description="request")
     def configuration(self, response: Response) -> SafeString:
-        """Return what it overrides of its session."""
+        """Return its overrides of the session."""
         return pretty(response.request)
 
     @admin.display(description="output")
@@ -227,18 +227,18 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="usage")
     def usage_facts(self, response: Response) -> SafeString:
-        """Return what it used."""
+        """Return its usage."""
         return pretty(response.usage)
 
     @admin.display(description="error")
     def failure(self, response: Response) -> SafeString:
-        """Return the error whole."""
+        """Return the full error."""
         return pretty(response.error)
 
 
 @admin.register(ToolCall)
 class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
-    """Tool calls, with how far they are."""
+    """Tool calls and their progress."""
 
     find_by = ("call_id__begins",)
     list_display = (
@@ -259,7 +259,7 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
     operations = (REQUEUE_TOOL,)
 
     def row_links(self, request: HttpRequest, row: ToolCall) -> list[dict[str, str]]:
-        """Return the way to the time line of its response."""
+        """Return a link to its response's timeline."""
         del request
         return [link_to_response(row.response_id)]
 
@@ -267,7 +267,7 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="state")
     def state(self, call: ToolCall) -> SafeString:
-        """Return how far it is, also where its worker died or its time is over."""
+        """Return its state, including whether its worker has died or it is overdue."""
         lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
         over = call.deadline < lost or (call.lease_until is not None and call.lease_until < lost)
         if call.finished_at is None and over:

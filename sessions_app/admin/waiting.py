@@ -20,7 +20,7 @@ from sessions_app.models import (
 )
 
 if TYPE_CHECKING:
-    # Django's classes take type arguments in its stubs only.
+    # Django's classes accept type arguments only in the stubs.
     _Form = forms.ModelForm[ApiKey]
 else:
     _Form = forms.ModelForm
@@ -28,7 +28,7 @@ else:
 
 @admin.register(PendingInput)
 class PendingInputAdmin(HistoryAdmin):
-    """Inputs that came over HTTP and wait for their response.create."""
+    """Inputs sent over HTTP that wait for their response.create."""
 
     list_display = ("event_id", linked("session"), moment("created_at"))
     list_select_related = ("session",)
@@ -40,7 +40,7 @@ class PendingInputAdmin(HistoryAdmin):
 
 @admin.register(InboundEvent)
 class InboundEventAdmin(HistoryAdmin):
-    """The outcome of each event of a client."""
+    """The outcome of each client event."""
 
     list_display = ("event_id", linked("session"), moment("created_at"))
     list_select_related = ("session",)
@@ -50,7 +50,7 @@ class InboundEventAdmin(HistoryAdmin):
 
 @admin.register(FollowUp)
 class FollowUpAdmin(HistoryAdmin):
-    """Messages with which clients answered responses that waited for them."""
+    """Messages with which clients answered responses that were waiting for them."""
 
     list_display = ("message_id", linked("response"), moment("created_at"))
     list_select_related = ("response",)
@@ -62,7 +62,7 @@ class FollowUpAdmin(HistoryAdmin):
 
 @admin.register(Ticket)
 class TicketAdmin(HistoryAdmin):
-    """One-time tickets that wait to be used, and client secrets."""
+    """Unused one-time tickets, and client secrets."""
 
     list_display = ("user", "kind", "agent", "api_key", moment("expires_at"))
     list_select_related = ("user", "api_key")
@@ -74,7 +74,7 @@ class TicketAdmin(HistoryAdmin):
 
 @admin.register(HttpConnection)
 class HttpConnectionAdmin(HistoryAdmin):
-    """Connections over several HTTP requests; the id is a visitor's credential."""
+    """Connections that span HTTP requests; the id is a visitor's credential."""
 
     list_display = ("principal", "transport", "agent", moment("created_at"), moment("seen_at"))
     list_filter = ("transport",)
@@ -86,7 +86,7 @@ class HttpConnectionAdmin(HistoryAdmin):
 
 @admin.register(UnansweredRequest)
 class UnansweredRequestAdmin(HistoryAdmin):
-    """Requests whose answers wait for a stream of their connection."""
+    """Requests whose answers have not been sent on a stream of their connection."""
 
     list_display = ("connection", "request_id", "session", "response_id", moment("created_at"))
     list_select_related = ("connection", "session")

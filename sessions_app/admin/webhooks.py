@@ -1,4 +1,4 @@
-"""Webhooks and what was sent to them, in the admin: rows are shown and not changed."""
+"""Webhooks and their deliveries in the admin. Read-only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ATTEMPT = ("number", "state", "seq", "status", "attempts", "http_status", "erro
 
 
 class WebhookDeliveryInline(RecordInline):
-    """Deliveries to a webhook, the newest first; bodies are not shown."""
+    """Deliveries to a webhook, newest first; bodies are not shown."""
 
     model = WebhookDelivery
     formset = NewestRows
@@ -32,7 +32,7 @@ class WebhookDeliveryInline(RecordInline):
 
 @admin.register(Webhook)
 class WebhookAdmin(HistoryAdmin):
-    """Receivers of the states of a response, or of a chat; their secrets are not shown."""
+    """Receivers for the states of a response or the events of a chat; secrets are not shown."""
 
     list_display = (
         "name", linked("response"), linked("chat"), linked("user"), "format", "receiver", "sent",
@@ -52,19 +52,19 @@ class WebhookAdmin(HistoryAdmin):
 
     @admin.display(description="url")
     def receiver(self, webhook: Webhook) -> str:
-        """Return the beginning of its address."""
+        """Return the beginning of its URL."""
         return short(webhook.url, NAME_CHARS)
 
     @admin.display(description="deliveries")
     def all_deliveries(self, webhook: Webhook) -> SafeString:
-        """Return the way to the list of what was sent to it."""
+        """Return a link to the list of its deliveries."""
         query = f"{_OF_ONE}={webhook.pk}"
         return list_link("sessions_app.webhookdelivery", query, "All of them")
 
 
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(HistoryAdmin):
-    """Each state or event on its way to a receiver, with its attempts and their answers."""
+    """Deliveries of states and events to receivers, with their attempts and responses."""
 
     list_display = ("webhook", *_ATTEMPT, moment("created_at"), moment("finished_at"))
     list_filter = ("status",)
@@ -74,7 +74,7 @@ class WebhookDeliveryAdmin(HistoryAdmin):
     fields = ("webhook", *_ATTEMPT, "created_at", "finished_at")
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        """Order those of one webhook by their number, of which there is an index."""
+        """Sort the deliveries of one webhook by number, which is indexed."""
         if _OF_ONE in request.GET:
             return ("-webhook_id", "-number")
         return super().get_ordering(request)

@@ -1,5 +1,5 @@
-"""A person's rights over their data: all of it as a file, and its erasure.
+"""A person's rights over their data: exporting all of it, and erasing it.
 
-The rows of chats are erased in `chat_app.conversation.erasure`; the ledger keeps its rows, whose
-owner has a pseudonym from then on.
+`chat_app.conversation.erasure` erases the rows of chats. The ledger keeps its rows under a
+pseudonym.
 """

@@ -1,7 +1,7 @@
-"""The erasure of a person: chats, sessions, keys, files, profile and name. Synchronous.
+"""Erasure of a person: chats, sessions, keys, files, profile and name. Synchronous.
 
-The account is closed first, so that nothing is added meanwhile. Each chat is a transaction of its
-own; an erasure that was interrupted is begun again and goes on.
+The account is closed first, so that nothing is added in the meantime. Each chat is a separate
+transaction; an interrupted erasure can be restarted and continues.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 WAIT_SECONDS: Final = 60.0
-"""How long the erasure waits for answers that the person asked for and that were cancelled."""
+"""How long the erasure waits for the person's cancelled answers to end."""
 PREFIX: Final = "erased-"
 
 
 class StillRunning(Exception):
-    """Answers for the person have not ended; the erasure is to be begun again."""
+    """Some of the person's answers have not ended; restart the erasure later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
-    """The result of an erasure: the name that the account has now, and how much there was."""
+    """The result of an erasure: the account's new name, and the amount of erased data."""
 
     pseudonym: str
     chats_deleted: int
@@ -64,10 +64,10 @@ def erase_person(
     by: User | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Erasure:
-    """Erase a person; raises StillRunning, after which it can be begun again.
+    """Erase a person; raises StillRunning, after which it can be restarted.
 
-    The row of the account stays, without a name, an address, rights or a password: the ledger, the
-    audit and the places of messages name it.
+    The account's row remains, without name, address, rights or password, because the ledger, the
+    audit log and the positions of messages refer to it.
     """
     _close(user)
     _end_answers(user, sleep)
@@ -78,7 +78,7 @@ def erase_person(
         messages += chats.erase_in_chat(user.pk, chat_id=chat_id, pseudonym=pseudonym)
         _erase_answers(chat_id, user)
         chats.leave(chat_id, user)
-        # The entry of leaving has the name too.
+        # The log entry for leaving contains the name as well.
         chats.erase_in_chat(user.pk, chat_id=chat_id, pseudonym=pseudonym)
     files = len(chats.content_ids_of(user.pk))
     chats.erase_profile(user.pk)
@@ -100,7 +100,7 @@ def _new_pseudonym() -> str:
 
 
 def _close(user: User) -> None:
-    """Close the account: its sockets and streams end within seconds (`access.auth`)."""
+    """Close the account; its sockets and streams end within seconds (`access.auth`)."""
     with transaction.atomic():
         user.is_active = user.is_staff = user.is_superuser = False
         user.set_unusable_password()
@@ -129,7 +129,7 @@ def _end_answers(user: User, sleep: Callable[[float], None]) -> None:
 
 
 def _delete_alone(chat_ids: list[str], user: User) -> int:
-    """Delete chats in which no other person ever was; of those with money the row stays."""
+    """Delete chats that no other person was ever in; if money was involved, the row remains."""
     deleted = 0
     for chat_id in chat_ids:
         deleted += delete_private(chats.rows([chat_id]))
@@ -139,10 +139,10 @@ def _delete_alone(chat_ids: list[str], user: User) -> int:
 
 
 def _erase_answers(chat_id: str, user: User) -> None:
-    """Take the conversation that answers were given, and the words of calls that were for a person.
+    """Erase the conversations sent with answers, and the texts of the person's tool calls.
 
-    A request has the history before it, with the words of all; it is used while an answer runs and
-    to go on from it (`previous_response_id`), which then finds nothing.
+    A request contains the preceding history, with everyone's words. It is used only while an answer
+    runs and to continue from it (`previous_response_id`), which then finds nothing.
     """
     ended = Response.objects.filter(chat_id=chat_id, finished_at__isnull=False)
     ended.exclude(request={}).update(request={})

@@ -1,7 +1,8 @@
-"""The erasure of messages that are older than UAMP_MESSAGE_DAYS, a batch at a time. Synchronous.
+"""Erasure of messages older than UAMP_MESSAGE_DAYS, a batch at a time. Synchronous.
 
-With a message goes what the server has of it elsewhere: the conversation that an answer was given,
-its output, and the words of its tool calls. The ledger, the figures and the log's entries stay.
+Copies of a message elsewhere on the server are erased with it: the conversation sent with an
+answer, the answer's output, and the texts of its tool calls. The ledger, the figures and the log
+entries remain.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def erase_old(limit: int) -> int:
-    """Pass one batch of old entries of all logs; return how many there were.
+    """Process one batch of old entries across all logs; return how many there were.
 
-    Each chat is a transaction and a row of the audit. Several processes may do it at once.
+    Each chat is a transaction with one audit record. Several processes may run this concurrently.
     """
     days = settings.UAMP_MESSAGE_DAYS
     if not days:

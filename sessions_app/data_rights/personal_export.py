@@ -1,9 +1,8 @@
-"""All that a server has of a person, as one ZIP file. Synchronous.
+"""Export of everything that the server has on a person, as a ZIP file. Synchronous.
 
-`person.json` has the account, the profile, the settings, the keys without their secrets, the
-sessions and the chats; `chats/<id>.ndjson` each chat that the person is in, as its export has it;
-`written.ndjson` every message of theirs; `statement.csv` their account in the ledger; `files/` what
-they stored.
+`person.json` has the account, profile, settings, keys without their secrets, sessions and chats;
+`chats/<id>.ndjson` the export of each chat that the person is in; `written.ndjson` all messages
+that they wrote; `statement.csv` their account in the ledger; `files/` their stored files.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def export_person(user: User, to: IO[bytes]) -> int:
-    """Write the file; return how many members it has. Chats and files are written while read."""
+    """Write the file and return its number of members. Chats and files are streamed."""
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         about = msgspec.json.format(msgspec.json.encode(_about(user)))
         archive.writestr("person.json", about)

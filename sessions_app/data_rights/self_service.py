@@ -1,4 +1,4 @@
-"""The form of the account's page with which people take all of their data with them."""
+"""The form on the account page with which people export all of their data."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 64 * 1024
 AGAIN_SECONDS: Final = 60
-"""After this time a person may ask again whose export is under way."""
-# Files of people are made one after another: each may take minutes, and the requests of all clients
-# need the threads of the loop.
+"""When to retry while another export of the person is running."""
+# Exports run one at a time: each may take minutes, while the requests of all clients need the event
+# loop's threads.
 _maker: Final = ThreadPoolExecutor(1, thread_name_prefix="personal-export")
 
 
 class PersonalExport:
-    """The export of one person in this process: under way from `begin` to `end`."""
+    """A person's export in this process, running from `begin` to `end`."""
 
     _lock: Final = threading.Lock()
     _people: Final[set[int]] = set()
@@ -47,7 +47,7 @@ class PersonalExport:
         self._is_held = False
 
     def begin(self) -> bool:
-        """Return whether the person had none under way; then this one is."""
+        """Start the export; return False if the person already has one running."""
         with self._lock:
             if self._user_id in self._people:
                 return False
@@ -56,7 +56,7 @@ class PersonalExport:
             return True
 
     def end(self) -> None:
-        """Let the person have another one; a second call does nothing."""
+        """Allow the person another export. Idempotent."""
         with self._lock:
             if self._is_held:
                 self._is_held = False
@@ -64,9 +64,9 @@ class PersonalExport:
 
 
 class PersonalExportResponse(ExportResponse):
-    """The file of a person. Its first piece, for which all is made, comes from a thread for this.
+    """Streams a person's file; a dedicated thread builds it before the first piece.
 
-    The export has ended when the response was closed and nothing is made of it any more.
+    The export ends once the response is closed and nothing more is being built.
     """
 
     def __init__(self, pieces: Iterator[bytes], export: PersonalExport, **kwargs: Any) -> None:
@@ -82,7 +82,7 @@ class PersonalExportResponse(ExportResponse):
             piece = await asyncio.to_thread(self._next)
 
     def close(self) -> None:
-        """Close the file, at the latest when its first piece was made."""
+        """Close the file, at the latest once its first piece has been built."""
         super().close()
         if self._first is None:
             self._export.end()
@@ -94,10 +94,10 @@ class PersonalExportResponse(ExportResponse):
 @never_cache
 @login_required
 def export_own_data(request: HttpRequest) -> HttpResponseBase:
-    """Return a ZIP file of all that the server has of the person (`personal_export`).
+    """Return a ZIP file of everything that the server has on the person (`personal_export`).
 
-    It is made in a thread for exports, after the answer has begun. A person has one under way, and
-    UAMP_PERSONAL_EXPORTS_PER_DAY bounds how often.
+    An export thread builds it after the response has started. A person can run one at a time, up to
+    UAMP_PERSONAL_EXPORTS_PER_DAY.
     """
     user = caller(request)
     export = PersonalExport(user.pk)

@@ -1,4 +1,4 @@
-"""Figures of answers, tokens and charges for operators: counted by the hour, kept for a minute.
+"""Figures of answers, tokens and charges for operators: counted hourly, cached for a minute.
 
-`hours` counts, `figures` returns what the operators' home shows. The pages are in `admin`.
+`hours` counts; `figures` returns the figures of the operators' home page. The pages are in `admin`.
 """

@@ -1,6 +1,6 @@
-"""Running answers, late failures, and rows that need an operator: kept for FIGURES_SECONDS.
+"""Running answers, recent failures and rows that need attention, cached for FIGURES_SECONDS.
 
-Every count here is of few rows by an index, or stops at MOST; the figures of days are sums of hours
+Every count covers few rows of an index, or stops at MOST. Daily figures are sums of hourly ones
 (`hours`). No request adds up answers or transfers.
 """
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 FIGURES_SECONDS: Final = 60
 KEY: Final = "sessions:figures"
 MOST: Final = 1_000
-"""No count of this page reads more rows than these."""
+"""The most rows that any count of this page reads."""
 ERROR_HOURS: Final = 24
 LOST_LEASE_SECONDS: Final = 30
-"""A lease that ended so long ago was not taken over: the sweep does that in seconds."""
+"""A lease this long expired was not taken over, which the sweep normally does in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Numbers by place (an hour, a day) and name; `places` has every place, `names` the largest."""
+    """Values by position (an hour or day) and name; `names` are ordered by total."""
 
     places: Sequence[datetime]
     names: Sequence[str]
@@ -60,7 +60,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFigures:
-    """The figures of the operators' home at `at`; counts above MOST are MOST."""
+    """The figures of the operators' home page as of `at`; counts are capped at MOST."""
 
     at: datetime
     running: Mapping[str, int]
@@ -91,7 +91,7 @@ def server_figures() -> ServerFigures:
 
 
 def stuck_calls(now: datetime) -> Q:
-    """Return the condition of tool calls that no worker or client will end: past their time."""
+    """Return the condition for overdue tool calls, which no worker or client will end."""
     lost = now - timedelta(seconds=LOST_LEASE_SECONDS)
     return Q(finished_at__isnull=True) & (
         Q(deadline__lt=lost) | Q(lease_until__isnull=False, lease_until__lt=lost)
@@ -99,13 +99,13 @@ def stuck_calls(now: datetime) -> Q:
 
 
 def stuck_answers(now: datetime) -> Q:
-    """Return the condition of answers that no process runs, and none has taken over."""
+    """Return the condition for answers that no process runs or has taken over."""
     lost = now - timedelta(seconds=LOST_LEASE_SECONDS)
     return Q(finished_at__isnull=True, lease_until__lt=lost)
 
 
 def disabled_lately(now: datetime) -> Q:
-    """Return the condition of webhooks that were given up in the last DAYS days."""
+    """Return the condition for webhooks disabled within the last DAYS days."""
     return Q(disabled_at__isnull=False, disabled_at__gte=now - timedelta(days=DAYS))
 
 
@@ -187,7 +187,7 @@ def _agent_names(agent_ids: Iterable[str]) -> dict[str, str]:
 
 
 def _series(places: Sequence[datetime], values: Iterable[tuple[datetime, str, int]]) -> Series:
-    """Add up values by place and name; those of other places are left out."""
+    """Add up values by position and name; those at unknown positions are left out."""
     known = set(places)
     sums: defaultdict[tuple[datetime, str], int] = defaultdict(int)
     of_names: defaultdict[str, int] = defaultdict(int)
@@ -200,5 +200,5 @@ def _series(places: Sequence[datetime], values: Iterable[tuple[datetime, str, in
 
 
 def money_of(units: int) -> str:
-    """Return an amount of a series as people pay it."""
+    """Format an amount of a series as money."""
     return f"{Money(units, DEFAULT_ASSET)} {DEFAULT_ASSET}"

@@ -1,8 +1,8 @@
-"""Counts the ended hours of the last days, and adds up those that run (UTC).
+"""Counts the past hours of recent days, and adds up the current ones (UTC).
 
-A count reads the answers that were asked for in one hour, by the index of their list, and the
-transfers of that hour. An hour is counted SETTLE_SECONDS after its end, and again when an answer
-that still ran then has ended. Every process may count: an hour is written by one.
+A count reads the answers requested in an hour, through the index of their list, and the hour's
+transfers. An hour is counted SETTLE_SECONDS after it ends, and again once any answers that were
+still running have ended. Every process may count, but only one writes each hour.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 DAYS: Final = 14
 HOUR: Final = timedelta(hours=1)
 SETTLE_SECONDS: Final = 120
-"""A transaction that began in an hour may commit so much later."""
+"""A transaction that started within an hour may commit this much later."""
 HOURS_AT_ONCE: Final = 6
 LIVE_HOURS: Final = 1
-"""Hours before the current one that may not be counted yet in a running server."""
+"""How many hours before the current one may still be uncounted on a running server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourFigures:
-    """Answers and charges of one hour: rows that are saved or only shown."""
+    """The answers and charges of an hour, to be saved or only displayed."""
 
     answers: Sequence[AnswerHour]
     charges: Sequence[ChargeHour]
 
 
 def count_hours(now: datetime, *, limit: int = HOURS_AT_ONCE) -> int:
-    """Count up to `limit` hours of the last DAYS days, the newest first; return how many."""
+    """Count up to `limit` hours of the last DAYS days, newest first; return how many."""
     last = hour_of(now - timedelta(seconds=SETTLE_SECONDS)) - HOUR
     first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
     known = dict(CountedHour.objects.filter(hour__gte=first).values_list("hour", "is_complete"))
@@ -48,18 +48,18 @@ def count_hours(now: datetime, *, limit: int = HOURS_AT_ONCE) -> int:
     wanted = [
         hour for hour in (last - HOUR * number for number in range(hours)) if not known.get(hour)
     ]
-    # An hour whose answers run on is tried after those that were never counted.
+    # Never counted hours come before hours whose answers are still running.
     wanted.sort(key=lambda hour: hour in known)
     return sum(_count(hour, is_known=hour in known) for hour in wanted[:limit])
 
 
 def hour_of(moment: datetime) -> datetime:
-    """Return the beginning of the hour of a moment."""
+    """Return the start of the hour that contains a moment."""
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def figures_of(start: datetime, end: datetime) -> HourFigures:
-    """Return the figures of a span as rows of its first hour, read from what they are sums of."""
+    """Return the totals of a time span, as rows of its first hour, from the original rows."""
     asked = Response.objects.filter(created_at__gte=start, created_at__lt=end)
     rows = (
         asked.filter(finished_at__isnull=False)
@@ -100,7 +100,7 @@ def _answer_hour(hour: datetime, row: Mapping[str, Any]) -> AnswerHour:
 
 
 def _added(rows: list[AnswerHour]) -> list[AnswerHour]:
-    """Join rows of one key: a stopped answer may have an error that is not its cause."""
+    """Merge rows with equal keys: stopped answers may have errors that are not their cause."""
     joined: dict[tuple[str, ...], AnswerHour] = {}
     for row in rows:
         key = (row.agent_id, row.transport, row.status, row.cause)
@@ -114,7 +114,7 @@ def _added(rows: list[AnswerHour]) -> list[AnswerHour]:
 
 
 def _count(hour: datetime, *, is_known: bool) -> bool:
-    """Write the figures of an hour, if no other process does; return whether this call did."""
+    """Write the figures of an hour unless another process does; return whether this call did."""
     end = hour + HOUR
     runs_on = Response.objects.filter(
         finished_at__isnull=True, created_at__gte=hour, created_at__lt=end
@@ -135,15 +135,15 @@ def _count(hour: datetime, *, is_known: bool) -> bool:
             AnswerHour.objects.bulk_create(figures.answers)
             ChargeHour.objects.bulk_create(figures.charges)
     except IntegrityError:
-        # Another process counted it in the meantime.
+        # Another process has counted it in the meantime.
         return False
     return True
 
 
 def recent_figures(now: datetime) -> tuple[HourFigures, int]:
-    """Return the figures of the last DAYS days, and how many hours of them are not counted yet.
+    """Return the figures of the last DAYS days, and how many of their hours are uncounted.
 
-    The hours that ended lately and the one that runs are added up from the answers themselves.
+    The current and most recent hours are added up from the answers themselves.
     """
     first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
     counted = set(CountedHour.objects.filter(hour__gte=first).values_list("hour", flat=True))

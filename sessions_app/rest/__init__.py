@@ -1,4 +1,4 @@
-"""REST over sessions: their history, payments, schemas and tickets, and discovery.
+"""REST for sessions: history, payments, schemas, tickets and discovery.
 
-Chats and messages are in `chat_app.rest`, the ledger is in `payments_app.rest`.
+Chats and messages are in `chat_app.rest`, the ledger in `payments_app.rest`.
 """

@@ -1,7 +1,7 @@
-"""Discovery: what this server and its agents can do, before any session (UAMP §9.2).
+"""Discovery of what this server and its agents can do, before any session (UAMP §9.2).
 
-A caller finds the agents that they may use, and no others: an agent that is not
-for the caller is answered like one that does not exist. A key may be shown; none is needed.
+Callers only find agents that they may use; for any other the reply is the same as for one that does
+not exist. A key is optional.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PATHS: Final = {
 
 
 class _Refused(Exception):
-    """The request ends with this problem (RFC 9457)."""
+    """Ends the request with a problem (RFC 9457)."""
 
     def __init__(self, code: str, detail: str = "", *, retry_after: int | None = None) -> None:
         super().__init__(detail)
@@ -54,7 +54,7 @@ class _Refused(Exception):
 
 
 def _answers(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
-    """Make a view of a function that returns plain values or raises _Refused."""
+    """Turn a function that returns plain values or raises _Refused into a view."""
 
     @wraps(view)
     def answer(request: HttpRequest, **path: str) -> HttpResponse:
@@ -75,19 +75,19 @@ def _answers(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
 
 @_answers
 def server_capabilities(request: HttpRequest) -> uamp.Capabilities:
-    """Return what the server can do with one agent or another."""
+    """Return the combined capabilities of the server's agents."""
     return capabilities.server_capabilities(_agents(request))
 
 
 @_answers
 def server_models(request: HttpRequest) -> dict[str, Any]:
-    """Return the agents that the caller may use, as OpenAI's list of models."""
+    """Return the agents that the caller may use, in OpenAI's model list format."""
     return _models(_agents(request))
 
 
 @_answers
 def server_info(request: HttpRequest) -> dict[str, Any]:
-    """Return who the server is, which agents the caller may use, and where to connect."""
+    """Return the server's identity, the agents that the caller may use, and the endpoints."""
     return {
         "name": SERVER_NAME,
         "description": DESCRIPTION,
@@ -107,19 +107,19 @@ def server_info(request: HttpRequest) -> dict[str, Any]:
 
 @_answers
 def agent_capabilities(request: HttpRequest, name: str) -> uamp.Capabilities:
-    """Return what one agent can do."""
+    """Return the capabilities of one agent."""
     return capabilities.agent_capabilities(_agent(request, name))
 
 
 @_answers
 def agent_models(request: HttpRequest, name: str) -> dict[str, Any]:
-    """Return one agent as OpenAI's list of models."""
+    """Return one agent in OpenAI's model list format."""
     return _models([_agent(request, name)])
 
 
 @_answers
 def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
-    """Return who one agent is, and where to connect to it."""
+    """Return an agent's identity and its endpoints."""
     spec = _agent(request, name)
     return {
         "name": spec.name,
@@ -131,11 +131,11 @@ def agent_info(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 def _viewer(request: HttpRequest) -> tuple[Any, Rights]:
-    """Return who sends the request, and the rights of the credential.
+    """Return the sender of a request, and the rights of their credential.
 
-    It is the owner of the key, or of the session cookie, or a visitor.
+    The sender is the owner of the key or session cookie, or else a visitor.
 
-    Raises _Refused for a bad key, and when they send too many requests.
+    Raises _Refused for an invalid key or too many requests.
     """
     token = Handshake.of_request(request).token
     if not token:
@@ -183,5 +183,5 @@ def _agent_prefix(spec: AgentSpec) -> str:
 
 
 def _endpoints(prefix: str) -> dict[str, str]:
-    """Return the paths below a prefix; the socket is at the same host, with ws or wss."""
+    """Return the paths under a prefix; sockets use the same host with ws or wss."""
     return {name: f"{prefix}{path}" for name, path in _PATHS.items()}

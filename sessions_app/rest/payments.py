@@ -1,7 +1,7 @@
-"""REST: what the answers of a chat cost, and the chat's pool (docs/money.md).
+"""REST: the costs of a chat's answers, and the chat's pool (docs/money.md).
 
-Every member may know what an answer cost; who paid it sees the transfers, and no member
-sees the balance of another. A pool is its chat's owners' to look at and to fill.
+Every member may see the cost of an answer. Only the payer sees the transfers, and members never see
+each other's balance. Only owners of a chat may see and fill its pool.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ReceiptQuery(serializers.Serializer[Any]):
 
 
 class PaymentReceiptSerializer(serializers.Serializer[Any]):
-    """The cost of one answer; `transfers` are there for who paid."""
+    """The cost of one answer; `transfers` is empty except for the payer."""
 
     response_id = serializers.CharField()
     agent = serializers.CharField()
@@ -83,7 +83,7 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
 
 
 class PoolSerializer(serializers.Serializer[Any]):
-    """The balance of a chat's pool; `transfer_id` is there when something was just put in."""
+    """The balance of a chat's pool; `transfer_id` is set after a deposit."""
 
     available = serializers.CharField()
     held = serializers.CharField()
@@ -108,7 +108,7 @@ class PaymentsView(RestView):
         responses={200: list_of(PaymentReceiptSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Answer:
-        """Return the receipts of answers that cost something, the newest first."""
+        """Return the receipts of answers that cost something, newest first."""
         query = read_query(request, ReceiptQuery)
         check_member(request, chat_id)
         data = receipts.receipts_of(
@@ -118,7 +118,7 @@ class PaymentsView(RestView):
 
 
 class PoolView(RestView):
-    """The money that pays for everybody's answers in a chat."""
+    """The money that pays for everyone's answers in a chat."""
 
     read_scope = "payments:read"
     write_scope = "payments:write"
@@ -127,7 +127,7 @@ class PoolView(RestView):
         operation_id="get_pool", responses={200: PoolSerializer, **responses(400, 403, 404)}
     )
     def get(self, request: Request, chat_id: str) -> Answer:
-        """Return what the pool has."""
+        """Return the pool's balance."""
         read_query(request, NoQuery)
         return Answer(_pool(_owned(request, chat_id)))
 
@@ -138,7 +138,7 @@ class PoolView(RestView):
         responses={200: PoolSerializer, **responses(400, 402, 403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Answer:
-        """Put money of one's own in; the same Idempotency-Key again moves nothing again."""
+        """Deposit the caller's money; repeating the Idempotency-Key does not repeat the deposit."""
         user = caller(request)
         pool_id = _owned(request, chat_id)
         body = FillSerializer(data=request.data)
@@ -169,7 +169,7 @@ class PoolView(RestView):
 
 
 def _owned(request: Request, chat_id: str) -> int:
-    """Return the account of a chat's pool; Http404 for strangers, PermissionDenied for members."""
+    """Return a pool's account; raises Http404 for strangers, PermissionDenied for non-owners."""
     check_member(request, chat_id)
     if not membership.is_owner(chat_id, caller(request).pk):
         raise PermissionDenied("Only an owner of the chat sees and fills its pool.")

@@ -1,4 +1,4 @@
-"""The JSON Schemas of all events, as the protocol's types make them (UAMP §4)."""
+"""The JSON Schemas of all events, generated from the protocol's types (UAMP §4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _cached_schema = lru_cache(maxsize=None)(event_schema)
 @require_safe
 @cache_control(public=True, max_age=3600)
 def index(_request: HttpRequest) -> JsonResponse:
-    """Return the path of each event's schema by its wire type."""
+    """Return the path of each event's schema by event type."""
     schemas = {name: f"/schemas/uamp/1.0/{name}.json" for name in schema_names()}
     return JsonResponse({"uamp_version": uamp.VERSION, "schemas": schemas})
 
@@ -31,7 +31,7 @@ def index(_request: HttpRequest) -> JsonResponse:
 @require_safe
 @cache_control(public=True, max_age=3600)
 def event(_request: HttpRequest, type_name: str) -> JsonResponse:
-    """Return the schema of one event; Http404 for an unknown type."""
+    """Return the schema of one event; raises Http404 for an unknown type."""
     try:
         schema: dict[str, Any] = _cached_schema(type_name)
     except KeyError as error:

@@ -1,4 +1,4 @@
-"""REST: the caller's webhooks for their chats, and what was sent to them (docs/webhooks.md)."""
+"""REST: the caller's webhooks for their chats, and their deliveries (docs/webhooks.md)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _WebhookBody(StrictSerializer):
 
 
 class NewWebhookSerializer(_WebhookBody):
-    """The body of POST /api/v1/webhooks; without `after` it is sent what is written from now on."""
+    """The body of POST /api/v1/webhooks; without `after`, it starts with events from now on."""
 
     chat = serializers.CharField(max_length=40, help_text="The id of a chat of the caller.")
     name = serializers.CharField(
@@ -116,13 +116,13 @@ class WebhookSerializer(serializers.Serializer[Any]):
 
 
 class WebhookSecretSerializer(WebhookSerializer):
-    """A webhook with its secret, which is shown once."""
+    """A webhook with its secret, which is shown only once."""
 
     secret = serializers.CharField(help_text="`whsec_` and 32 bytes in base64.")
 
 
 class DeliverySerializer(serializers.Serializer[Any]):
-    """One event on its way to a receiver."""
+    """The delivery of an event to a receiver."""
 
     id = serializers.CharField()
     type = serializers.CharField(help_text="`ping`, or the type of the event.")
@@ -153,7 +153,7 @@ class WebhooksView(_WebhookView):
         responses={200: list_of(WebhookSerializer), **responses(400, 403)},
     )
     def get(self, request: Request) -> Response:
-        """Return a page of the caller's webhooks, the newest first."""
+        """Return a page of the caller's webhooks, newest first."""
         query = read_query(request, WebhooksQuery)
         rows = chat_webhooks.webhooks_of(caller(request).pk, chats=rights_of(request).chats)
         if "chat" in query:
@@ -208,7 +208,7 @@ class WebhookView(_WebhookView):
         responses={200: WebhookSerializer, **responses(400, 403, 404, 412, 413, 415)},
     )
     def patch(self, request: Request, webhook_id: str) -> Response:
-        """Change a webhook of a chat that the credential may read; what is not named stays."""
+        """Change a webhook of a chat that the credential may read; omitted fields are unchanged."""
         rights_of(request).check("chats:read")
         row = _own(request, webhook_id)
         body = WebhookChangeSerializer(data=request.data, partial=True)
@@ -225,14 +225,14 @@ class WebhookView(_WebhookView):
 
     @extend_schema(operation_id="delete_webhook", responses={204: None, **responses(403, 404, 412)})
     def delete(self, request: Request, webhook_id: str) -> Response:
-        """Delete a webhook; nothing more is sent to it."""
+        """Delete a webhook, which stops its deliveries."""
         row = _own(request, webhook_id)
         chat_webhooks.delete(row, by=caller(request), address=address_of(request))
         return Response(status=204)
 
 
 class WebhookRotationView(_WebhookView):
-    """A new secret for one of the caller's webhooks."""
+    """Rotation of the secret of one of the caller's webhooks."""
 
     @extend_schema(
         operation_id="rotate_webhook",
@@ -240,7 +240,7 @@ class WebhookRotationView(_WebhookView):
         responses={200: WebhookSecretSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def post(self, request: Request, webhook_id: str) -> Response:
-        """Replace the secret of a webhook; the new one is shown once."""
+        """Replace the secret of a webhook; the new one is shown only once."""
         row = _own(request, webhook_id)
         body = WebhookRotationSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -265,7 +265,7 @@ class WebhookPingView(_WebhookView):
         responses={202: DeliverySerializer, **responses(403, 404, 409)},
     )
     def post(self, request: Request, webhook_id: str) -> Response:
-        """Send a `ping`; the answer is the delivery, which is read until it has ended."""
+        """Send a `ping`. Returns the delivery; poll it until it has ended."""
         row = _own(request, webhook_id)
         return _queued(lambda: chat_webhooks.ping(row))
 
@@ -279,13 +279,13 @@ class WebhookDeliveriesView(_WebhookView):
         responses={200: list_of(DeliverySerializer), **responses(400, 403, 404)},
     )
     def get(self, request: Request, webhook_id: str) -> Response:
-        """Return a page of deliveries, the newest first; they are kept for UAMP_REPEAT_DAYS."""
+        """Return a page of deliveries, newest first; they are kept for UAMP_REPEAT_DAYS."""
         query = read_query(request, DeliveriesQuery)
         rows = chat_webhooks.deliveries_of(_own(request, webhook_id))
         if "status" in query:
             rows = rows.filter(status=query["status"])
         if query.get("status") == DeliveryState.QUEUED:
-            # The same rows, of which there is an index.
+            # The same rows, but this condition has an index.
             rows = rows.filter(finished_at__isnull=True)
         page = id_page(rows, request, query, falling=True, field="number")
         data = [delivery_data(row) for row in page.rows]
@@ -293,7 +293,7 @@ class WebhookDeliveriesView(_WebhookView):
 
 
 class WebhookDeliveryView(_WebhookView):
-    """One event on its way to a receiver."""
+    """The delivery of an event to a receiver."""
 
     @extend_schema(
         operation_id="get_webhook_delivery",
@@ -305,7 +305,7 @@ class WebhookDeliveryView(_WebhookView):
 
 
 class RedeliveryView(_WebhookView):
-    """An event that is sent again."""
+    """Repeated deliveries."""
 
     throttle_scope = "webhooks"
 
@@ -315,14 +315,14 @@ class RedeliveryView(_WebhookView):
         responses={202: DeliverySerializer, **responses(403, 404, 409)},
     )
     def post(self, request: Request, webhook_id: str, delivery_id: str) -> Response:
-        """Send what a delivery had again, under the same id, as a new delivery."""
+        """Repeat a delivery as a new one, with the same event id."""
         rights_of(request).check("chats:read")
         row = _own_delivery(request, webhook_id, delivery_id)
         return _queued(lambda: chat_webhooks.redeliver(row))
 
 
 def webhook_data(row: Webhook) -> dict[str, Any]:
-    """Return a webhook as WebhookSerializer describes it."""
+    """Return a webhook in the format of WebhookSerializer."""
     return {
         "id": str(row.pk),
         "chat": row.chat_id,
@@ -338,7 +338,7 @@ def webhook_data(row: Webhook) -> dict[str, Any]:
 
 
 def delivery_data(row: WebhookDelivery) -> dict[str, Any]:
-    """Return a delivery as DeliverySerializer describes it."""
+    """Return a delivery in the format of DeliverySerializer."""
     return {
         "id": str(row.pk),
         "type": row.state,

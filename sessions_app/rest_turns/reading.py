@@ -119,7 +119,7 @@ def called_tools() -> Q:
 
 
 def of_session(wire_id: str, principal: Principal) -> Q:
-    """Return the condition that a message came in a session of a principal, or answers there."""
+    """Return the condition that a message was sent or answered in a principal's session."""
     rows = Response.objects.filter(session__in=sessions_named(wire_id, principal))
     return Q(response_id__in=rows.values("pk")) | Q(pk__in=rows.values("message_id"))
 

@@ -143,7 +143,7 @@ def _request(row: WebhookDelivery) -> tuple[bytes, dict[str, str]] | None:
 
 
 def _due(now: datetime) -> QuerySet[WebhookDelivery]:
-    """Return deliveries that may be sent now: those before them, of their webhook, have ended."""
+    """Return deliveries that are due and whose webhook has no earlier unfinished ones."""
     before = WebhookDelivery.objects.filter(
         webhook=OuterRef("webhook"), number__lt=OuterRef("number"), finished_at__isnull=True
     )

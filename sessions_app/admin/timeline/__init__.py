@@ -1,6 +1,6 @@
-"""The time line of a chat or a response: log, tool calls, payments and money in one order.
+"""The timeline of a chat or a response: log, tool calls, payments and money in one order.
 
-`pages` has the admin's pages, `reading` reads rows, `items` makes entries of them
-(`logged`, `rows`; an `item` is one), `picture` places
-them. What an operator does stands elsewhere: nothing is changed here.
+`pages` contains the admin's pages, `reading` reads rows, `items` turns them into items (`logged`,
+`rows`; see `item`), and `picture` lays them out. The timeline is read-only; operators' actions are
+elsewhere.
 """

@@ -1,4 +1,4 @@
-"""One entry of a time line, and its links to pages of rows."""
+"""An item of a timeline, and its links to the pages of rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TRACKS: Final[dict[str, str]] = {
     "money": "Money",
     "chat": "Chat",
 }
-"""The tracks by their keys, in the order of the picture."""
+"""The tracks by key, in the order of the picture."""
 _LONG_ID: Final = re.compile(r"([0-9a-f]{8})[0-9a-f]{24}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A way to the page of a row, for those with a right, such as `chat_app.view_message`."""
+    """A link to a row's page, for those with a right such as `chat_app.view_message`."""
 
     label: str
     url: str
@@ -37,11 +37,11 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One entry of a time line.
+    """An item of a timeline.
 
-    `who` is the key of the person or agent who acted (`user:<id>`, `agent:<id>`), "" where unknown.
-    `text` is what was said, shown to those who may read contents. `span` names what several entries
-    of a track are the beginning and the end of; `tone` is "", "failed" or "running".
+    `who` is the key of the person or agent who acted (`user:<id>`, `agent:<id>`), or "" if unknown.
+    `text` is shown only to those who may read contents. `span` identifies the items of a track that
+    form the start and the end of something; `tone` is "", "failed" or "running".
     """
 
     key: str
@@ -59,24 +59,24 @@ class Item:
 
     @property
     def track_label(self) -> str:
-        """The name of its track."""
+        """The name of the item's track."""
         return TRACKS[self.track]
 
 
 def account_name(code: str) -> str:
-    """Return the code of an account with the beginnings of the ids in it."""
+    """Return an account's code with its ids shortened."""
     return _LONG_ID.sub(r"\1…", code)
 
 
 def page_link(label: str, model: str, row_id: str | int) -> Link:
-    """Return the way to the admin's page of a row of a model, such as `chat_app.message`."""
+    """Return a link to the admin page of a row, given a model such as `chat_app.message`."""
     app, _, name = model.partition(".")
     url = reverse(f"admin:{app}_{name}_change", args=[quote(row_id)])
     return Link(label=label, url=url, needs=f"{app}.view_{name}")
 
 
 def response_links(response_id: str) -> list[Link]:
-    """Return the ways to a response and to its time line."""
+    """Return links to a response and to its timeline."""
     line = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
     return [
         page_link("Response", "sessions_app.response", response_id),
@@ -85,12 +85,12 @@ def response_links(response_id: str) -> list[Link]:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun in the right form."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def used_text(response: Response | None) -> str:
-    """Return what a response used, and how long it took."""
+    """Return a response's usage and duration."""
     usage = (response.usage if response else None) or {}
     facts = []
     if (total := usage.get("total_tokens")) is not None:

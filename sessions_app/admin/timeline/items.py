@@ -1,4 +1,4 @@
-"""The entries of a time line in one order: those of the log, and rows."""
+"""The items of a timeline in one order, from log entries and other rows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def items_of(rows: Sources) -> list[Item]:
-    """Return the entries of a page in one order: that of the log, with rows at their times."""
+    """Return a page's items in log order, with other rows inserted by time."""
     logged, latest = [], None
     for entry in rows.entries:
-        # Clocks of two processes may differ; the log's own order does not.
+        # Clocks of two processes may differ, but the log's order is reliable.
         latest = entry.at if latest is None else max(latest, entry.at)
         logged.append(((latest, 0, entry.seq), item_of_entry(entry, rows)))
     others = [

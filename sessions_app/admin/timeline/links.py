@@ -1,4 +1,4 @@
-"""The buttons that lead from the page of a row to its time lines."""
+"""The buttons that lead from a row's page to its timelines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from django.urls import reverse
 
 
 def link_to_response(response_id: str) -> dict[str, str]:
-    """Return the button that leads to the time line of a response: {url, label}."""
+    """Return the button for a response's timeline: {url, label}."""
     url = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
     return {"url": url, "label": "Time line"}
 
 
 def link_to_chat(chat_id: str) -> dict[str, str]:
-    """Return the button that leads to the time line of a chat: {url, label}."""
+    """Return the button for a chat's timeline: {url, label}."""
     url = reverse("admin:sessions_app_chat_timeline", args=[quote(chat_id)])
     return {"url": url, "label": "Time line of its chat"}

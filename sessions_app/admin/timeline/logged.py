@@ -1,4 +1,4 @@
-"""Entries of the log as entries of a time line."""
+"""Log entries as timeline items."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LOG_WORDS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """The rows of a page: entries of the log, and what belongs to their responses."""
+    """The rows of a page: log entries, and the rows that belong to their responses."""
 
     chat_id: str
     entries: Sequence[DatedEntry]
@@ -65,7 +65,7 @@ class Sources:
 
 
 def item_of_entry(entry: DatedEntry, rows: Sources) -> Item:
-    """Return an entry of the log as one of a time line."""
+    """Convert a log entry to a timeline item."""
     track = _TRACK_OF.get(entry.type) or _TRACK_OF.get(entry.type.partition(".")[0], "chat")
     make: Callable[[DatedEntry, Sources], dict[str, Any]]
     if entry.type == "message.created":
@@ -85,7 +85,7 @@ def item_of_entry(entry: DatedEntry, rows: Sources) -> Item:
 
 
 def _message(entry: DatedEntry, rows: Sources) -> dict[str, Any]:
-    # A log may have entries of an older version: the page shows what it can read.
+    # A log may contain entries of older versions, so show whatever is readable.
     message = entry.payload.get("message") or {}
     content, items = message.get("content") or "", message.get("content_items") or []
     files = sum(1 for item in items if item.get("type") != "text")

@@ -1,4 +1,4 @@
-"""The admin's pages of time lines: of a chat, of a response, their live parts, and raw entries."""
+"""The admin's timeline pages for chats and responses, their live parts, and raw entries."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ RIGHTS: Final[dict[str, str]] = {
     "money": "sessions_app.view_paymentrequest",
     "chat": "chat_app.view_chatevent",
 }
-"""The right to see a track."""
+"""The right required to see each track."""
 LEDGER: Final = tuple(f"payments_app.view_{model}" for model in ("transfer", "account", "hold"))
-"""The right to see rows of the ledger among the money."""
+"""The right required to see ledger rows on the money track."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """The selection of a request, as far as its person may see it."""
+    """A request's selection, limited to what the person may see."""
 
     chosen: Chosen
     sight: Sight
@@ -58,13 +58,13 @@ class _Asked:
 
 
 class TimelinePages:
-    """The views of time lines for one admin site."""
+    """The timeline views of an admin site."""
 
     def __init__(self, site: AdminSite) -> None:
         self._site = site
 
     def urls(self) -> list[URLPattern]:
-        """Return the paths of the pages; they belong before those of a change form."""
+        """Return the pages' URLs, which must precede those of the change form."""
         pages: list[tuple[str, Any, str]] = [
             ("timeline/chat/<str:chat_id>/", self.chat, "sessions_app_chat_timeline"),
             ("timeline/chat/<str:chat_id>/items/", self.chat, "sessions_app_chat_timeline_items"),
@@ -82,9 +82,9 @@ class TimelinePages:
         ]
 
     def chat(self, request: HttpRequest, chat_id: str, *, is_part: bool = False) -> HttpResponse:
-        """Show a page of a chat's time line, or its live part as JSON.
+        """Show a page of a chat's timeline, or its live part as JSON.
 
-        Needs the rights to view chats and responses: PermissionDenied without them.
+        Raises PermissionDenied without the rights to view chats and responses.
         """
         chat_id = unquote(chat_id)
         asked = _asked(request, "chat_app.view_chat", "sessions_app.view_response")
@@ -97,9 +97,9 @@ class TimelinePages:
     def response(
         self, request: HttpRequest, response_id: str, *, is_part: bool = False
     ) -> HttpResponse:
-        """Show the time line of a response, or its live part as JSON.
+        """Show the timeline of a response, or its live part as JSON.
 
-        Needs the right to view responses: PermissionDenied without it.
+        Raises PermissionDenied without the right to view responses.
         """
         asked = _asked(request, "sessions_app.view_response")
         rows = Response.objects.select_related("agent", "message")
@@ -113,7 +113,7 @@ class TimelinePages:
         )
 
     def entry(self, request: HttpRequest, chat_id: str, seq: int, **_: Any) -> HttpResponse:
-        """Show an entry of a log as it goes over the wire; needs the right to view contents."""
+        """Show a log entry in its wire format; requires the right to view contents."""
         if not request.user.has_perms([RIGHTS["chat"], CONTENT]):
             raise PermissionDenied
         chat = chat_facts(unquote(chat_id))
@@ -178,7 +178,7 @@ class TimelinePages:
 
 
 def version_of(item: Item) -> str:
-    """Return a mark that changes with what an entry shows."""
+    """Return a digest that changes with an item's displayed content."""
     return f"{zlib.crc32(repr(item).encode()):x}"
 
 
@@ -224,7 +224,7 @@ def _asked(request: HttpRequest, *rights: str) -> _Asked:
 
 
 def _place(values: Any) -> int:
-    """Return the `seq` before which a page ends: of `before`, or half a page after `at`."""
+    """Return the `seq` before which a page ends: `before`, or half a page after `at`."""
     for name, more in (("before", 0), ("at", 50)):
         text = values.get(name, "")
         if text.isascii() and text.isdecimal():
@@ -233,7 +233,7 @@ def _place(values: Any) -> int:
 
 
 def _query(asked: _Asked) -> list[tuple[str, Any]]:
-    """Return the choices of a page as they stand in its address."""
+    """Return the selection of a page as query parameters."""
     chosen = asked.chosen
     query: list[tuple[str, Any]] = []
     if chosen.tracks != frozenset(TRACKS):
@@ -246,7 +246,7 @@ def _query(asked: _Asked) -> list[tuple[str, Any]]:
 
 
 def _linked(items: Sequence[Item], user: User | AnonymousUser) -> list[Item]:
-    """Return the entries with the links whose pages a person may open."""
+    """Return the items with only those links whose pages the person may open."""
     return [
         replace(item, links=[link for link in item.links if user.has_perm(link.needs)])
         for item in items

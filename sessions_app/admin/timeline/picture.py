@@ -1,4 +1,4 @@
-"""The picture of a time line: a lane for each track, an entry beside the other in their order."""
+"""The picture of a timeline: a lane per track, with items side by side in order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from sessions_app.admin.timeline.item import Item
 
 LABELS: Final = 88
-"""Width of the names of the tracks."""
+"""The width of the track names."""
 STEP: Final = 14
 LANE: Final = 26
 MARGIN: Final = 14
 
 
 def picture_of(items: Sequence[Item]) -> dict[str, Any] | None:
-    """Return what the template draws: lanes, bars of what has an end, points; None for no entry.
+    """Return the template's lanes, bars for spans, and points; None without items.
 
     `lanes` are {label, y}, `bars` {x, width, y, tone}, `points` {x, y, key, track, tone, title}.
     """

@@ -1,4 +1,4 @@
-"""Read the rows of a page of a time line in a bounded number of queries."""
+"""Reading the rows of a timeline page in a bounded number of queries."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from chat_app.log.log_pages import DatedEntry
 
 PAGE: Final = 100
-"""Entries of the log on a page."""
+"""Log entries per page."""
 CHUNKS: Final = 10
-"""So many times PAGE entries are looked at for a filter."""
+"""With a filter, up to this many times PAGE entries are searched."""
 SPAN: Final = 2_000
-"""So many entries of a chat are looked at for those of one response."""
+"""How many entries of a chat are searched for those of one response."""
 ROWS: Final = 500
-"""So many tool calls, and so many payment requests, of a page are shown."""
+"""The most tool calls, and the most payment requests, shown on a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """The rights of a person: tracks by their keys, rows of the ledger, words of messages."""
+    """What a person may see: tracks by key, ledger rows, and texts of messages."""
 
     tracks: frozenset[str]
     ledger: bool = False
@@ -45,7 +45,7 @@ class Sight:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """The choice of a person: tracks, one member or "", and the `seq` at which the page ends."""
+    """A person's selection: tracks, a member or "", and the `seq` before which the page ends."""
 
     tracks: frozenset[str]
     who: str
@@ -53,15 +53,15 @@ class Chosen:
 
     @property
     def is_filter(self) -> bool:
-        """Whether entries are left out."""
+        """Whether items are filtered out."""
         return bool(self.who) or self.tracks != frozenset(TRACKS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimelinePage:
-    """A page: its entries, the `seq` before which there are older ones, and whether answers run.
+    """A page: its items, the `seq` before which older ones exist, and whether answers are running.
 
-    `looked_at` is how many entries of the log a filter was applied to.
+    `looked_at` is the number of log entries that a filter was applied to.
     """
 
     chat_id: str
@@ -75,7 +75,7 @@ class TimelinePage:
 
 
 def chat_page(chat_id: str, chosen: Chosen, sight: Sight) -> TimelinePage | None:
-    """Return a page of the time line of a chat; None where there is no such chat."""
+    """Return a page of a chat's timeline; None if the chat does not exist."""
     chat = chat_facts(chat_id)
     if chat is None:
         return None
@@ -106,11 +106,11 @@ def chat_page(chat_id: str, chosen: Chosen, sight: Sight) -> TimelinePage | None
 
 
 def response_page(response: Response, chosen: Chosen, sight: Sight) -> TimelinePage:
-    """Return the time line of a response: its question, its log, its work and its money."""
+    """Return the timeline of a response: its question, log, delegated work and money."""
     chat = chat_facts(response.chat_id)
     head = chat_heads([response.chat_id]).get(response.chat_id, 0)
     end = ends_of_responses(response.chat_id, [response.pk])
-    # The message of an answer is the entry after its end.
+    # An answer's message is the log entry after its end.
     last = end[0].seq + 1 if end else head
     asked = None if response.message is None else response.message.seq
     first = max(asked or 0, last - SPAN)
@@ -142,7 +142,7 @@ def _sources(
     *,
     members: Mapping[str, str],
 ) -> Sources:
-    """Return entries with their responses, and the rows of the responses of `row_ids`."""
+    """Return entries with their responses, and the rows belonging to responses in `row_ids`."""
     named = {entry.response_id for entry in entries} | set(row_ids)
     responses = Response.objects.filter(pk__in=named - {""}).select_related("agent")
     calls = ToolCall.objects.filter(response_id__in=row_ids).select_related("response")
@@ -160,7 +160,7 @@ def _sources(
 
 
 def _shown(rows: Sources, chosen: Chosen, sight: Sight) -> list[Item]:
-    """Return the entries that a person may see and chose, without texts that they may not read."""
+    """Return the selected items that a person may see, without texts that they may not read."""
     tracks = chosen.tracks & sight.tracks
     return [
         item if sight.texts else replace(item, text="")

@@ -1,4 +1,4 @@
-"""Tool calls, answers to other agents, payment requests and money as entries of a time line."""
+"""Tool calls, delegated responses, payment requests and money as timeline items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def items_of_delegated(response: Response) -> list[Item]:
-    """Return the entries of a response to another agent: its beginning and its end."""
+    """Return the items of a delegated response: its start and its end."""
     name = response.agent.name
     shared: dict[str, Any] = {
         "track": "responses",
@@ -50,7 +50,7 @@ def items_of_delegated(response: Response) -> list[Item]:
 
 
 def items_of_call(call: ToolCall) -> list[Item]:
-    """Return the entries of a tool call: its beginning and its end."""
+    """Return the items of a tool call: its start and its end."""
     who = f"agent:{call.response.agent_id}"
     links = [
         page_link("Tool call", "sessions_app.toolcall", call.pk),
@@ -91,7 +91,7 @@ def items_of_call(call: ToolCall) -> list[Item]:
 
 
 def items_of_request(request: PaymentRequest) -> list[Item]:
-    """Return the entries of a payment request: the question and the decision."""
+    """Return the items of a payment request: the question and the decision."""
     amount = Money(request.amount, request.asset)
     payer = request.payer.get_username() if request.payer else "the visitor"
     who = f"user:{request.payer_id}" if request.payer_id else ""
@@ -129,7 +129,7 @@ def items_of_request(request: PaymentRequest) -> list[Item]:
 
 
 def item_of_hold(hold: ReservedMoney) -> Item:
-    """Return the entries of a reservation."""
+    """Return the item of a reservation."""
     return Item(
         key=f"hold-{hold.id}",
         track="money",
@@ -146,7 +146,7 @@ def item_of_hold(hold: ReservedMoney) -> Item:
 
 
 def item_of_transfer(moved: MovedMoney) -> Item:
-    """Return the entries of a movement of money."""
+    """Return the item of a money transfer."""
     links = [page_link("Transfer", "payments_app.transfer", moved.id)]
     if moved.hold_id:
         links.append(page_link("Hold", "payments_app.hold", moved.hold_id))

@@ -1,1 +1,1 @@
-"""REST and pages of who may: the account, keys, OAuth, tickets of sockets."""
+"""REST and pages for access: the account, keys, OAuth and tickets."""

@@ -1,7 +1,7 @@
-"""The pages of a person's own account: the password, other browsers, and API keys for programs.
+"""The pages of a person's own account: password, other browsers, and API keys for programs.
 
-They are forms that work without scripts. Only a browser session opens them: an API key can neither
-make keys nor change the password. Each form counts as a write of the person (`rates`).
+The forms work without scripts. They require a browser session: API keys can neither create keys nor
+change the password. Each form counts as one of the person's writes (`rates`).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 PAGE: Final = "sessions_app:account"
-# The new key in the Django session, from the form until the page that shows it.
+# Key in the Django session for a new key, from the form until the page displays it.
 NEW_KEY: Final = "new_api_key"
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """Django's form, whose old password is tried as on the login page (docs/adr/0013).
+    """Django's form, with the old password checked like on the login page (docs/adr/0013).
 
-    So wrong ones are counted, and an open browser is no way to guess without end.
+    Failures are counted, so an unattended browser does not allow unlimited guessing.
     """
 
     def __init__(self, user: User, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
@@ -51,7 +51,7 @@ class OwnPasswordForm(PasswordChangeForm):
         self._request = request
 
     def clean_old_password(self) -> str:
-        """Refuse a wrong password."""
+        """Reject a wrong password."""
         old: str = self.cleaned_data["old_password"]
         name = self.user.get_username()
         if authenticate(self._request, username=name, password=old) is None:
@@ -62,18 +62,18 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class SignOutForm(OwnPasswordForm):
-    """The password of a person who signs out their other browsers."""
+    """The password of a person who is signing out their other browsers."""
 
-    new_password1 = None  # type: ignore[assignment]  # Django takes a field out so
+    new_password1 = None  # type: ignore[assignment] # Django's way to remove a field
     new_password2 = None  # type: ignore[assignment]  # as above
 
     def clean(self) -> dict[str, Any]:
-        """Compare no new passwords: there are none."""
+        """Skip the comparison of new passwords, which this form does not have."""
         return self.cleaned_data
 
 
 def counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Count a form as a write of the person who sends it; refuse one too many (429)."""
+    """Count a form as a write of the person who submits it; respond 429 beyond the limit."""
 
     @wraps(view)
     def counted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -96,7 +96,7 @@ def counted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
     """Show the person's keys, a new one once, and the link to change the password."""
-    # A HEAD request shows nothing, so the key stays for the page.
+    # A HEAD request displays nothing, so the key must be kept for the page.
     new = request.session.pop(NEW_KEY, {}) if request.method == "GET" else {}
     return _page(request, **new)
 
@@ -106,10 +106,10 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @counted
 def make_key(request: HttpRequest) -> HttpResponse:
-    """Make a key, and redirect to the page that shows its secret once.
+    """Create a key, and redirect to the page that displays its secret once.
 
-    A page that is loaded again must not make another key. The secret stays in the Django session
-    until the page takes it out.
+    The redirect keeps a page reload from creating another key. The secret stays in the Django
+    session until the page displays it.
     """
     user_id = caller(request).pk
     form = KeyForm(request.POST, user_id=user_id)
@@ -132,7 +132,7 @@ def make_key(request: HttpRequest) -> HttpResponse:
 @login_required
 @counted
 def rotate_key(request: HttpRequest, key_id: int) -> HttpResponse:
-    """Replace the secret of one of the person's own keys, and redirect as `make_key` does."""
+    """Replace the secret of the person's own key, and redirect like `make_key`."""
     key = keys.find_key(caller(request).pk, key_id)
     form = RotationForm(request.POST)
     if key is None or not form.is_valid():
@@ -169,10 +169,10 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
 @login_required
 @counted
 def sign_out_others(request: HttpRequest) -> HttpResponse:
-    """Sign the person out in all browsers but this one; their password stays, and so do their keys.
+    """Sign the person out of all other browsers; their password and keys are unaffected.
 
-    Django's sessions hold a hash of the stored password. The same password with another salt is
-    another one, so that all sessions end but the one that is given the new hash.
+    Django's sessions contain a hash of the stored password. Storing the same password with a new
+    salt ends all sessions except the one that is given the new hash.
     """
     user = caller(request)
     form = SignOutForm(user, request.POST, request=request)
@@ -187,18 +187,18 @@ def sign_out_others(request: HttpRequest) -> HttpResponse:
 
 @method_decorator([never_cache, login_required, counted], name="dispatch")
 class PasswordView(views.PasswordChangeView):
-    """A new password. Other browsers and all API keys of the person end (`passwords`)."""
+    """Password change, which ends other browsers' sessions and all API keys (`passwords`)."""
 
     form_class = OwnPasswordForm
     template_name = "sessions_app/password.html"
     success_url = reverse_lazy(PAGE)
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """Hand the form its request."""
+        """Pass the request to the form."""
         return {**super().get_form_kwargs(), "request": self.request}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Change it, and say what ended."""
+        """Change the password, and list what has ended."""
         changed = super().form_valid(form)
         messages.success(
             self.request,

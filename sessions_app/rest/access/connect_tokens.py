@@ -1,4 +1,4 @@
-"""REST: connect tokens, with which the caller's own daemons register agents (docs/agents.md)."""
+"""REST: connect tokens with which a person's daemons register agents (docs/agents.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NewConnectTokenSerializer(StrictSerializer):
 
 
 class ConnectTokenSerializer(serializers.Serializer[Any]):
-    """A connect token in force, without its secret."""
+    """A valid connect token, without its secret."""
 
     id = serializers.CharField()
     agent = serializers.CharField(help_text="The name of the agent that it registers.")
@@ -53,7 +53,7 @@ class ConnectTokenSerializer(serializers.Serializer[Any]):
 
 
 class ConnectTokenSecretSerializer(ConnectTokenSerializer):
-    """A connect token with its secret, which is shown once."""
+    """A connect token with its secret, which is shown only once."""
 
     secret = serializers.CharField()
 
@@ -69,7 +69,7 @@ class ConnectTokensView(RestView):
         responses={200: list_of(ConnectTokenSerializer), **responses(400, 403)},
     )
     def get(self, request: Request) -> Response:
-        """Return the caller's connect tokens in force, the newest first."""
+        """Return the caller's valid connect tokens, newest first."""
         read_query(request, NoQuery)
         data = _data(connect_tokens.tokens_of(caller(request).pk))
         return list_response(request, data, next_cursor=None)
@@ -80,9 +80,9 @@ class ConnectTokensView(RestView):
         responses={201: ConnectTokenSecretSerializer, **responses(400, 403, 409, 413, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Make a connect token for a connected agent of the caller's; it is shown once.
+        """Create a connect token for one of the caller's connected agents; it is shown only once.
 
-        A name that is free becomes a private agent of theirs.
+        A name that is not taken becomes a private agent of the caller.
         """
         body = NewConnectTokenSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -125,14 +125,14 @@ class ConnectTokenView(RestView):
         responses={200: ConnectTokenSerializer, **responses(403, 404)},
     )
     def get(self, request: Request, key_id: str) -> Response:
-        """Return a connect token in force."""
+        """Return a valid connect token."""
         return Response(_data([_own(request, key_id)])[0])
 
     @extend_schema(
         operation_id="revoke_connect_token", responses={204: None, **responses(403, 404)}
     )
     def delete(self, request: Request, key_id: str) -> Response:
-        """Revoke a connect token. The daemon that uses it is disconnected within five seconds."""
+        """Revoke a connect token. Its daemon is disconnected within five seconds."""
         key = _own(request, key_id)
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
             raise Http404

@@ -1,7 +1,7 @@
-"""The page on which a person connects agents of their own: connect tokens, and the command to run.
+"""The page for connecting one's own agents: connect tokens, and the command to run.
 
-Forms that work without scripts; only a browser session opens them. A script shows which agents
-have a daemon as that changes (static/account/connecting.js).
+The forms work without scripts and require a browser session. A script updates which agents have a
+daemon (static/account/connecting.js).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 PAGE: Final = "sessions_app:connecting"
-# The new token in the Django session, from the form until the page that shows it.
-NEW_TOKEN: Final = "new_connect_token"  # noqa: S105 the name of a place
+# Key in the Django session for a new token, from the form until the page displays it.
+NEW_TOKEN: Final = "new_connect_token"  # noqa: S105 a session key, not a secret
 FIRST_AGENT: Final = """\
 import uap
 from upp.providers.scripted import ScriptedProvider, Text
@@ -43,11 +43,11 @@ async def answer(request):
 
 agent = uap.agent(model=ScriptedProvider(scripts={"answer": answer})("answer"))
 """
-"""An agent that needs no model, for those who have none yet; it is `my_agent.py` of the command."""
+"""An agent that needs no model, as an example; it is the command's `my_agent.py`."""
 
 
 class ConnectForm(forms.Form):
-    """The name of an agent that a person connects."""
+    """The name of the agent to connect."""
 
     agent = forms.CharField(max_length=64)
 
@@ -56,8 +56,8 @@ class ConnectForm(forms.Form):
 @never_cache
 @login_required
 def connecting(request: HttpRequest) -> HttpResponse:
-    """Show the person's connect tokens and, once, a new one in the command that uses it."""
-    # A HEAD request shows nothing, so the token stays for the page.
+    """Show the person's connect tokens and, once, a new one within its command."""
+    # A HEAD request displays nothing, so the token must be kept for the page.
     new = request.session.pop(NEW_TOKEN, None) if request.method == "GET" else None
     return _page(request, ConnectForm(), new=new)
 
@@ -67,9 +67,9 @@ def connecting(request: HttpRequest) -> HttpResponse:
 @login_required
 @counted
 def make_token(request: HttpRequest) -> HttpResponse:
-    """Make a connect token for an agent, and redirect to the page that shows it once.
+    """Create a connect token for an agent, and redirect to the page that displays it once.
 
-    A name that is free becomes a private agent of the person's.
+    A name that is not taken becomes a private agent of the person.
     """
     form = ConnectForm(request.POST)
     if not form.is_valid():
@@ -107,7 +107,7 @@ def revoke_token(request: HttpRequest, key_id: int) -> HttpResponse:
 
 
 def command(request: HttpRequest, *, agent: str, secret: str) -> str:
-    """Return the command that connects an agent, for a shell."""
+    """Return the shell command that connects an agent."""
     server = request.build_absolute_uri("/").rstrip("/")
     address = f"ws{server.removeprefix('http')}"
     return (
@@ -140,7 +140,7 @@ def _page(
 
 
 def _tokens(user_id: int) -> list[dict[str, Any]]:
-    """Return a person's tokens with the names of their agents, and which of these are connected."""
+    """Return a person's tokens with their agents' names and whether these are connected."""
     rows = connect_tokens.tokens_of(user_id)
     ids = [agent_id for row in rows for agent_id in row.agents or ()]
     names, online = agents.names_of(ids), connections.connected(ids)

@@ -1,4 +1,4 @@
-"""The forms of API keys on the account page: a new key, and a new secret for one."""
+"""The forms for API keys on the account page: a new key, and a new secret for a key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sessions_app.models import ApiKey
 
 CHATS_SHOWN: Final = 50
-"""So many of a person's shared chats are offered, those with the latest message."""
+"""How many of a person's shared chats are offered, by latest message."""
 DAYS: Final = (
     (0, _("Never")),
     (7, _("In 7 days")),
@@ -39,7 +39,7 @@ SECONDS_KEPT: Final = (
 
 
 class KeyForm(forms.Form):
-    """A new key of a person: what it is for, and what it may do."""
+    """A request for a new key: its purpose and its rights."""
 
     name = forms.CharField(max_length=100)
     rights = forms.ChoiceField(choices=[("all", ""), ("some", "")], required=False)
@@ -67,13 +67,13 @@ class KeyForm(forms.Form):
         if not (text := self.cleaned_data["amount"].strip()):
             return None
         try:
-            # People of many languages write the fraction after a comma.
+            # Many languages use a decimal comma.
             return Money.parse(text.replace(",", "."))
         except InvalidAmount as error:
             raise forms.ValidationError(_("Write an amount such as 5 or 2.50.")) from error
 
     def wanted(self) -> keys.KeyRequest:
-        """Return the key of a valid form."""
+        """Return the key requested by a valid form."""
         given = self.cleaned_data
         is_narrow = given["rights"] == "some"
         rights = Rights(
@@ -94,13 +94,13 @@ class KeyForm(forms.Form):
 
 
 class RotationForm(forms.Form):
-    """A new secret of a key, and how long the one before stays good."""
+    """Rotation of a key's secret, and how long the previous one stays valid."""
 
     seconds = forms.TypedChoiceField(choices=SECONDS_KEPT, coerce=int)
 
 
 class ShownKey:
-    """A key as the page lists it."""
+    """A key as listed on the page."""
 
     def __init__(self, row: ApiKey, budget: LimitState | None, names: dict[str, str]) -> None:
         self.row = row
@@ -117,7 +117,7 @@ class ShownKey:
 
 
 def shown_keys(user_id: int) -> list[ShownKey]:
-    """Return a person's keys in force, the newest first."""
+    """Return a person's valid keys, newest first."""
     rows = keys.keys_of(user_id)
     budgets = keys.budgets_of(rows)
     names = {}

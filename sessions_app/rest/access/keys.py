@@ -42,7 +42,7 @@ class KeyBudgetSerializer(StrictSerializer):
 
 
 class KeyBudgetStateSerializer(serializers.Serializer[Any]):
-    """A budget, and how much of it is used in the period that runs; amounts are decimal strings."""
+    """A budget and its use in the current period; amounts are decimal strings."""
 
     amount = serializers.CharField()
     period = serializers.ChoiceField(choices=PERIODS)
@@ -98,7 +98,7 @@ class RotationSerializer(StrictSerializer):
 
 
 class KeySerializer(serializers.Serializer[Any]):
-    """A key in force, without its secret; null restricts nothing."""
+    """A valid key, without its secret; null means no restriction."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -117,7 +117,7 @@ class KeySerializer(serializers.Serializer[Any]):
 
 
 class KeySecretSerializer(KeySerializer):
-    """A key with its secret, which is shown once."""
+    """A key with its secret, which is shown only once."""
 
     secret = serializers.CharField()
 
@@ -132,7 +132,7 @@ class KeysView(RestView):
         operation_id="list_keys", responses={200: list_of(KeySerializer), **responses(400, 403)}
     )
     def get(self, request: Request) -> Response:
-        """Return the caller's keys in force, the newest first; there are at most 100."""
+        """Return the caller's valid keys, newest first; there are at most 100."""
         read_query(request, NoQuery)
         data = keys_data(keys.keys_of(caller(request).pk))
         return list_response(request, data, next_cursor=None)
@@ -143,7 +143,7 @@ class KeysView(RestView):
         responses={201: KeySecretSerializer, **responses(400, 403, 409, 413, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Make a key, with no right that the caller's credential lacks; it is shown once."""
+        """Create a key with no more rights than the caller's credential; it is shown only once."""
         body = NewKeySerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:
@@ -168,12 +168,12 @@ class KeyView(RestView):
 
     @extend_schema(operation_id="get_key", responses={200: KeySerializer, **responses(403, 404)})
     def get(self, request: Request, key_id: str) -> Response:
-        """Return a key in force."""
+        """Return a valid key."""
         return Response(keys_data([_own(request, key_id)])[0])
 
     @extend_schema(operation_id="revoke_key", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, key_id: str) -> Response:
-        """Revoke a key. What uses it ends within five seconds."""
+        """Revoke a key. Its connections end within five seconds."""
         key = _own(request, key_id)
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
             raise Http404
@@ -191,7 +191,7 @@ class KeyRotationView(RestView):
         responses={200: KeySecretSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def post(self, request: Request, key_id: str) -> Response:
-        """Replace the secret of a key that has no right which the caller's credential lacks."""
+        """Replace the secret of a key with no more rights than the caller's credential."""
         key = _own(request, key_id)
         body = RotationSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -205,7 +205,7 @@ class KeyRotationView(RestView):
 
 
 def keys_data(rows: Sequence[ApiKey]) -> list[dict[str, Any]]:
-    """Return keys as REST has them."""
+    """Return keys in their REST format."""
     budgets = keys.budgets_of(rows)
     return [_data(row, budgets.get(row.pk)) for row in rows]
 

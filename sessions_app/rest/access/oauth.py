@@ -1,8 +1,8 @@
-"""AOAuth: agents and programs ask for access tokens, and find out where (docs/identity.md).
+"""AOAuth: access tokens for agents and programs, and discovery (docs/identity.md).
 
-`POST /auth/token` takes a form as OAuth 2.0 has it (RFC 6749 §4.4, RFC 8693, RFC 7523 §2.1) and
-answers with a token of `bearer_tokens.access_tokens`, or with an error of RFC 6749 §5.2. Below
-`/agents/<name>` the token is for that agent.
+`POST /auth/token` accepts an OAuth 2.0 form (RFC 6749 §4.4, RFC 8693, RFC 7523 §2.1) and returns a
+token of `bearer_tokens.access_tokens` or an RFC 6749 §5.2 error. Under `/agents/<name>` the token
+is for that agent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CLIENT_CREDENTIALS: Final = "client_credentials"
 EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 ASSERTION: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 a type
+TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 a type, not a secret
 SUBJECT_TYPES: Final = (TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt")
 BODY_BYTES: Final = 32 * 1024
 MAX_AGE: Final = 3600
@@ -46,7 +46,7 @@ _TARGETS: Final = ("target", "audience", "resource")
 
 
 class _GrantRefused(Exception):
-    """An error of RFC 6749 §5.2; with `http_status` 401 the client is asked to authenticate."""
+    """An RFC 6749 §5.2 error; `http_status` 401 asks the client to authenticate."""
 
     def __init__(self, error: str, description: str, *, http_status: int = 400) -> None:
         super().__init__(description)
@@ -56,7 +56,7 @@ class _GrantRefused(Exception):
 @csrf_exempt
 @require_POST
 def token(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Return an access token, or why there is none."""
+    """Return an access token or an error."""
     quota = throttles.count(request, "writes", None)
     if not quota.allowed:
         return _error(
@@ -73,10 +73,10 @@ def token(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @require_safe
 def configuration(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Return where tokens for this server, or for one of its public agents, are had and verified.
+    """Return where to obtain and verify tokens for this server or one of its public agents.
 
-    It is a document of OpenID Connect Discovery 1.0 and of RFC 8414; the issuer of all tokens is
-    the server.
+    The document follows OpenID Connect Discovery 1.0 and RFC 8414. The server is the issuer of all
+    tokens.
     """
     if name and not _is_public(name):
         return refusal("not_found", instance=request.path)
@@ -102,9 +102,9 @@ def configuration(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @require_safe
 def agent_keys(request: HttpRequest, name: str) -> HttpResponse:
-    """Return the public keys with which the answers of a public agent and its tokens are verified.
+    """Return the public keys for verifying a public agent's answers and tokens.
 
-    Tokens are signed by the server, answers by the agent.
+    The server signs tokens, the agent its answers.
     """
     spec = agents.get_agent(name, viewer=None)
     if spec is None:
@@ -115,7 +115,7 @@ def agent_keys(request: HttpRequest, name: str) -> HttpResponse:
 def _granted(
     request: HttpRequest, form: Mapping[str, str], name: str
 ) -> tuple[access_tokens.AccessGrant, bool]:
-    """Return what is granted, and whether it was exchanged; raises _GrantRefused."""
+    """Return the grant, and whether it is a token exchange; raises _GrantRefused."""
     kind = form.get("grant_type", "")
     actor = ""
     if kind == CLIENT_CREDENTIALS:
@@ -169,7 +169,7 @@ def _subject(given: str | None, kind: str | None) -> Principal:
 
 
 def _client(request: HttpRequest, form: Mapping[str, str]) -> Principal | None:
-    """Return the client that authenticates by its API key; None where none does."""
+    """Return the client that authenticates with its API key, or None if none does."""
     client_id, secret = _basic(request) or (form.get("client_id", ""), form.get("client_secret"))
     if not secret:
         return None
@@ -213,7 +213,7 @@ def _scopes(asked: str, rights: Rights) -> frozenset[str]:
 
 
 def _agent(form: Mapping[str, str], name: str, subject: Principal) -> str:
-    """Return the agent that the token is for, by the path or a parameter; '' is the server."""
+    """Return the agent that the token is for, from the path or a parameter; "" is the server."""
     for parameter in _TARGETS:
         if target := form.get(parameter):
             try:
@@ -225,7 +225,7 @@ def _agent(form: Mapping[str, str], name: str, subject: Principal) -> str:
             name = asked
     only = subject.rights.agents
     if not name and only is not None and len(only) == 1:
-        # A token for one agent makes none for others.
+        # A token for one agent can only yield tokens for that agent.
         name = agents.get_spec(next(iter(only))).name
     if not name:
         return ""
@@ -262,7 +262,7 @@ def _answer(granted: tuple[access_tokens.AccessGrant, bool]) -> HttpResponse:
 
 def _error(refused: _GrantRefused, *, retry_after: int | None = None) -> HttpResponse:
     headers = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-    if refused.http_status == 401:  # noqa: PLR2004 its number is its name
+    if refused.http_status == 401:  # noqa: PLR2004 an HTTP status is clearer as a number
         headers["WWW-Authenticate"] = 'Basic realm="token"'
     if retry_after is not None:
         headers["Retry-After"] = str(retry_after)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NewTicketSerializer(StrictSerializer):
-    """The body of POST /api/v1/tickets: nothing, or an empty object."""
+    """The body of POST /api/v1/tickets: empty, or an empty object."""
 
 
 class TicketSerializer(serializers.Serializer[Any]):
@@ -32,7 +32,7 @@ class TicketSerializer(serializers.Serializer[Any]):
 
 
 class TicketsView(RestView):
-    """Tickets that the caller asks for."""
+    """Tickets requested by the caller."""
 
     write_scope = ANY
     takes_restricted_keys = True

@@ -1,1 +1,1 @@
-"""REST of chats where sessions take part: forks, queues, budgets, receipts, exports, links."""
+"""REST of chats that involves sessions: forks, queues, budgets, receipts, exports, links."""

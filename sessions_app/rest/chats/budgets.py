@@ -1,4 +1,4 @@
-"""REST: the budgets of a chat and of its agents, and how far each is used (docs/members.md)."""
+"""REST: the budgets of a chat and its agents, and their use (docs/members.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ChatBudgetSerializer(serializers.Serializer[Any]):
-    """A budget; without an agent it is of all agents of the chat. Amounts are decimal strings."""
+    """A budget, for all agents of the chat if none is named. Amounts are decimal strings."""
 
     agent_id = serializers.CharField(allow_null=True)
     agent = serializers.CharField(allow_null=True)
@@ -43,7 +43,7 @@ class BudgetsView(RestView):
         responses={200: list_of(ChatBudgetSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the budget of each agent that has one, and that of the chat."""
+        """Return the budgets of the chat and of its agents."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         states = [state_of(budget, DEFAULT_ASSET) for budget in budgets_of([chat_id])]

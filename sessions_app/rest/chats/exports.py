@@ -1,4 +1,4 @@
-"""REST: a chat as a file, each answer with its receipt (docs/rest.md)."""
+"""REST: a chat as a file, with a receipt for each answer (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _receipts(
     chat_id: str, user_id: int, response_ids: Collection[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the receipts of answers by the ids of their responses."""
+    """Return the receipts of answers by response id."""
     found = receipts_of(chat_id, user_id, response_ids=response_ids)
     return {receipt.pop("response_id"): receipt for receipt in found}
 

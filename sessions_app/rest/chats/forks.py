@@ -1,4 +1,4 @@
-"""REST: a new chat with the history of another one (docs/members.md)."""
+"""REST: a new chat with the history of another (docs/members.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY_CHARS: Final = 128
 
 
 class ForksView(RestView):
-    """The chats that begin with the history of a chat."""
+    """Forks of a chat."""
 
     write_scope = "chats:write"
 
@@ -40,9 +40,9 @@ class ForksView(RestView):
         responses={201: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Make a chat of the caller's own from the history up to a message.
+        """Create a private copy of the chat's history up to a message.
 
-        The same Idempotency-Key for the same message leads to the same chat again.
+        Repeating the Idempotency-Key with the same message returns the same chat.
         """
         check_member(request, chat_id)
         body = NewForkSerializer(data=request.data)

@@ -1,4 +1,4 @@
-"""REST: the caller's own UAMP sessions, as they are kept (UAMP §8.8)."""
+"""REST: the caller's own UAMP sessions (UAMP §8.8)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rest_framework.response import Response
 
 
-class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # theirs
-    """How the OpenAPI document names the keys of programs."""
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call] # in the library
+    """Describes programs' API keys in the OpenAPI document."""
 
     target_class = "sessions_app.access.rest.TokenAuthentication"
     name = "apiKey"
@@ -63,7 +63,7 @@ class SessionsView(RestView):
         responses={200: list_of(SessionSerializer), **responses(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return a page of sessions, the newest first."""
+        """Return a page of sessions, newest first."""
         query = read_query(request, SessionsQuery)
         rows = Session.objects.filter(user=caller(request)).select_related("agent")
         if chat_id := query.get("chat"):

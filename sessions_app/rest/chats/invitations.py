@@ -1,6 +1,7 @@
-"""`/join/{secret}`: the page of an invite link, on which a signed-in person joins (docs/links.md).
+"""`/join/{secret}`: the page of an invite link, where a signed-in person joins (docs/links.md).
 
-Reading the page joins nothing: that is a form, which a page of another site cannot send.
+Reading the page does not join the chat: that takes a form, which pages of other sites cannot
+submit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @never_cache
 @login_required
 def join(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show who invites to what, or let the person join and open the chat."""
+    """Show the invitation, or add the person and open the chat."""
     person = caller(request)
     kind = "writes" if request.method == "POST" else "reads"
     quota = throttles.count(request, kind, person.pk)
@@ -53,10 +54,10 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _private(response: HttpResponse) -> HttpResponse:
-    """Keep the page from search engines.
+    """Keep the page out of search engines.
 
-    Its referrer policy is the usual one, `same-origin`: under `no-referrer` a browser sends the
-    form with the origin `null`, which is refused.
+    The referrer policy remains `same-origin`: with `no-referrer`, browsers submit the form with the
+    origin `null`, which is refused.
     """
     response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
     return response

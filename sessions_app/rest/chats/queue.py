@@ -1,4 +1,4 @@
-"""REST: the messages of a chat that are sent when the answers that run have ended."""
+"""REST: a chat's queue of messages to send once the running answers have ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class QueueItemSerializer(serializers.Serializer[Any]):
-    """A queued message; here its text is whole."""
+    """A queued message with its full text."""
 
     id = serializers.CharField()
     user_id = serializers.CharField()
@@ -41,7 +41,7 @@ class QueueItemSerializer(serializers.Serializer[Any]):
 
 
 class QueueSerializer(serializers.Serializer[Any]):
-    """The queue of a chat, the next message first."""
+    """The queue of a chat, next message first."""
 
     data = QueueItemSerializer(many=True)  # type: ignore[assignment]  # the name on the wire
 
@@ -55,7 +55,7 @@ class QueueView(RestView):
         operation_id="list_queue", responses={200: QueueSerializer, **responses(400, 404)}
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return all messages that are queued in a chat; there are at most 50."""
+        """Return all queued messages of a chat; there are at most 50."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         items = uamp.to_dict(queue_of(chat_id, whole=True)).get("items", [])
@@ -77,7 +77,7 @@ class QueueItemView(RestView):
 
 
 class QueueStartView(RestView):
-    """The start of one queued message."""
+    """Sending of one queued message."""
 
     write_scope = "messages:write"
 
@@ -87,7 +87,7 @@ class QueueStartView(RestView):
         responses={202: None, **responses(403, 404)},
     )
     def post(self, request: Request, chat_id: str, item_id: str) -> Response:
-        """Have one's own message sent beside the answers that run, or a failed one again."""
+        """Send the caller's own message alongside running answers, or retry a failed one."""
         _act(rows.start_now, request, chat_id, item_id)
         return Response(status=202)
 

@@ -1,7 +1,7 @@
-"""Signed receipts: what an answer cost, bound to its message and its signature.
+"""Signed receipts, which bind the cost of an answer to its message and its signature.
 
-The claims are in docs/signatures.md. A receipt is signed when it is read, as it is then: money may
-be given back later.
+The claims are in docs/signatures.md. A receipt is signed when it is read, in its current state,
+since money may be refunded later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PaidAnswer:
 
 
 def paid_answers(rows: Iterable[Response]) -> dict[str, PaidAnswer]:
-    """Return what receipts of these responses are bound to, by the ids of the responses."""
+    """Return the facts that receipts of these responses are bound to, by response id."""
     paid = {row.pk: row for row in rows}
     messages, signed = messages_of_responses(paid.keys()), signatures_of_responses(paid.keys())
     return {
@@ -46,10 +46,10 @@ def paid_answers(rows: Iterable[Response]) -> dict[str, PaidAnswer]:
 def signed_receipt(
     receipt: dict[str, Any], answers: Mapping[str, PaidAnswer], *, chat_id: str
 ) -> dict[str, Any]:
-    """Return a receipt of an answer with the `document` that the server signed.
+    """Return an answer's receipt with a `document` signed by the server.
 
-    `chat_id` is the chat that shows the receipt: work that was passed on was done in another one,
-    whose messages are not named.
+    `chat_id` is the chat that shows the receipt. Delegated work was done in other chats, whose
+    messages are not named.
     """
     answer = answers[receipt["response_id"]]
     signature = answer.signature

@@ -1,4 +1,4 @@
-"""Receipts of a chat's answers, as its members may read them (docs/money.md)."""
+"""Receipts for a chat's answers, as shown to its members (docs/money.md)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     _Costs = Mapping[str, answer_costs.AnswerCost]
 
 ANSWERS_MAX: Final = 100
-"""So many answers are looked at in one call."""
+"""The most answers considered in one call."""
 
 
 def receipts_of(
     chat_id: str, user_id: int, *, response_ids: Collection[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the receipts of answers that cost something, the newest first, as REST has them.
+    """Return receipts of answers that cost something, newest first, in REST format.
 
-    Of `response_ids` those that are in the chat; without them of its newest answers. At most
-    ANSWERS_MAX answers are looked at. The caller has checked that `user_id` is a member.
+    Covers those of `response_ids` in the chat or, without ids, its newest answers, up to
+    ANSWERS_MAX. The caller has checked that `user_id` is a member.
     """
     rows = Response.objects.filter(chat_id=chat_id).annotate(calls=Count("tool_calls"))
     if response_ids is not None:
@@ -61,7 +61,7 @@ def receipts_of(
 
 
 def _of_free(row: Any, first: dict[str, Any], onward: _Costs) -> dict[str, Any]:
-    """Return the receipt of an answer that cost nothing itself, but for what it passed on."""
+    """Return the receipt of an answer that was free except for work that it passed on."""
     nothing = {"amount": "0", "refunded": "0", "fee": "0", "transfers": []}
     return {**first, **_of_work(row), **nothing, "paid_onward": _paid_onward(row, onward)}
 

@@ -1,7 +1,7 @@
-"""`/shared/{secret}`: a chat as a page to read, for everyone who has the link (docs/links.md).
+"""`/shared/{secret}`: a chat as a read-only page for anyone with the link (docs/links.md).
 
-The pages need no scripts and no sign-in. A secret that opens nothing is answered like one that
-never was. People who are signed in are counted by their address, too.
+The pages need neither scripts nor sign-in. Invalid secrets and revoked ones get the same reply.
+Signed-in people are rate limited by address as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'"
 )
-# No search engine lists the page, no browser sends its address, no cache keeps it after its end.
+# Keep the page out of search engines and caches, and its address out of referrers.
 _HEADERS: Final = {
     "X-Robots-Tag": "noindex, nofollow, noarchive",
     "Referrer-Policy": "no-referrer",
@@ -40,7 +40,7 @@ _HEADERS: Final = {
 
 
 def _for_strangers(kind: str) -> Callable[..., Callable[..., HttpResponseBase]]:
-    """Count a request of an address as a kind, and set the headers of every answer."""
+    """Count a request against its address, and set the headers of every reply."""
 
     def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @wraps(view)
@@ -60,7 +60,7 @@ def _for_strangers(kind: str) -> Callable[..., Callable[..., HttpResponseBase]]:
 @require_safe
 @_for_strangers("shared pages")
 def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show a page of the messages; `after` and `before` are places to go on from."""
+    """Show a page of messages; `after` and `before` are positions to continue from."""
     link = share_link_of(secret)
     if link is None:
         return _not_found(request)
@@ -86,7 +86,7 @@ def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
 def shared_file(
     request: HttpRequest, content_id: uuid.UUID
 ) -> HttpResponse | StreamingHttpResponse:
-    """Return a content of a message that a link shows, by the signed address of its page."""
+    """Return a content of a message shown by a link, using the signed URL from its page."""
     link, place = (_place(request.GET.get(name, "")) for name in ("link", "at"))
     signature = request.GET.get("signature", "")
     try:
@@ -110,7 +110,7 @@ def _too_often(request: HttpRequest, quota: rates.Quota) -> HttpResponse:
 
 
 def _place(text: str) -> int | None:
-    """Return a place of the query; None where there is none, or what is there is no number."""
+    """Parse a position from the query; None if it is missing or invalid."""
     if not (text.isascii() and text.isdecimal() and len(text) < len(str(SEQ_MAX))):
         return None
     return int(text)
