@@ -1,4 +1,4 @@
-"""How much work is open in the rows: what operators watch, read from partial indexes alone."""
+"""The amount of open work, for operators, read only from partial indexes."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def running_responses(chat_id: str) -> list[RunningResponse]:
 
 
 def thinking_of(output: list[dict[str, Any]]) -> str:
-    """Return the thoughts in an output, joined."""
+    """Return the thinking in an output, joined."""
     return "\n\n".join(item["thinking"] for item in output if item["type"] == "thinking")
 
 

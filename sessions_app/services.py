@@ -98,7 +98,7 @@ def open_session(
         if repeat_id:
             named = Session.objects.filter(pk=repeat_id)
         if named.exists():
-            raise _session_exists() from None  # another connection was faster
+            raise _session_exists() from None  # another connection won the race
         raise
     return open_session_of(row, principal, agent_name=agent.name if agent else None)
 

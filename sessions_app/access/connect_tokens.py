@@ -1,7 +1,8 @@
 """Connect tokens: keys that only let a daemon register one of a person's agents.
 
 A connect token is an API key with the scope `agents:connect`, limited to one agent and to UAMP. It
-is listed, rotated and revoked like any key; its connections then end within five seconds.
+is listed, rotated and revoked like any key. When it is revoked, its connections end within five
+seconds.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ ASKED_AT_ONCE: Final = 64
 # How long this process counts alone after Redis has failed.
 ALONE_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
-# Prefixes of names without an identity: an address, and a visitor in a row.
+# Name prefixes of those without an identity: an address, or a visitor as stored in rows.
 _VISITORS: Final = ("address:", "anonymous:")
 # The key in an ASGI scope for the quota to put in response headers (`note`).
 SCOPE_KEY: Final = "uamp.quota"
@@ -134,9 +134,11 @@ class Quota:
         return max(1, math.ceil(self.reset_at - time.time()))
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers of clients: draft-ietf-httpapi-ratelimit-headers-06 (reset in
-        seconds), and the older X- names, whose reset is a Unix time.
-        """  # noqa: D205 one sentence
+        """Return the rate limit headers for clients.
+
+        Those of draft-ietf-httpapi-ratelimit-headers-06, with a reset in seconds, and the older X-
+        names, with a reset in Unix time.
+        """
         left = str(max(0, math.ceil(self.reset_at - time.time())))
         return [
             ("RateLimit-Policy", f"{self.limit};w={KINDS[self.kind].seconds}"),

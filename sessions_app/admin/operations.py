@@ -76,7 +76,7 @@ CANCEL_RESPONSE: Final = Operation(
 
 
 def _seen(call: ToolCall) -> str:
-    """Return what changes between two forms for a call. A worker's lease renewals are ignored."""
+    """Return a marker of a call's state that outdates forms; ignores a worker's lease renewals."""
     since = call.lease_until if call.status == ToolCallState.QUEUED else ""
     return f"{call.status} {call.attempts} {since}".strip()
 

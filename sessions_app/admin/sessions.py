@@ -195,7 +195,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="transport")
     def transport(self, response: Response) -> str:
-        """Return how its session was opened."""
+        """Return the transport that opened its session."""
         return response.session.get_transport_display() if response.session else ""
 
     @admin.display(description="money")

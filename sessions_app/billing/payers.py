@@ -41,7 +41,7 @@ class Source:
     """An account that pays without asking, and its limit for one answer.
 
     `user_id` is the person whose spending limits apply, unless there are known to be none.
-    `expires_at` is a token's expiry. `purpose` is limits.SPONSOR if a sponsor's budget must cover
+    `expires_at` is a token's expiry. `purpose` is budgets.SPONSOR if a sponsor's budget must cover
     it. `credential` is the asker's, whose budget is charged.
     """
 

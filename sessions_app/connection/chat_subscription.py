@@ -148,7 +148,7 @@ class ChatSubscription:
             self._send_before_end(before_end, message["frame"])
 
     def _is_for_session(self, signal: dict[str, Any]) -> bool:
-        """Return whether a signal is for this session, and no duplicate of a run's own signal."""
+        """Return whether a signal is for this session: not about its person, and no duplicate."""
         user_id = self._session.principal.user_id
         is_repeat = signal["origin"] == self._origin and signal["response"] in self._direct
         # A run joined here sends its own signals directly, under the origin of its turn.

@@ -121,8 +121,8 @@ class ClientConnection:
         self.pay: Any = None
         # Whether a response.create of this connection has led to a response.
         self.has_begun = False
-        # The responses to its last response.create, and whether an earlier one had started them, so
-        # that this connection has not followed them from the start.
+        # The responses to its last response.create, and whether an earlier one had started them, in
+        # which case this connection did not follow them from the start.
         self.started: tuple[str, ...] = ()
         # Why agents do not answer the last response.create; None if all do.
         self.unanswered: RemoteProtocolError | None = None

@@ -15,7 +15,7 @@ from django.utils import timezone
 class CountedHour(models.Model):
     """An hour (UTC) whose answers and charges have been counted.
 
-    The hour stays incomplete, and is counted again, while an answer requested in it is running.
+    It is incomplete if an answer requested in it was still running, and is then counted again.
     """
 
     hour = models.DateTimeField(primary_key=True)

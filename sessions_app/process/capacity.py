@@ -51,7 +51,7 @@ class Capacity:
         self._count(context.session_id, context.counted_as, -1)
 
     def check(self, session_id: str | None, person: str, answers: int) -> None:
-        """Raise RemoteProtocolError `busy` or `queue_full` where so many answers have no room."""
+        """Raise RemoteProtocolError `busy` or `queue_full` if the answers exceed a limit."""
         if self.working + answers > settings.UAMP_RUNS_PER_PROCESS:
             raise busy()
         of_turn, of_session = settings.UAMP_RESPONSES_PER_TURN, settings.UAMP_RESPONSES_PER_SESSION

@@ -216,7 +216,10 @@ def _context(
 
 
 def _counted_as(session: Session) -> str:
-    """Return the name that limits count the asker under; a visitor's address is not stored."""
+    """Return the name that limits count the asker under; for visitors, the session's principal.
+
+    Their address is not stored.
+    """
     return session.principal if session.user_id is None else rates.person(session.user_id)
 
 

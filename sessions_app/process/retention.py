@@ -1,10 +1,10 @@
 """Deletion of expired rows, a batch at a time (docs/settings.md, "How long").
 
 Deleted are client events too old to be recognised as repeats, inputs never used by a
-`response.create`, finished webhook deliveries, incomplete uploads, visitors' private chats that no
+`response.create`, old webhook deliveries, incomplete uploads, visitors' private chats that no
 client can open again, private chats of ephemeral sessions, expired tickets and browser sessions,
-and unused HTTP connections. Other chats are kept. So is everything in the ledger and what it was
-charged for: the row of a paid response, without its text.
+and unused HTTP connections. People's other chats are kept. So is everything in the ledger and what
+it was charged for: the row of a paid response, without its text.
 """
 
 from __future__ import annotations
@@ -121,9 +121,10 @@ def _delete_visits(before: datetime) -> int:
 
 
 def _delete_ephemeral(before: datetime) -> int:
-    """Delete private chats of ephemeral sessions; delegated work goes after its answer.
+    """Delete the private chats of ephemeral sessions that have not been used since `before`.
 
-    Chats with a permanent session or a pool are kept.
+    Delegated work is deleted after the answer that it was for. Chats with a permanent session or a
+    pool are kept.
     """
     sessions = Session.objects.filter(chat=OuterRef("pk"))
     kept = sessions.filter(

@@ -110,7 +110,7 @@ class Run:
 
     @property
     def only_waits(self) -> bool:
-        """Whether it only waits for a person, client, worker, agent or payment, as rows record."""
+        """Whether it is only waiting for a client, person, worker, agent or payment."""
         waits = self._port.clock.is_idle or self._tools.waiting
         return bool(waits) and not self._tools.is_delegating
 

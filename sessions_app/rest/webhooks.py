@@ -168,7 +168,7 @@ class WebhooksView(_WebhookView):
         responses={201: WebhookSecretSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Make a webhook of a chat that the credential may read; its secret is shown once."""
+        """Create a webhook for a chat that the credential may read; its secret is shown once."""
         rights_of(request).check("chats:read")
         body = NewWebhookSerializer(data=request.data)
         body.is_valid(raise_exception=True)

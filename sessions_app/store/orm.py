@@ -172,7 +172,7 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
 
 
 def use_inputs(start: Start, first_seq: int) -> None:
-    """Write what few turns have: contents in the message, and inputs that were stored as rows."""
+    """Write the parts that few turns have: contents in the message, and inputs stored as rows."""
     if start.content_ids:
         shown = content_ids(start.message.content_items) if start.message else ()
         reading_rights.use(start.chat_id, start.content_ids, shown=shown)
@@ -311,7 +311,7 @@ def use_work(finish: Finish) -> None:
 
 
 def use_outputs(finish: Finish) -> None:
-    """Write what few ends have: abandoned calls, contents, and the call waiting for this answer."""
+    """Write the parts that few ends have: abandoned calls, contents, and the delegating call."""
     if finish.has_tool_calls:
         move(
             ToolCall.objects.filter(response_id=finish.response_id),

@@ -82,7 +82,7 @@ def _request(row: QueuedTurn) -> TurnRequest:
         raise TypeError(row.create)
 
     async def admit(answers: int, _size: int) -> None:
-        """Charge for the additional answers; the first one and the text counted on queueing."""
+        """Count answers after the first against limits; the first and the text already count."""
         if answers > 1:
             counted = rates.limiter().take("responses", principal.counted_as, cost=answers - 1)
             quota = await counted

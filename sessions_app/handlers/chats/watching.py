@@ -43,7 +43,7 @@ async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> Non
     most = settings.UAMP_WATCHED_CHATS
     latest = await database.run(latest_chats, principal.user_id, most=most)
     connection.reply(await watch.begin(latest), in_reply_to=event.event_id)
-    # A second read finds events that were lost before the groups were joined.
+    # A second read finds changes from before the groups were joined, such as removed members.
     await watch.compare(await database.run(latest_chats, principal.user_id, most=most))
     for call in await database.run(ringing_calls, principal.user_id):
         connection.send_frame(frame(call), "")

@@ -181,7 +181,7 @@ class KeyView(RestView):
 
 
 class KeyRotationView(RestView):
-    """A new secret for one of the caller's keys."""
+    """Rotation of the secret of one of the caller's keys."""
 
     write_scope = "keys:write"
 

@@ -71,7 +71,7 @@ class QueueItemView(RestView):
         operation_id="remove_queued_message", responses={204: None, **responses(403, 404)}
     )
     def delete(self, request: Request, chat_id: str, item_id: str) -> Response:
-        """Take a message out of the queue: one's own, or any as an owner of the chat."""
+        """Remove the caller's own queued message or, as an owner of the chat, any such message."""
         _act(rows.remove, request, chat_id, item_id)
         return Response(status=204)
 
