@@ -1,11 +1,11 @@
-"""The chat domain as rows: one ordered log per chat, and what can be read from it.
+"""The chat domain as rows: one ordered log per chat, and tables that can be read without it.
 
-`chats` has chats, logs and contents, `members` who is in them, `links` the ways in for others,
-`conversation` what members did with messages, `calls` whom they called, `forks` which chats begin
-with the history of others, `link_cards` the pages to which messages link, `people` profiles and
-settings, `threads` the replies to messages, `transcripts` what is said in sounds, `uploads` files
-that arrive in parts. Other apps call the functions of `log`, `members`, `links`, `contents` and
-`calls`, not these classes.
+`chats` has chats, messages and contents, `logs` the logs, `members` who is in a chat, `links` the
+ways in for others, `conversation` what members did with messages, `calls` voice calls, `forks`
+chats that begin with the history of others, `link_cards` previews of linked pages, `people`
+profiles and settings, `threads` replies to messages, `transcripts` the words of recordings,
+`uploads` files that arrive in parts. Other apps call the functions of `log`, `members`, `links`,
+`contents` and `calls`, not these classes.
 """
 
 from chat_app.models.calls import (

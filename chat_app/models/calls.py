@@ -1,4 +1,4 @@
-"""Calls of the people of a chat: one at a time in a chat, and who takes part."""
+"""Calls between the people of a chat, one at a time, and who takes part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chat_app.models.chats import Chat
 
 
 class CallState(models.TextChoices):
-    """The states of a call; `chat_app.calls.states` says what moves it."""
+    """The states of a call; `chat_app.calls.states` has the transitions."""
 
     RINGING = "ringing"
     RUNNING = "running"
@@ -20,7 +20,7 @@ class CallState(models.TextChoices):
 
 
 class CallMemberState(models.TextChoices):
-    """The states of a person in a call; `chat_app.calls.states` says what moves them."""
+    """The states of a person in a call; `chat_app.calls.states` has the transitions."""
 
     RINGING = "ringing"
     JOINED = "joined"
@@ -30,7 +30,7 @@ class CallMemberState(models.TextChoices):
 
 
 class CallReason(models.TextChoices):
-    """How a call ended: after people spoke, or without an answer."""
+    """How a call ended: after people spoke, or unanswered."""
 
     ENDED = "ended"
     DECLINED = "declined"
@@ -48,10 +48,10 @@ class CallAgentReason(models.TextChoices):
 
 
 class VoiceCall(models.Model):
-    """A call in a chat. Its media go between the clients; the server has its state.
+    """A call in a chat. Media flow between the clients; the server holds only the state.
 
-    `call_id` is the client's or the server's choice, once in a chat. `revision` grows with each
-    change. `answered_at` is when the second person joined.
+    `call_id` is chosen by the client or the server and unique within the chat. `revision` grows
+    with each change. `answered_at` is when the second person joined.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -69,7 +69,7 @@ class VoiceCall(models.Model):
     reason = models.CharField(max_length=12, choices=CallReason.choices, blank=True)
 
     class Meta:
-        """A chat has one call that goes on."""
+        """A chat has at most one call in progress."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "call_id"], name="call_has_its_id_once"),
@@ -94,16 +94,16 @@ class VoiceCall(models.Model):
 
 
 class VoiceCallMember(models.Model):
-    """A person who is called, or takes part in a call, in one session at a time.
+    """A person who is called or takes part in a call, in one session at a time.
 
-    The process that holds the session renews `seen_at`; one who was not seen for a time has left.
+    The process that holds the session renews `seen_at`; a person not seen for a while has left.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     call = models.ForeignKey(VoiceCall, models.CASCADE, related_name="members", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     state = models.CharField(max_length=8, choices=CallMemberState.choices)
-    # Of the row of the session in which the person takes part.
+    # The id of the session in which the person takes part.
     session_id = models.CharField(max_length=64, blank=True)
     joined_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(null=True, blank=True)
@@ -121,10 +121,10 @@ class VoiceCallMember(models.Model):
 
 
 class VoiceCallAgent(models.Model):
-    """An agent that takes part in a call through the client of a person in it, its host.
+    """An agent that takes part in a call through the client of one participant, its host.
 
-    The host's client sends the agent what is said and plays what it answers; the host asked for
-    these answers. `left_at` is null while the agent takes part.
+    The host's client streams the call to the agent and plays its answers, which count as the host's
+    requests. `left_at` is null while the agent takes part.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)

@@ -1,7 +1,7 @@
-"""Chats, their messages, and the contents that they show.
+"""Chats, their messages, and the contents shown in them.
 
-Messages, receipts and membership are rows beside the log (`logs`), so that they can be read
-without folding it.
+Messages, receipts and membership are rows beside the log (`logs`), so they can be read without
+replaying it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def new_message_id() -> str:
 
 
 def new_epoch() -> str:
-    """Return the mark of one life of a log: a client that holds another one must start again."""
+    """Return a new log epoch: a client that holds a different one must start again."""
     return uuid.uuid4().hex[:8]
 
 
 class ChatKind(models.TextChoices):
-    """Where a chat came from: made by people, or by a session that named none."""
+    """How a chat was created: by people, or for a session that named none."""
 
     GROUP = "group", "chat"
     SESSION = "session", "private chat of a session"
@@ -49,7 +49,7 @@ class PayerRule(models.TextChoices):
 
 
 class ChatBudgetPeriod(models.TextChoices):
-    """The time that a budget of a chat, or of an agent in it, is for."""
+    """The period that the budget of a chat, or of an agent in it, covers."""
 
     DAY = "day", "each day, in UTC"
     TOTAL = "total", "in total"
@@ -61,7 +61,7 @@ class Chat(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=new_chat_id)
     title = models.CharField(max_length=200, blank=True)
     description = models.CharField(max_length=2000, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
-    # An emoji, a colour as #rrggbb, or content:<id> of a picture; None: it is made of the title.
+    # An emoji, a colour as #rrggbb, or content:<id> of a picture; None derives it from the title.
     avatar = models.CharField(max_length=80, null=True, blank=True)  # noqa: DJ001 as above
     kind = models.CharField(max_length=10, choices=ChatKind, default=ChatKind.GROUP)
     payer = models.CharField(max_length=10, choices=PayerRule, default=PayerRule.ASKER)
@@ -69,19 +69,20 @@ class Chat(models.Model):
     payer_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # Whether only owners pin messages; None is no.
+    # Whether only owners may pin messages; None means no.
     only_owners_pin = models.BooleanField(null=True, blank=True)
-    # Whether no agent answers for now; None is no.
+    # Whether agents are currently silenced; None means no.
     agents_quiet = models.BooleanField(null=True, blank=True)
-    # How often in a row agents may ask each other; None is UAMP_AGENT_HOPS.
+    # How many times in a row agents may ask each other; None means UAMP_AGENT_HOPS.
     agent_hops = models.PositiveSmallIntegerField(null=True, blank=True)
-    # What all agents together may cost here, as a decimal string in the currency of prices.
+    # The most that all agents together may cost here, as a decimal string in the currency of
+    # prices.
     budget = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
     epoch = models.CharField(max_length=8, default=new_epoch)
     last_seq = models.BigIntegerField(default=0)
-    # The chain hash of the entry chain_seq: where that is not last_seq, an older server wrote the
-    # last entry, and the chain starts again.
+    # The chain hash of the entry chain_seq. If that is not last_seq, an older server wrote the last
+    # entry, and the chain starts again.
     chain_hash = models.BinaryField(max_length=32, null=True)
     chain_seq = models.BigIntegerField(null=True, blank=True)
     created_by = models.ForeignKey(
@@ -99,7 +100,7 @@ class Chat(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["-latest_at", "-id"], name="chat_listing"),
             models.Index(fields=["kind", "-latest_at", "-id"], name="chat_kinds"),
-            # Chats of visitors, for the sweep that deletes them.
+            # Visitors' chats, for the sweep that deletes them.
             models.Index(
                 fields=["latest_at"], condition=Q(created_by__isnull=True), name="chat_visits"
             ),
@@ -118,7 +119,7 @@ class SharedState(models.Model):
     value = models.JSONField(default=dict)
 
     class Meta:
-        """A row is made by the first change."""
+        """The first change creates the row."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(version__gte=1), name="state_version_counts_changes")
@@ -129,7 +130,7 @@ class SharedState(models.Model):
 
 
 class MessageStatus(models.TextChoices):
-    """How the text came to its end."""
+    """How the text ended."""
 
     COMPLETED = "completed"
     CANCELLED = "cancelled"
@@ -137,9 +138,9 @@ class MessageStatus(models.TextChoices):
 
 
 class Message(models.Model):
-    """One message of a chat as it is now, with its content items (UAMP §8.4, §8.5).
+    """One message of a chat in its current state, with its content items (UAMP §8.4, §8.5).
 
-    What it was before an edit or its deletion is in the log, whose entries never change.
+    Its text before an edit or deletion is in the log, whose entries never change.
     """
 
     id = models.CharField(primary_key=True, max_length=40, default=new_message_id)
@@ -157,22 +158,22 @@ class Message(models.Model):
     content_items = models.JSONField(default=list)
     response_id = models.CharField(max_length=40, blank=True, db_index=True)
     status = models.CharField(max_length=10, choices=MessageStatus, default=MessageStatus.COMPLETED)
-    # The transport or protocol by which it, or its question, came (a SessionTransport); empty for
-    # messages that are older than the column.
+    # The transport or protocol over which it, or the question it answers, arrived (a
+    # SessionTransport); empty for messages older than the column.
     transport = models.CharField(max_length=24, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now)
-    # The message of the chat that it answers; None where it answers none.
+    # The message of the chat that it replies to, if any.
     reply_to = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
-    # The first version of an answer that was made again, in each later one; and the version that
-    # took the place of this one, in each but the current one.
+    # Versions of a regenerated answer: each later one names the first, and each but the current one
+    # names its replacement.
     version_of = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     replaced_by = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
-    # The message to whose thread it belongs; and whether that thread alone shows it, None is no.
+    # The root of the thread that it belongs to, and whether it appears only there; None means no.
     thread = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     thread_only = models.BooleanField(null=True, blank=True)
-    # In a fork, the message of the source of which it is a copy; None where it was written here.
+    # In a fork, the source message of which it is a copy; None if it was written here.
     copied_from = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
-    # How often it was edited, and when last; None where it never was.
+    # How often it was edited, and when last; None if it never was.
     revision = models.IntegerField(null=True, blank=True)
     edited_at = models.DateTimeField(null=True, blank=True)
     # The row of a deleted message keeps its place and has no text.
@@ -209,15 +210,15 @@ class Message(models.Model):
         ]
 
     def __str__(self) -> str:
-        # Without a word of the text: pages name messages to people who may not read them.
+        # Not a word of the text: pages list messages for people who may not read them.
         return f"#{self.seq} {self.name or self.role}"
 
 
 class Content(models.Model):
-    """A stored blob. Its id ends `/api/content/<uuid>`; it is the `content_id` of UAMP §8.5.4, too.
+    """A stored blob. Its id ends `/api/content/<uuid>` and is the `content_id` of UAMP §8.5.4.
 
-    A client may choose a `content_id` of its own, which is kept as `handle`: it means something to
-    its owner and in the chats in which the content appears, and nothing to others.
+    A client may choose its own `content_id`, which is stored as `handle`: it is valid for its owner
+    and in the chats in which the content appears, and meaningless elsewhere.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -226,7 +227,8 @@ class Content(models.Model):
     mime_type = models.CharField(max_length=127)
     filename = models.CharField(max_length=255, blank=True)
     size_bytes = models.PositiveBigIntegerField()
-    # How much of it a model may count, at most (contents.extents); None where it was not read yet.
+    # The most of it that may count towards a model's input (contents.extents); None if not measured
+    # yet.
     extent = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
     blob = models.FileField(upload_to="%Y/%m", max_length=255)
     owner = models.ForeignKey(
@@ -237,7 +239,7 @@ class Content(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A handle is one content of its owner."""
+        """A handle identifies one content of its owner."""
 
         indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="content_listing")]
         constraints: ClassVar = [
@@ -264,7 +266,7 @@ class ContentUse(models.Model):
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     content = models.ForeignKey(Content, models.CASCADE, related_name="uses", db_index=False)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="content_uses")
-    # How many messages of the chat show it; None where they were never counted.
+    # How many messages of the chat show it; None if they were never counted.
     shown_by = models.IntegerField(null=True, blank=True)
 
     class Meta:
@@ -300,7 +302,7 @@ class ReadReceipt(models.Model):
 
 
 class Presence(models.Model):
-    """One open socket of a person. A person is online while one of theirs is fresh."""
+    """One open socket of a person, who is online while at least one of their sockets is fresh."""
 
     FRESH_SECONDS: ClassVar = 75
 
@@ -311,7 +313,7 @@ class Presence(models.Model):
     seen_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """Presence is asked by person and by freshness."""
+        """Presence is queried by person and by freshness."""
 
         indexes: ClassVar = [
             models.Index(fields=["user", "seen_at"], name="presence_freshness"),

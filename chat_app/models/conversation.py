@@ -1,4 +1,4 @@
-"""Acts of members on messages that were sent."""
+"""What members did with messages after they were sent."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EMOJI_CHARS: Final = 32
 
 
 class MessageRevision(models.Model):
-    """One text of a message that was edited: the entry of the log that has it, and its author.
+    """One text of an edited message: the log entry that has it, and its author.
 
-    Number 0 is the text that was sent. A message that was never edited has no row.
+    Number 0 is the original text. A message that was never edited has no row.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -40,13 +40,13 @@ class MessageRevision(models.Model):
 
 
 class MessageDeletion(models.Model):
-    """A message that was deleted, and who did it. Reads of the log withhold its body."""
+    """A deleted message, and who deleted it. Its body is left out of every read of the log."""
 
     message = models.OneToOneField(
         Message, models.CASCADE, primary_key=True, related_name="deletion"
     )
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="deletions")
-    # Of the answer that it was; empty for what a person wrote.
+    # The response that it answered; empty for a message written by a person.
     response_id = models.CharField(max_length=40, blank=True)
     deleted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -54,7 +54,7 @@ class MessageDeletion(models.Model):
     deleted_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """The log is read by responses too, and copies of what was deleted lately are found."""
+        """The log is also read by response; copies of recently deleted messages are looked up."""
 
         indexes: ClassVar = [
             models.Index(fields=["response_id"], name="deleted_answers"),
@@ -66,7 +66,7 @@ class MessageDeletion(models.Model):
 
 
 class Reaction(models.Model):
-    """An emoji that a member gave a message."""
+    """A member's emoji reaction to a message."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     message = models.ForeignKey(Message, models.CASCADE, related_name="reactions", db_index=False)
@@ -75,7 +75,7 @@ class Reaction(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A member gives a message one emoji once."""
+        """A member gives a message the same emoji only once."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -88,7 +88,7 @@ class Reaction(models.Model):
 
 
 class Pin(models.Model):
-    """A message that is pinned in its chat, and who pinned it."""
+    """A pinned message, and who pinned it."""
 
     message = models.OneToOneField(Message, models.CASCADE, primary_key=True, related_name="pin")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="pins", db_index=False)
@@ -99,7 +99,7 @@ class Pin(models.Model):
     pinned_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """The pins of a chat are listed in the order in which they were made."""
+        """The pins of a chat are listed in log order."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "seq"], name="pin_has_its_own_seq")

@@ -1,4 +1,4 @@
-"""Chats that begin with the history of another one."""
+"""Chats that begin with the history of another chat."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from chat_app.models.chats import Chat
 
 
 class ChatOrigin(models.Model):
-    """Where a chat comes from that a person forked from a message of another one.
+    """The origin of a chat that a person forked from a message of another chat.
 
-    The copied messages are its own (`Message.copied_from` names the original): they stay as they
-    are, but for those that are deleted in the source.
+    The copied messages belong to the fork (`Message.copied_from` names the original) and stay as
+    they are, except that deleting one in the source deletes the copy.
     """
 
     chat = models.OneToOneField(Chat, models.CASCADE, primary_key=True, related_name="origin")
     source = models.ForeignKey(Chat, models.SET_NULL, null=True, blank=True, related_name="forks")
-    # What the source was called then, and the message that the copied history ends with.
+    # The source's title at the time, and the message at which the copied history ends.
     source_title = models.CharField(max_length=200, blank=True)
     source_message = models.CharField(max_length=40)
     messages = models.PositiveIntegerField()
-    # The entry of the fork's log that follows the copied messages.
+    # The first entry of the fork's log after the copied messages.
     seq = models.BigIntegerField()
-    # Names of the agents of the source that the person may not use.
+    # Names of the source's agents that the person may not use.
     agents_left_out = models.JSONField(default=list, blank=True)
     forked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     forked_at = models.DateTimeField(default=timezone.now)
-    # A digest of the message and of the key that the client sent; None where it sent none.
-    key = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 unique where it is there
+    # A digest of the message and the client's idempotency key; None if it sent none.
+    key = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 unique if set
 
     class Meta:
-        """A request that is sent again leads to the same chat."""
+        """A repeated request returns the same chat."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["forked_by", "key"], name="a_fork_is_made_once")

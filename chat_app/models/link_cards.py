@@ -1,4 +1,4 @@
-"""Cards of the pages to which messages link."""
+"""Cards for the pages that messages link to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 
 class LinkCardState(models.TextChoices):
-    """Whether a worker is asked to read the page, has read it, or found nothing to show."""
+    """Whether a worker was asked to read the page, has read it, or found nothing to show."""
 
     ASKED = "asked"
     READ = "read"
@@ -17,14 +17,14 @@ class LinkCardState(models.TextChoices):
 
 
 class LinkCard(models.Model):
-    """A page in short, known by the SHA-256 of its address, which is not kept."""
+    """A summary of a page, keyed by the SHA-256 of its address, which is not stored."""
 
     url_sha256 = models.CharField(primary_key=True, max_length=64)
     state = models.CharField(max_length=5, choices=LinkCardState.choices)
     title = models.CharField(max_length=200, blank=True)
     description = models.CharField(max_length=300, blank=True)
     site = models.CharField(max_length=80, blank=True)
-    # When a worker was asked last.
+    # When a worker was last asked.
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -1,6 +1,6 @@
 """Links into a chat: one shows it to anyone, read-only; one lets a signed-in person join it.
 
-The secret part of a link is kept as a hash.
+The secret part of a link is stored as a hash.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chat_app.models.members import ParticipantRole
 
 
 class LinkRow(models.Model):
-    """The base of both kinds of link. One with `revoked_at` opens nothing any more."""
+    """The base of both kinds of link. Once `revoked_at` is set, a link no longer works."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="%(class)ss", db_index=False)
@@ -28,13 +28,13 @@ class LinkRow(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # None where the server ended it: its maker left the chat, or has the right no more.
+    # None if the server revoked it: its creator left the chat or lost the right.
     revoked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
 
     class Meta:
-        """The tables are those of the two kinds."""
+        """Only the two kinds have tables."""
 
         abstract = True
 
@@ -43,31 +43,31 @@ class LinkRow(models.Model):
 
 
 class ShareLink(LinkRow):
-    """A link to a page that shows a chat to everyone who has it, without signing in."""
+    """A link to a page that shows a chat to anyone with the link, without signing in."""
 
     title = models.CharField(max_length=200, blank=True)
-    # The last place of the log that it shows; None: what is said later too.
+    # The last log position that it shows; None includes later messages.
     until_seq = models.BigIntegerField(null=True, blank=True)
     opened_count = models.BigIntegerField(default=0)
     opened_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """The links of a chat are listed by when they were made."""
+        """The links of a chat are listed in order of creation."""
 
         indexes: ClassVar = [models.Index(fields=["chat", "-id"], name="share_links_of_a_chat")]
 
 
 class InviteLink(LinkRow):
-    """A link by which a signed-in person becomes a member of a chat."""
+    """A link through which a signed-in person joins a chat."""
 
     role = models.CharField(max_length=10, choices=ParticipantRole, default=ParticipantRole.MEMBER)
-    # How many people may join by it; None is any number.
+    # How many people may join through it; None means any number.
     most_uses = models.PositiveIntegerField(null=True, blank=True)
     used_count = models.PositiveIntegerField(default=0)
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """Its uses are counted under the lock of the chat, and never exceed the limit."""
+        """Uses are counted under the lock of the chat and never exceed the limit."""
 
         indexes: ClassVar = [models.Index(fields=["chat", "-id"], name="invite_links_of_a_chat")]
         constraints: ClassVar = [

@@ -1,4 +1,4 @@
-"""The log of a chat: its entries, the erasures in it, and its signed heads.
+"""The log of a chat: its entries, their erasures, and its signed heads.
 
 `ChatEvent` is authoritative. `seq` is gapless per chat: it is taken from `Chat.last_seq` under the
 chat's row lock, in the transaction that writes the fact.
@@ -16,9 +16,9 @@ from chat_app.models.chats import Chat
 
 
 class ChatEvent(models.Model):
-    """One durable event of a chat's log, as it goes over the wire.
+    """One durable event of a chat's log, exactly as sent over the wire.
 
-    Written once, and never changed but by the erasure of a person, or of old messages.
+    Written once; only the erasure of a person or of old messages ever changes it.
     """
 
     TERMINAL: ClassVar = ("response.done", "response.error", "response.cancelled")
@@ -30,9 +30,9 @@ class ChatEvent(models.Model):
     response_id = models.CharField(max_length=40, blank=True)
     payload = models.JSONField()
     created_at = models.DateTimeField(default=timezone.now)
-    # Its place in the hash chain (`uamp.log_chain`); None for entries from before there was one.
+    # Its place in the hash chain (`uamp.log_chain`); None for entries older than the chain.
     chain_hash = models.BinaryField(max_length=32, null=True)
-    # The digest of the payload as it was written, of an entry from which something was erased.
+    # The digest of the original payload, if something was erased from the entry.
     erased_digest = models.BinaryField(max_length=32, null=True)
 
     class Meta:
@@ -52,9 +52,9 @@ class ChatEvent(models.Model):
 
 
 class LogErasure(models.Model):
-    """How far the logs of all chats were erased by the age of their messages. One row.
+    """How far old messages were erased from the logs of all chats. One row.
 
-    `entry` is the key of the last entry that was: keys are in the order of time.
+    `entry` is the key of the last erased entry: keys follow the order of time.
     """
 
     THE_ROW: ClassVar = 1
@@ -64,7 +64,7 @@ class LogErasure(models.Model):
     changed_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """One row for the server."""
+        """The server has one row."""
 
         verbose_name = "erasure of logs by age"
         verbose_name_plural = "erasure of logs by age"
@@ -77,7 +77,7 @@ class LogErasure(models.Model):
 
 
 class LogCheckpoint(models.Model):
-    """The signed head of a chat's log at a time (`uamp.log_checkpoint`). Written once."""
+    """The signed head of a chat's log at one time (`uamp.log_checkpoint`). Written once."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)
@@ -86,7 +86,7 @@ class LogCheckpoint(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """One for each place."""
+        """At most one per log position."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "seq"], name="checkpoint_has_its_own_seq")

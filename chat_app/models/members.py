@@ -1,4 +1,4 @@
-"""The members of chats: people and agents, and how agents answer."""
+"""The members of chats, people and agents, and how agents answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chat_app.models.people import NotificationLevel
 
 
 class ParticipantRole(models.TextChoices):
-    """The role of a member: `chat_app.members.rights` has the rights of each."""
+    """The role of a member; `chat_app.members.rights` lists the rights of each."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -31,7 +31,7 @@ class ParticipantReplyTrigger(models.TextChoices):
 
 
 class ContextScope(models.TextChoices):
-    """Which messages of the chat an agent is shown with the one that it answers."""
+    """Which messages an agent sees besides the one that it answers."""
 
     CHAT = "chat", "all messages"
     LAST = "last", "the last messages"
@@ -39,7 +39,7 @@ class ContextScope(models.TextChoices):
 
 
 class Participant(models.Model):
-    """A person or an agent in a chat. A member who left keeps the row, with `left_at`."""
+    """A person or an agent in a chat. Members who leave keep the row, with `left_at`."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="participants", db_index=False)
@@ -57,24 +57,25 @@ class Participant(models.Model):
     trigger = models.CharField(
         max_length=10, choices=ParticipantReplyTrigger, default=ParticipantReplyTrigger.MENTION
     )
-    # Of an agent: the words that its trigger `keyword` has; None is none.
+    # For an agent: the words of its `keyword` trigger; None means none.
     keywords = models.JSONField(null=True, blank=True)
-    # Of an agent: what it is shown, and with `last` how many messages; None is all of the chat.
+    # For an agent: which messages it sees, and for `last` how many; None means the whole chat.
     context = models.CharField(max_length=10, choices=ContextScope, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     context_messages = models.PositiveSmallIntegerField(null=True, blank=True)
-    # Of an agent: what its answers may cost here, as a decimal string in the currency of prices.
+    # For an agent: the most its answers may cost here, as a decimal string in the currency of
+    # prices.
     budget = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
-    # Of a person: since when they do not want to be notified of the chat.
+    # For a person: when they muted the chat.
     muted_at = models.DateTimeField(null=True, blank=True)
-    # Of a person: which messages of the chat they are notified of; None is as their settings say.
+    # For a person: which of the chat's messages notify them; None follows their settings.
     notifications = models.CharField(  # noqa: DJ001 as above
         max_length=10, choices=NotificationLevel, null=True, blank=True
     )
     joined_at = models.DateTimeField(default=timezone.now)
     left_at = models.DateTimeField(null=True, blank=True)
-    # Of a person who left: whether they did so themselves; None where that is not known. One who
-    # was removed does not come back by a link.
+    # For a person who left: whether they chose to; None if unknown. A person who was removed cannot
+    # come back through a link.
     left_freely = models.BooleanField(null=True, blank=True)
 
     class Meta:
@@ -95,7 +96,7 @@ class Participant(models.Model):
 
 
 class AgentMention(models.Model):
-    """An agent that another one asked in a chat by a mention: what the pair window counts."""
+    """A mention by which one agent asked another; the pair window counts these."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="agent_mentions", db_index=False)
@@ -104,7 +105,7 @@ class AgentMention(models.Model):
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
 
     class Meta:
-        """The mentions of a pair in a chat are counted since a time."""
+        """The recent mentions of a pair in a chat are counted."""
 
         indexes: ClassVar = [
             models.Index(fields=["chat", "pair", "created_at"], name="agent_mentions_of_a_pair")

@@ -1,4 +1,4 @@
-"""Profiles of people, and their settings of the pages."""
+"""People's profiles and their settings for the pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SendKey(models.TextChoices):
 
 
 class NotificationLevel(models.TextChoices):
-    """Which messages a person is notified of."""
+    """Which messages notify a person."""
 
     ALL = "all", "all messages"
     MENTIONS = "mentions", "mentions and direct messages"
@@ -41,7 +41,7 @@ class NotificationLevel(models.TextChoices):
 
 
 class PersonSettings(models.Model):
-    """How the pages work for one person. Without a row the defaults hold."""
+    """One person's settings for the pages. Without a row, the defaults apply."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="person_settings"
@@ -54,18 +54,18 @@ class PersonSettings(models.Model):
     notifications = models.CharField(
         max_length=10, choices=NotificationLevel, default=NotificationLevel.MENTIONS
     )
-    # Whether a notification has the words of the message, and a sound.
+    # Whether a notification shows the text of the message, and plays a sound.
     notification_text = models.BooleanField(default=True)
     notification_sound = models.BooleanField(default=True)
-    # Hours without notifications, as HH:MM in `time_zone` (a name such as Europe/Berlin, which the
-    # browser resolves); empty for none. They may go over midnight.
+    # Quiet hours as HH:MM in `time_zone` (a name such as Europe/Berlin, which the browser
+    # resolves); empty for none. They may span midnight.
     quiet_from = models.CharField(max_length=5, blank=True, default="")
     quiet_until = models.CharField(max_length=5, blank=True, default="")
     time_zone = models.CharField(max_length=64, blank=True, default="")
     send_key = models.CharField(max_length=12, choices=SendKey, default=SendKey.ENTER)
-    # Whether the page goes on with an answer that grows; else the question stays where it is seen.
+    # Whether the page follows a growing answer; otherwise the question stays in view.
     follow_answers = models.BooleanField(default=True, db_default=True)
-    # A code of settings.LANGUAGES; empty for what the browser asks for.
+    # A code of settings.LANGUAGES; empty to follow the browser.
     language = models.CharField(max_length=8, blank=True, default="", db_default="")
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -86,19 +86,19 @@ class PersonSettings(models.Model):
 
 
 class Profile(models.Model):
-    """The profile of a person beside their username. Without a row it is empty."""
+    """A person's profile beyond their username. Without a row it is empty."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="profile"
     )
     display_name = models.CharField(max_length=160, blank=True, default="")
-    # What the display name is compared by (`chat_app.people.names`); None without a name.
+    # The form in which display names are compared (`chat_app.people.names`); None without a name.
     name_key = models.CharField(max_length=320, null=True, blank=True, unique=True)
     status_text = models.CharField(max_length=400, blank=True, default="")
     avatar_emoji = models.CharField(max_length=32, blank=True, default="")
-    # As #rrggbb; empty for the colour that is made of the name.
+    # As #rrggbb; empty for the colour derived from the name.
     avatar_colour = models.CharField(max_length=7, blank=True, default="")
-    # The beginning of the SHA-256 of the picture; empty without one. It is in its address.
+    # The beginning of the picture's SHA-256, which is part of its address; empty without a picture.
     picture_version = models.CharField(max_length=16, blank=True, default="")
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -107,7 +107,7 @@ class Profile(models.Model):
 
 
 class ProfilePicture(models.Model):
-    """The picture of a person: a square of a few kilobytes that the server encoded itself."""
+    """A person's picture: a square of a few kilobytes that the server re-encoded."""
 
     profile = models.OneToOneField(
         Profile, models.CASCADE, primary_key=True, related_name="picture"

@@ -1,4 +1,4 @@
-"""Whom messages concern: the threads of replies with their followers, and mentions."""
+"""Threads of replies with their followers, and mentions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chat_app.models.chats import Chat, Message
 
 
 class MessageThread(models.Model):
-    """The replies to a message, counted by the transaction that writes each.
+    """The replies to a message, counted in the transaction that writes each.
 
     The messages of a thread name its root (`Message.thread`).
     """
@@ -21,15 +21,15 @@ class MessageThread(models.Model):
         Message, models.CASCADE, primary_key=True, related_name="thread_counts"
     )
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="threads", db_index=False)
-    # Replies that were neither deleted nor replaced by another version.
+    # Excludes deleted replies and replaced versions.
     replies = models.PositiveIntegerField(default=0)
     last_seq = models.BigIntegerField()
     last_at = models.DateTimeField()
-    # Who replied last, the latest first, as {kind, id, name}: THREAD_FACES at most.
+    # The latest repliers, most recent first, as {kind, id, name}; at most THREAD_FACES.
     faces = models.JSONField(default=list)
 
     class Meta:
-        """The threads of a chat are read from the one that was written to last."""
+        """The threads of a chat are listed by latest reply."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "last_seq"], name="thread_has_its_last_seq"),
@@ -41,20 +41,20 @@ class MessageThread(models.Model):
 
 
 class MessageMention(models.Model):
-    """A person whom a message of a chat mentions, written with the message.
+    """A person mentioned by a message of a chat, written with the message.
 
-    Messages that only a thread shows have none: those whom they mention follow the thread.
+    Messages that appear only in a thread have none: the people they mention follow the thread.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     message = models.ForeignKey(Message, models.CASCADE, related_name="mention_rows")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="+", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    # The place of the message in the log.
+    # The message's place in the log.
     seq = models.BigIntegerField()
 
     class Meta:
-        """The mentions of a person in a chat are counted from their read marker on."""
+        """A person's mentions in a chat are counted from their read marker on."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -67,7 +67,7 @@ class MessageMention(models.Model):
 
 
 class ThreadFollower(models.Model):
-    """A person whom the new replies of a thread concern, and how far they have read it.
+    """A person who is notified of new replies in a thread, and how far they have read it.
 
     They wrote its root or a reply, or were mentioned in one.
     """

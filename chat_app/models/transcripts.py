@@ -1,4 +1,4 @@
-"""Transcripts of stored sounds."""
+"""Transcripts of stored recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chat_app.models.chats import Content
 
 
 class TranscriptState(models.TextChoices):
-    """Whether a worker is asked for it, has it, or the server had none."""
+    """Whether a worker was asked for it, has stored it, or the server returned none."""
 
     ASKED = "asked"
     DONE = "done"
@@ -17,14 +17,14 @@ class TranscriptState(models.TextChoices):
 
 
 class Transcript(models.Model):
-    """The transcript of a sound, for all who may hear it; deleted with the sound."""
+    """The transcript of a recording, for everyone who may play it; deleted with the recording."""
 
     content = models.OneToOneField(
         Content, models.CASCADE, primary_key=True, related_name="transcript"
     )
     state = models.CharField(max_length=5, choices=TranscriptState.choices)
     text = models.TextField(blank=True)
-    # When a worker was asked last.
+    # When a worker was last asked.
     created_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

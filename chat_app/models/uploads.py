@@ -13,9 +13,10 @@ from chat_app.models.chats import Content
 
 
 class Upload(models.Model):
-    """A file that a person sends in parts (tus 1.0), until it is whole or has expired.
+    """A file that a person sends in parts (tus 1.0), until it is complete or has expired.
 
-    `offset` is how many bytes are there. `content` is the file, once it is whole and was checked.
+    `offset` is the number of bytes received. `content` is the file, once it is complete and
+    checked.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -31,7 +32,7 @@ class Upload(models.Model):
     expires_at = models.DateTimeField()
 
     class Meta:
-        """Those that have expired are found by their time."""
+        """Expired uploads are found by their time."""
 
         indexes: ClassVar = [models.Index(fields=["expires_at"], name="uploads_by_expiry")]
 
