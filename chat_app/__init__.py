@@ -1,6 +1,5 @@
-"""Chats: their logs, messages, contents and members; REST history and the browser chat.
+"""Chats: their logs, messages, contents and members, their REST history and the browser chat.
 
-Sessions and responses are in `sessions_app`, agents in `agents_app`, money in `payments_app`.
-`export` writes a chat as a file. Other apps call the functions of `log`, `members`, `contents` and
-`conversation`; `models` is private.
+Sessions and responses are in `sessions_app`, agents in `agents_app`, money in `payments_app`. Other
+apps call the functions of `log`, `members`, `contents` and `conversation`; `models` is private.
 """

@@ -5,15 +5,15 @@ from django.db.models.signals import post_migrate
 
 
 class ChatAppConfig(AppConfig):
-    """Its name and the kind of its automatic ids."""
+    """The name of the app and the type of its automatic ids."""
 
     name = "chat_app"
     verbose_name = "Chats"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Keep the index of words with every `migrate`, and send when agents come and go."""
-        from agents_app.models import agents  # noqa: PLC0415 models are there only now
+        """Maintain the search index on every `migrate`, and announce agents that come and go."""
+        from agents_app.models import agents  # noqa: PLC0415 the models are not loaded before
         from chat_app.members.agents import agent_presence  # noqa: PLC0415 as above
         from chat_app.search import index  # noqa: PLC0415 as above
 

@@ -1,4 +1,4 @@
-"""Which texts are one emoji: the sequences of Unicode's UTS #51, of assigned characters."""
+"""Recognise a single emoji: a sequence of UTS #51 that consists of assigned characters."""
 
 from __future__ import annotations
 

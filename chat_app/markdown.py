@@ -1,10 +1,10 @@
-"""Markdown of messages as HTML that is safe to insert into the page.
+"""Render the Markdown of messages as HTML that is safe to insert into a page.
 
-Nothing that a person, an agent or a tool writes can run, restyle the page or make the
-browser fetch anything from elsewhere. Raw HTML is text, and what the renderer makes is cleaned
-once more against an allow-list. Pictures from other hosts become placeholders that the page turns
-into links; only content of this server is shown inline (UAMP §8.4.1). The page of the chats has
-the same renderer in the browser (`static/chat/markdown/`): this one is for what has no scripts.
+Nothing that a person, an agent or a tool writes can run, restyle the page or make the browser fetch
+anything from another host. Raw HTML is treated as text, and the renderer's output is cleaned again
+against an allow-list. Pictures from other hosts become placeholders that the page turns into links;
+only content of this server is shown inline (UAMP §8.4.1). The chat page has the same renderer in
+the browser (`static/chat/markdown/`); this one serves readers without scripts.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CACHED_TEXTS: Final = 512
-"""How many rendered texts one process keeps."""
+"""How many rendered texts each process caches."""
 CACHED_CHARS: Final = 32_000
-"""HTML longer than this is not kept."""
+"""Longer HTML is not cached."""
 RENDER_SECONDS: Final = 2.0
-"""A text that takes longer is shown as it was written."""
+"""A text that takes longer to render is shown as plain text."""
 PAGE_SECONDS: Final = 4.0
-"""The texts of one answer that are not rendered after this time are shown as they were written."""
+"""Texts of one response that are not rendered within this time are shown as plain text."""
 HIGHLIGHT_CHARS: Final = 4_000
-"""A code block longer than this is shown without colours: some lexers take quadratic time."""
+"""Longer code blocks are not highlighted: some lexers take quadratic time."""
 # fmt: off
 LEXERS: Final = frozenset((
     "bash", "c", "c#", "c++", "console", "cpp", "cs", "csharp", "css", "diff", "docker",
@@ -65,7 +65,7 @@ LEXERS: Final = frozenset((
     "zsh",
 ))
 # fmt: on
-"""The languages that are coloured; others are named and shown without colours."""
+"""The languages that are highlighted; code in others is labelled but left plain."""
 BARE_LINKS: Final = 300
 """A text with more "://" gets no links for bare addresses: finding them takes quadratic time."""
 
@@ -105,7 +105,7 @@ _CLASSES = {
 
 
 def _allow_attribute(tag: str, attribute: str, value: str) -> str | None:
-    """Return `value` where it may stay: a link says where it goes, an image is our content."""
+    """Return `value` if it is allowed: links need a known scheme, images must be our content."""
     wanted = _WANTED.get((tag, attribute))
     return value if wanted is None or wanted.match(value) else None
 
@@ -122,7 +122,7 @@ _CLEANER = nh3.Cleaner(
 
 
 def _code_block(code: str, info: str) -> str:
-    """Return a code block that carries its language, coloured where a lexer is known."""
+    """Return a code block labelled with its language, highlighted if a lexer is known."""
     match = _LANGUAGE.match(info.strip())
     language = match.group() if match else ""
     body = escapeHtml(code)
@@ -130,9 +130,9 @@ def _code_block(code: str, info: str) -> str:
         try:
             lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
         except ClassNotFound:
-            pass  # An unknown language is shown as it is: the label still names it.
+            pass  # An unknown language still gets its label, without highlighting.
         else:
-            # The formatter ends the last line.
+            # The formatter adds a newline to the last line.
             body = highlight(code, lexer, _FORMATTER)
             if not code.endswith("\n"):
                 body = body.removesuffix("\n")
@@ -179,7 +179,7 @@ def _is_remote(source: str) -> bool:
 def _table_open(
     _renderer: RendererHTML, _tokens: Sequence[Token], _idx: int, _options: OptionsDict, _env: _Env
 ) -> str:
-    # The box scrolls sideways, so that a wide table never widens the page.
+    # The box scrolls sideways so that a wide table does not widen the page.
     return '<div class="table-scroll"><table>\n'
 
 
@@ -192,7 +192,7 @@ def _table_close(
 def _cell_open(
     _renderer: RendererHTML, tokens: Sequence[Token], idx: int, _options: OptionsDict, _env: _Env
 ) -> str:
-    # The policy of the page forbids style attributes: the alignment becomes a class.
+    # The page's policy forbids style attributes, so the alignment becomes a class.
     token = tokens[idx]
     match = _ALIGNMENT.match(str(token.attrs.get("style", "")))
     return f'<{token.tag} class="align-{match.group(1)}">' if match else f"<{token.tag}>"
@@ -221,7 +221,7 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 _PARSER = _make_parser(linkify=True)
 _PARSER_WITHOUT_LINKIFY = _make_parser(linkify=False)
 _LOCK = Lock()
-# None stands for a text that was stopped.
+# None marks a text whose rendering was stopped.
 _rendered: OrderedDict[bytes, str | None] = OrderedDict()
 _processes = ChildProcesses("chat_app.markdown")
 
@@ -230,12 +230,13 @@ def render(text: str, *, asker: str = "", until: float | None = None) -> str:
     """Return `text` as sanitised HTML, safe to insert into a page of this server.
 
     The result holds no script, style, form, frame or handler; links open in a new tab without
-    referrer; an image of another host is `<span class="remote-image" data-src data-alt>`; code
-    is `<div class="code-block" data-language><pre><code>` with Pygments classes. Any text is
-    accepted. It is rendered in another process, which is killed after RENDER_SECONDS: the text is
-    then shown as it was written, as is one that is not rendered `until` then (`time.monotonic()`).
-    Those who ask take turns, so `asker` waits for their own texts. The HTML of recent texts is
-    kept, and that one was stopped, so rendering a page of history twice is cheap.
+    referrer; an image from another host becomes `<span class="remote-image" data-src data-alt>`;
+    code is `<div class="code-block" data-language><pre><code>` with Pygments classes. Any text is
+    accepted. It is rendered in another process, which is killed after RENDER_SECONDS; the text is
+    then shown as plain text, as is one that is not rendered before `until` (`time.monotonic()`).
+    Callers take turns, so each `asker` waits only for its own texts. The HTML of recent texts is
+    cached, and so is the fact that one was stopped, which makes rendering a page of history again
+    cheap.
     """
     encoded = text.encode("utf-8", "replace")  # a lone surrogate cannot be sent: it becomes "?"
     digest = hashlib.blake2b(encoded, digest_size=16).digest()
@@ -270,7 +271,7 @@ def _as_written(encoded: bytes) -> str:
 
 
 def plain(text: str, *, asker: str = "", until: float | None = None) -> str:
-    """Return `text` on one line, without the marks of Markdown; it is text, not HTML."""
+    """Return `text` on one line without its Markdown markup; the result is text, not HTML."""
     if not text:
         return ""
     shown = nh3.clean(render(text, asker=asker, until=until), tags=set())
@@ -278,7 +279,7 @@ def plain(text: str, *, asker: str = "", until: float | None = None) -> str:
 
 
 def render_here(encoded: bytes) -> bytes:
-    """Return a text as sanitised HTML; not thread-safe, since linkify-it keeps what it reads."""
+    """Return a text as sanitised HTML. Not thread-safe, since linkify-it keeps state."""
     crowded = encoded.count(b"://") > BARE_LINKS
     parser = _PARSER_WITHOUT_LINKIFY if crowded else _PARSER
     return _CLEANER.clean(parser.render(encoded.decode())).strip().encode()

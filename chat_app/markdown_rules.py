@@ -1,7 +1,7 @@
-"""Rules of markdown that the parser does not have: formulas, items of lists with a box, mentions.
+"""Markdown rules that the parser lacks: formulas, task lists and mentions.
 
 `static/chat/markdown/math.js`, `tasks.js` and `mentions.js` are the same rules for the browser; a
-test compares what both make of a text.
+test compares the output of both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     _Env = MutableMapping[str, Any]
 
 INLINE_CHARS: Final = 1_000
-"""A formula in a line is not longer: looking for the end of each "$" takes quadratic time."""
+"""The longest inline formula: looking for the end of each "$" takes quadratic time."""
 _CODE_INDENT: Final = 4
 _ENDS: Final = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
 _WORD = re.compile(r"\w")
@@ -37,9 +37,9 @@ _BOX = re.compile(r"\[([ xX])\](?=[ \t])")
 
 
 def add_rules(parser: MarkdownIt) -> None:
-    """Let a parser read formulas between `$`, `$$` or brackets, boxes in lists, and mentions.
+    """Teach a parser formulas between `$`, `$$` or brackets, task boxes in lists, and mentions.
 
-    A mention is isolated (`<bdi>`): it keeps its order of letters in a text of the other direction.
+    A mention is isolated (`<bdi>`), so it keeps its letter order in text of the other direction.
     """
     parser.inline.ruler.before("escape", "math_inline", _inline_math)
     parser.block.ruler.before(
@@ -66,7 +66,7 @@ def _is_word(text: str, at: int) -> bool:
 def _dollar_end(text: str, start: int, most: int) -> int:
     """Return the end of a formula between single dollar signs, or -1.
 
-    A dollar sign beside a space, a letter or a digit is an amount.
+    A dollar sign next to a space, a letter or a digit is an amount.
     """
     if _is_word(text, start - 2) or start >= most or _SPACE.match(text[start]):
         return -1
@@ -122,8 +122,8 @@ def _formula_lines(
 ) -> tuple[str, int] | None:
     """Return the text of a formula with its end mark, and its last line; None for a paragraph.
 
-    What begins with a line of its own goes to a line that ends with its mark, or to the end of the
-    text; anything else is in a paragraph.
+    A formula whose opening mark has a line to itself extends to a line that ends with the closing
+    mark, or to the end of the text; any other one must end within its paragraph.
     """
     mark, lines, line = first[:2], [first[2:]], start_line
     end = _ENDS[mark]
@@ -167,12 +167,12 @@ def _mentions(state: StateCore) -> None:
 
 
 def _pieces(token: Token) -> list[Token]:
-    """Return a token of text as text and mentions; any other one as it is."""
+    """Split a text token into text and mentions; return any other token unchanged."""
     if token.type != "text" or "@" not in token.content:
         return [token]
     text, found, start = token.content, [], 0
     for match in MENTION.finditer(text):
-        # A full stop behind the name ends the sentence.
+        # A full stop after the name ends the sentence.
         end = match.start() + len(match.group().rstrip(".-"))
         found += [("text", text[start : match.start()]), ("mention", text[match.start() : end])]
         start = end

@@ -1,4 +1,4 @@
-"""Find mentions in a text: `@name`. Pure."""
+"""Find the mentions (`@name`) in a text. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 def mentioned_names(text: str) -> set[str]:
-    """Return the names that a text mentions outside of code, in lower case."""
+    """Return the names mentioned outside code in a text, in lower case."""
     if "`" in text:
         text = _CODE.sub(" ", text)
     return {name.rstrip(".-").casefold() for name in MENTION.findall(text)}

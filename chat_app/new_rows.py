@@ -1,6 +1,6 @@
-"""Inserts of new rows, whose statement is made once for each table. Synchronous.
+"""Insert rows with an SQL statement that is built only once per table. Synchronous.
 
-Django makes the statement of each row anew, which costs several times what the database does.
+Django builds the statement for every row, which costs several times the work of the database.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Insert(NamedTuple):
-    """The beginning of a statement, the place of one row in it, and the fields of that."""
+    """The start of a statement, the placeholders of one row, and the fields they stand for."""
 
     begin: str
     row: str
@@ -23,10 +23,10 @@ class _Insert(NamedTuple):
 
 
 def insert(*rows: models.Model) -> None:
-    """Insert new rows of one model; raises IntegrityError.
+    """Insert new rows of one model; raise IntegrityError.
 
-    Every field has a value but the key that the database counts, which is not read back. No signal
-    is sent.
+    Every field has a value except the auto-increment key, which is not read back. No signal is
+    sent.
     """
     made = _insert_into(type(rows[0]), connection.vendor)
     values = [

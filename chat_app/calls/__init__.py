@@ -1,5 +1,6 @@
 """Calls between the people of a chat: who is called, who takes part, and how a call ends.
 
-`states` has the tables of transitions, `changes` all that changes a call, `reading` what sessions
-and REST read, `events` the events of both. Sound goes between the clients and is not here.
+`states` holds the transition tables, `change` and `changes` everything that changes a call,
+`reading` the queries of sessions and REST, `events` the events of both. The sound flows between the
+clients and does not pass through here.
 """

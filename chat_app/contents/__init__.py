@@ -1,5 +1,4 @@
-"""Stored media: who may read one, what kind it is, what is stored for whom.
+"""Stored media: who may read one, its type, and who owns a new file.
 
-Their REST views are in `chat_app.rest`. What a model is shown of a medium is in
-`agents_app.conversation`.
+The REST views are in `chat_app.rest`. `agents_app.conversation` decides how a model sees a medium.
 """

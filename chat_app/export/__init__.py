@@ -1,4 +1,4 @@
-"""A chat as a file for its members: pages of its messages, and the formats of the file.
+"""Chats as files for their members: the pages of messages and the file formats.
 
 Requests and rights are in `chat_app.rest`.
 """

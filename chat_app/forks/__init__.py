@@ -1,4 +1,4 @@
-"""Chats that begin with the history of another one: what is copied, and where a chat comes from.
+"""Chats that begin with the history of another chat: copying it, and recording its origin.
 
-What a member may do with the copied messages is in `chat_app.conversation`, as with all others.
+What a member may do with copied messages is up to `chat_app.conversation`, as for any others.
 """

@@ -1,5 +1,5 @@
-"""Cards of the pages to which messages of people link: title, description, name of the site.
+"""Cards for the pages that people's messages link to: title, description, site name.
 
-`addresses` finds the links of a text, `heads` reads the head of a page, `cards` keeps what was
-read, `tasks` has a worker fetch a page. Off unless `UAMP_LINK_CARDS` is on (docs/link-cards.md).
+`addresses` finds the links in a text, `heads` reads the head of a page, `cards` stores the result,
+`tasks` has a worker fetch a page. Off unless `UAMP_LINK_CARDS` is on (docs/link-cards.md).
 """

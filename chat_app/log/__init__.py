@@ -1,5 +1,5 @@
-"""The log of a chat: entries appended, read, delivered and deleted; the state that they come to.
+"""The log of a chat: appending, reading, delivering and deleting entries, and the shared state.
 
-Members are in `chat_app.members`; the rules of a response are in `sessions_app`.
-Only `fanout` sends to groups.
+Members are in `chat_app.members`; the rules of a response are in `sessions_app`. Only `fanout`
+sends to groups.
 """

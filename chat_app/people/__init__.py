@@ -1,4 +1,4 @@
-"""People themselves: their names, profiles and pictures, and their settings for the pages.
+"""People: their names, profiles and pictures, and their settings for the pages.
 
-Who is in which chat is in `chat_app.members`. Everything here is synchronous.
+Membership of chats is in `chat_app.members`. Everything here is synchronous.
 """

@@ -1,4 +1,4 @@
-"""REST of chats, messages, members and contents: views, their shapes, pages and problems.
+"""REST of chats, messages, members and contents: views, serializers, paging and problems.
 
 The browser's pages are in `browser`.
 """

@@ -1,1 +1,1 @@
-"""REST of files: contents with ranges, uploads in parts, transcripts and cards of links."""
+"""REST of files: contents with ranges, uploads in parts, transcripts and link cards."""

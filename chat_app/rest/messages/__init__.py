@@ -1,1 +1,1 @@
-"""REST of messages: history, search, threads, what members change, exports, heads of logs."""
+"""REST of messages: history, search, threads, changes by members, exports, signed log heads."""
