@@ -1,7 +1,7 @@
-"""The deletion of messages: their place in the log stays, their text and media are withheld.
+"""The deletion of messages: they keep their place in the log but lose their text and media.
 
-Synchronous. The entries of the log are as they were written (`chat_app.log.deletions` withholds
-what was deleted); the row loses its text, so that no history, search or agent has it.
+Synchronous. Log entries stay as written (`chat_app.log.deletions` leaves out the deleted bodies);
+the row loses its text, so it no longer reaches any history, search or agent.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 COPIES_AGE: Final = timedelta(days=2)
-"""How long copies of a deleted message are looked for again."""
+"""For how long copies of a deleted message are looked for again."""
 
 
 class DelegatedWork(NamedTuple):
-    """A response of another agent for a message: its chat, and the message that is its task."""
+    """Another agent's response for a message: its chat, and the message that is its task."""
 
     chat_id: str
     message_id: str | None
@@ -55,18 +55,18 @@ _delegated: Callable[[str, str | None], Iterable[DelegatedWork]] = _no_work
 
 
 def delegations_by(find: Callable[[str, str | None], Iterable[DelegatedWork]]) -> None:
-    """Set what finds the work that was delegated for a message, or by the response it shows."""
+    """Set the function that finds the work delegated for a message, or by the response it shows."""
     global _delegated  # noqa: PLW0603 one for the process
     _delegated = find
 
 
 def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessageDeleted:
-    """Delete a message; its author may, and an owner of the chat.
+    """Delete a message on behalf of its author or an owner of the chat.
 
-    Contents that no other message of the chat shows are no longer for its members, except the
-    picture of the chat. The work that other agents did for the message, in chats of its asker, goes
-    with it. Returns the event; one without `seq` says that the message was deleted before. Raises
-    MessageNotFound and NotTheAuthor.
+    Members lose access to contents that no other message of the chat shows, except the chat's
+    picture. Work that other agents did for the message, in chats of its asker, is deleted too.
+    Returns the event, without `seq` if the message was already deleted. Raises MessageNotFound and
+    NotTheAuthor.
     """
     with transaction.atomic():
         message = locked_message(
@@ -81,9 +81,9 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
 
 
 def delete_messages_of(user_id: int, *, chat_id: str) -> int:
-    """Delete all that a person wrote in a chat, whether they are in it or not; return how many.
+    """Delete everything a person wrote in a chat, member or not; return the number of messages.
 
-    For a person who is erased.
+    Used to erase a person.
     """
     with transaction.atomic():
         lock_chats([chat_id])
@@ -98,9 +98,9 @@ def delete_messages_of(user_id: int, *, chat_id: str) -> int:
 
 
 def delete_old(chat: Chat, messages: Iterable[Message]) -> int:
-    """Delete messages of a locked chat because of their age; return how many were not deleted yet.
+    """Delete old messages of a locked chat; return how many were not deleted before.
 
-    The chat stays where it is in lists: nothing was said in it.
+    The chat keeps its position in lists, since this is not activity.
     """
     count = 0
     for message in messages:
@@ -113,10 +113,10 @@ def delete_old(chat: Chat, messages: Iterable[Message]) -> int:
 
 
 def delete_work(chat_id: str, *, message_id: str | None, response_id: str) -> None:
-    """Delete the task and the answer of work whose message was deleted while it was done.
+    """Delete the task and the answer of work whose message was deleted while it was running.
 
-    Its chat is locked by the transaction that ends the work. What was passed on from there ends,
-    and is deleted, by itself.
+    The transaction that ends the work holds the lock of its chat. Work that was delegated further
+    ends, and is deleted, separately.
     """
     own = Q(pk=message_id) | Q(response_id=response_id)
     for message in Message.objects.filter(own, chat_id=chat_id, deleted_at__isnull=True):
@@ -124,7 +124,7 @@ def delete_work(chat_id: str, *, message_id: str | None, response_id: str) -> No
 
 
 def _delete(message: Message, user_id: int | None) -> ev.MessageDeleted:
-    """Delete a message of a locked chat, and what other agents were asked and answered for it."""
+    """Delete a message of a locked chat, and the tasks and answers of agents that worked for it."""
     event = _withhold(message, user_id)
     for work in _delegated(message.pk, message.response_id):
         _delete_work(work, user_id)
@@ -150,15 +150,15 @@ def _withhold(message: Message, user_id: int | None) -> ev.MessageDeleted:
     forget_mentions(message.pk)
     uncount_reply(message)
     event = _event(deletion, message)
-    # Its copies are in other chats, whose locks are not held together with this one's.
+    # Copies are in other chats, whose locks are never held together with this one's.
     transaction.on_commit(partial(delete_copies, message.pk), robust=True)
     return msgspec.structs.replace(event, seq=append_act(event))
 
 
 def delete_copies(message_id: str) -> int:
-    """Delete the copies of a deleted message in forks, and theirs; return how many.
+    """Delete the copies of a deleted message in forks, and copies of those; return how many.
 
-    In a fork it is not said who deleted the original.
+    Forks do not reveal who deleted the original.
     """
     copies = Message.objects.filter(copied_from=message_id, deleted_at__isnull=True)
     count = 0
@@ -173,9 +173,9 @@ def delete_copies(message_id: str) -> int:
 
 
 def delete_left_copies(limit: int) -> int:
-    """Delete copies of what was deleted lately, where the process ended before it could.
+    """Delete copies of recently deleted messages that a process left behind when it died.
 
-    Returns how many.
+    Returns the number of copies.
     """
     since = timezone.now() - COPIES_AGE
     lately = MessageDeletion.objects.filter(
@@ -208,7 +208,7 @@ def _event(deletion: MessageDeletion, message: Message) -> ev.MessageDeleted:
 
 
 def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
-    """Take contents from the members of a chat where no message shows them any more."""
+    """Revoke the members' access to contents that no message of the chat shows any more."""
     gone = {uuid.UUID(content_id) for content_id in content_ids}
     uses = ContentUse.objects.filter(chat_id=chat_id, content_id__in=gone)
     counted = dict(uses.values_list("content_id", "shown_by"))
@@ -225,7 +225,7 @@ def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
 
 
 def _count(chat_id: str, content_ids: set[uuid.UUID]) -> None:
-    """Count the messages of a chat that show contents: older rows do not say."""
+    """Count the messages that show contents whose rows are older than the counter."""
     found: Counter[uuid.UUID] = Counter()
     rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
     for shown in rows.exclude(content_items=[]).values_list("content_items", flat=True).iterator():

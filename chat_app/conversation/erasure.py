@@ -1,8 +1,8 @@
-"""The erasure of a person from chats, and of old messages: bodies leave the log, its entries stay.
+"""The erasure of people, and of old messages: bodies leave the log, its entries stay.
 
-Synchronous. An entry of the log keeps its place, its type and its ids, so that every other place
-stays true; where a body was, it has the SHA-256 of that body, and the entry keeps the digest by
-which the chain covers it. Nothing else changes an entry.
+Synchronous. An entry keeps its place, its type and its ids, so that all references stay valid; its
+body is replaced by the SHA-256 of that body, and the entry keeps the digest by which the chain
+covers it. Nothing else ever changes an entry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 ENTRIES: Final = 500
-"""So many entries of a log are read and written in one transaction."""
+"""How many entries of a log one transaction reads and writes."""
 _BODY: Final = ("content", "content_items", "text")
 _NAMES: Final = frozenset(
     {"name", "username", "display_name", "avatar_url", "status", "canceller_name"}
@@ -52,7 +52,7 @@ _SAID: Final = frozenset({"content_items", "output", "partial_output"})
 
 
 def chats_of(user_id: int) -> list[str]:
-    """Return the chats in which a person was ever, or wrote."""
+    """Return the chats that a person was ever in, wrote in or created."""
     joined = Participant.objects.filter(user_id=user_id).values_list("chat_id", flat=True)
     written = Message.objects.filter(sender_user_id=user_id).values_list("chat_id", flat=True)
     made = Chat.objects.filter(created_by_id=user_id).values_list("pk", flat=True)
@@ -60,7 +60,7 @@ def chats_of(user_id: int) -> list[str]:
 
 
 def chats_alone(user_id: int) -> list[str]:
-    """Return those in which no other person ever was."""
+    """Return those of a person's chats in which no other person ever was."""
     mine = set(chats_of(user_id))
     others = Participant.objects.filter(chat_id__in=mine, user__isnull=False)
     return sorted(
@@ -74,7 +74,7 @@ def rows(chat_ids: Collection[str]) -> QuerySet[Chat]:
 
 
 def empty_what_is_left(chat_ids: Collection[str]) -> list[str]:
-    """Empty those of these chats whose rows stay, as money was paid there; return them."""
+    """Empty those of these chats that were kept because money was paid there; return their ids."""
     left = list(rows(chat_ids).values_list("pk", flat=True))
     empty_chats(left)
     rows(left).update(title="", description=None, avatar=None)
@@ -82,7 +82,7 @@ def empty_what_is_left(chat_ids: Collection[str]) -> list[str]:
 
 
 def leave(chat_id: str, user: User) -> None:
-    """Let a person leave a chat, if they are in it."""
+    """Remove a person from a chat, if they are in it."""
     participant = Participant.objects.filter(
         chat_id=chat_id, user=user, left_at__isnull=True
     ).first()
@@ -91,9 +91,9 @@ def leave(chat_id: str, user: User) -> None:
 
 
 def erase_in_chat(user_id: int, *, chat_id: str, pseudonym: str) -> int:
-    """Delete what a person wrote in a chat, and take it and their name from its log.
+    """Delete a person's messages in a chat, and erase them and the person's name from its log.
 
-    Returns how many messages had a text. What others wrote about the person stays.
+    Returns the number of messages that had a text. What others wrote about the person stays.
     """
     count = delete_messages_of(user_id, chat_id=chat_id)
     written = Message.objects.filter(chat_id=chat_id, sender_user_id=user_id)
@@ -108,13 +108,13 @@ def erase_in_chat(user_id: int, *, chat_id: str, pseudonym: str) -> int:
                 entry.payload = payload
                 changed.append(entry)
         ChatEvent.objects.bulk_update(changed, ["payload", "erased_digest"])
-    # After the log: a check takes another name than that of a whole entry for a change.
+    # The log comes first: a check reports a name that differs from that of an unerased entry.
     written.update(name=pseudonym, content="", content_items=[])
     return count
 
 
 def erase_profile(user_id: int) -> None:
-    """Delete what a person said of themselves, what they read and marked, and their files."""
+    """Delete a person's profile, settings, receipts, reactions, mentions and files."""
     with transaction.atomic():
         for model in (
             Profile,
@@ -152,7 +152,7 @@ def without_bodies(payload: dict[str, Any], messages: set[str]) -> dict[str, Any
 def _erased(value: Any, person: str | None, messages: set[str], pseudonym: str) -> Any:
     """Return a part of a payload without the bodies of these messages and the person's name.
 
-    What others said stays as it is: an id in it, as of a call of a tool, is no person's.
+    Content of others is left alone: an id in it, such as that of a tool call, is not a person's.
     """
     if isinstance(value, list):
         return [_erased(one, person, messages, pseudonym) for one in value]
@@ -168,7 +168,7 @@ def _erased(value: Any, person: str | None, messages: set[str], pseudonym: str) 
             erased.update(dict.fromkeys(body, ""))
             if "content_items" in body:
                 erased["content_items"] = []
-            # The body that the entry had, as JSON with sorted members.
+            # The original body, as JSON with sorted members.
             text = msgspec.json.encode(body, order="sorted")
             erased["body_sha256"] = hashlib.sha256(text).hexdigest()
     if person is not None and any(value.get(key) == person for key in _PERSON):

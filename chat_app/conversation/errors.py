@@ -1,14 +1,14 @@
-"""Why a member may not do something with a message."""
+"""Reasons to refuse what a member does with a message."""
 
 from __future__ import annotations
 
 
 class MessageNotFound(LookupError):
-    """No such message is in a chat of the person, or it was deleted: the answer is the same."""
+    """The message is in no chat of the person, or was deleted: callers cannot tell which."""
 
 
 class ThreadNested(Exception):
-    """The message that a thread would begin with is in a thread itself."""
+    """The message that would start a thread is in a thread itself."""
 
 
 class NotTheAuthor(Exception):
@@ -16,38 +16,38 @@ class NotTheAuthor(Exception):
 
 
 class RevisionConflict(Exception):
-    """The message has another revision than the one that was changed."""
+    """The edit was based on a revision that is no longer the latest."""
 
     def __init__(self, revision: int) -> None:
         super().__init__(f"The message has revision {revision} by now. Edit that one.")
 
 
 class TooManyRevisions(Exception):
-    """The message was edited as often as is allowed."""
+    """The message was edited as often as allowed."""
 
 
 class NotAnEmoji(Exception):
-    """A reaction is one emoji, and this is none."""
+    """The reaction is not a single emoji."""
 
 
 class TooManyReactions(Exception):
-    """The member, or all of them, gave the message as many emoji as are allowed."""
+    """The message has as many emoji as one member, or all of them, may give it."""
 
 
 class PinsAreTheOwners(Exception):
-    """In this chat only owners pin messages."""
+    """Only owners may pin messages in this chat."""
 
 
 class TooManyPins(Exception):
-    """The chat has as many pins as are allowed."""
+    """The chat has as many pins as allowed."""
 
 
 class ChatWentOn(Exception):
-    """A later question follows the answer that is to be made again."""
+    """A later question follows the answer that should be regenerated."""
 
     def __init__(self) -> None:
         super().__init__("A later question follows this message.")
 
 
 class EmptyMessage(Exception):
-    """The message would have neither text nor a medium."""
+    """The message would have neither text nor media."""

@@ -1,4 +1,4 @@
-"""Searching the chats that a person is in, by words and filters. Synchronous."""
+"""Search a person's chats by words and filters. Synchronous."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from chat_app.search.filters import SearchTerms
 
 CHATS: Final = 20
-"""So many chats are searched at once, those with the latest events first."""
+"""How many chats one search covers, the most recently active first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundMessages:
-    """Search results, newest first; `searched` of the `chats` that the person could search."""
+    """Search results, newest first; `searched` is how many of the person's `chats` were covered."""
 
     messages: list[Message]
     titles: dict[str, str]
@@ -33,7 +33,7 @@ class FoundMessages:
 
 
 def find_messages(terms: SearchTerms, *, user_id: int, limit: int) -> FoundMessages:
-    """Return the messages of a person's chats that meet all terms; raises InvalidSearch."""
+    """Return the messages of a person's chats that match all terms; raises InvalidSearch."""
     chats = chats_of(user_id)
     if terms.chat is not None:
         chats = chats.filter(Q(pk=terms.chat) | Q(title__iexact=terms.chat))

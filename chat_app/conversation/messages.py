@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def locked_message(
     *, chat_id: str, message_id: str, user_id: int | None, deleted: bool = False
 ) -> Message:
-    """Return a message of a chat that a person is in, and lock the chat.
+    """Lock a chat that a person is in and return one of its messages.
 
-    With `deleted` it may be one that was deleted. Raises MessageNotFound. Must run inside a
+    A deleted message is returned only with `deleted`. Raises MessageNotFound. Must run inside a
     transaction.
     """
-    # The lock first, as every writer of a log takes it.
+    # The lock comes first, as for every writer of a log.
     lock_chats([chat_id])
     message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
     if message is None or not is_member(chat_id, user_id):
@@ -35,6 +35,6 @@ def locked_message(
 
 
 def append_act(event: Any) -> int:
-    """Append what a member did to the log of the chat that the event names; return its `seq`."""
+    """Append a member's action to the log of the chat that the event names; return its `seq`."""
     entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
     return append(event.chat_id, [entry], at=timezone.now())

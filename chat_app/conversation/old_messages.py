@@ -1,9 +1,9 @@
-"""The erasure of messages by their age (UAMP_MESSAGE_DAYS). Synchronous.
+"""The erasure of messages by age (UAMP_MESSAGE_DAYS). Synchronous.
 
-The entries of all logs are passed in the order of their keys, which is that of time, up to the
-first one that is younger. A message that an entry announced is deleted, and its bodies leave the
-log, also those of its later edits; the entries stay, with the digests by which the chain covers
-them. An entry that is passed twice is changed once.
+The entries of all logs are visited in the order of their keys, which is that of time, up to the
+first recent one. Each message that an entry announced is deleted, and its bodies leave the log,
+later edits included; the entries stay, with the digests by which the chain covers them. Visiting an
+entry twice changes it once.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 ENTRIES: Final = 50
-"""So many entries are passed at once: those of one chat are one transaction."""
+"""How many entries are visited at once: those of one chat share a transaction."""
 
 
 class OldEntry(NamedTuple):
-    """An entry that is older than messages are kept."""
+    """A log entry older than messages are kept."""
 
     key: int
     chat_id: str
@@ -39,14 +39,14 @@ class OldEntry(NamedTuple):
 
 
 class ErasedEntries(NamedTuple):
-    """The result of an erasure: how many messages, and the responses whose ends were passed."""
+    """The result of an erasure: message count, and the responses whose ends were visited."""
 
     messages: int
     response_ids: list[str]
 
 
 def next_entries(before: datetime, *, limit: int) -> list[OldEntry]:
-    """Return the entries that come after those that were passed, and are older than a time."""
+    """Return the next unvisited entries that are older than a time."""
     passed = LogErasure.objects.filter(pk=LogErasure.THE_ROW).values_list("entry", flat=True)
     rows = ChatEvent.objects.filter(pk__gt=passed.first() or 0).order_by("pk")
     found = []
@@ -59,7 +59,7 @@ def next_entries(before: datetime, *, limit: int) -> list[OldEntry]:
 
 
 def by_chat(entries: Sequence[OldEntry]) -> list[tuple[str, list[int]]]:
-    """Return the places of entries in the log of each chat."""
+    """Group the places of entries by chat."""
     rows = sorted(entries, key=lambda entry: (entry.chat_id, entry.seq))
     return [
         (chat_id, [entry.seq for entry in group])
@@ -68,7 +68,7 @@ def by_chat(entries: Sequence[OldEntry]) -> list[tuple[str, list[int]]]:
 
 
 def passed(entries: Sequence[OldEntry]) -> None:
-    """Keep how far the logs were passed: another process may have passed more."""
+    """Record how far the logs were visited, unless another process got further."""
     last = entries[-1].key
     row, _ = LogErasure.objects.get_or_create(pk=LogErasure.THE_ROW)
     LogErasure.objects.filter(pk=row.pk, entry__lt=last).update(
@@ -77,7 +77,7 @@ def passed(entries: Sequence[OldEntry]) -> None:
 
 
 def erase_entries(chat_id: str, places: Sequence[int]) -> ErasedEntries:
-    """Delete the messages that entries of a chat announced, and take bodies out of the log.
+    """Delete the messages that entries of a chat announced, and their bodies in the log.
 
     Must run inside a transaction.
     """
@@ -104,7 +104,7 @@ def erase_entries(chat_id: str, places: Sequence[int]) -> ErasedEntries:
 
 
 def _without_words(entry: ChatEvent) -> dict[str, Any]:
-    """Return the payload of an entry without a message or an answer, with its SHA-256 instead."""
+    """Return the payload of an entry with a message or answer replaced by its SHA-256."""
     payload: dict[str, Any] = entry.payload
     if entry.type in ChatEvent.TERMINAL:
         erased = without_output(payload)

@@ -1,4 +1,4 @@
-"""Pins: messages that a chat keeps at hand. Each change is an entry of the log. Synchronous."""
+"""Pins: messages that a chat keeps at hand. Each change is a log entry. Synchronous."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Pinning = TypeVar("Pinning", ev.MessagePinned, ev.MessageUnpinned)
 def pin_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessagePinned:
     """Pin a message of a chat.
 
-    Returns the event; one without `seq` says that it was pinned before. Raises MessageNotFound,
+    Returns the event, without `seq` if it was already pinned. Raises MessageNotFound,
     PinsAreTheOwners and TooManyPins.
     """
     with transaction.atomic():
@@ -45,9 +45,9 @@ def pin_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.Mes
 
 
 def unpin_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.MessageUnpinned:
-    """Take a message from the pins of its chat.
+    """Unpin a message of a chat.
 
-    Returns the event; one without `seq` says that it was not pinned. Raises MessageNotFound and
+    Returns the event, without `seq` if it was not pinned. Raises MessageNotFound and
     PinsAreTheOwners.
     """
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Reactions: emoji that members give messages. Each change is an entry of the log. Synchronous."""
+"""Reactions: emoji that members give messages. Each change is a log entry. Synchronous."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Reacting = TypeVar("Reacting", ev.ReactionAdded, ev.ReactionRemoved)
 
 LISTED: Final = 20
-"""So many members are listed with an emoji that they gave."""
+"""How many of the members who gave an emoji are listed."""
 
 
 def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> ev.ReactionAdded:
-    """Give a message an emoji; every member may.
+    """Add an emoji reaction of a member to a message.
 
-    Returns the event; one without `seq` says that the member gave it before. Raises
+    Returns the event, without `seq` if the member had already given that emoji. Raises
     MessageNotFound, NotAnEmoji and TooManyReactions.
     """
     if not is_emoji(emoji):
@@ -56,9 +56,9 @@ def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> 
 def remove_reaction(
     *, chat_id: str, message_id: str, user_id: int, emoji: str
 ) -> ev.ReactionRemoved:
-    """Take back an emoji of one's own.
+    """Remove a reaction of the member.
 
-    Returns the event; one without `seq` says that there was none. Raises MessageNotFound.
+    Returns the event, without `seq` if there was none. Raises MessageNotFound.
     """
     with transaction.atomic():
         locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
@@ -71,10 +71,10 @@ def remove_reaction(
 
 
 def reactions_of(message_ids: Collection[str], reader: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the reactions to each of these messages, the first given first, in one query.
+    """Return the reactions to each of these messages, in the order given, in one query.
 
-    One is {emoji, count, own, users}: how many members gave it, whether the reader did, and the
-    first LISTED members who did.
+    Each is {emoji, count, own, users}: how many members gave it, whether the reader did, and the
+    first LISTED members.
     """
     alike = ["message_id", "emoji"]
     rows = (

@@ -1,6 +1,6 @@
-"""Edits of messages: an entry of the log for each, and the row with the last text.
+"""Edits of messages: one log entry for each, and the row with the latest text.
 
-Synchronous. Answers that were given to the former text stay as they are.
+Synchronous. Answers to the earlier text stay as they are.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 def edit_message(
     *, chat_id: str, message_id: str, user_id: int | None, content: str, revision: int | None = None
 ) -> ev.MessageEdited:
-    """Change the text of a message; its author alone may. Media of the message stay.
+    """Change the text of a message, which only its author may; its media stay.
 
-    `revision` is the one that the author changes; without it the last change counts. Returns the
-    event; one without `seq` changed nothing, because the text is what it was. Raises
-    MessageNotFound, NotTheAuthor, RevisionConflict, TooManyRevisions and EmptyMessage.
+    `revision` is the revision that the author edited; without it the last writer wins. Returns the
+    event, without `seq` if the text did not change. Raises MessageNotFound, NotTheAuthor,
+    RevisionConflict, TooManyRevisions and EmptyMessage.
     """
     with transaction.atomic():
         message = locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
@@ -46,7 +46,7 @@ def edit_message(
             raise NotTheAuthor
         number = message.revision or 0
         if content == message.content:
-            # Also a repeat of the edit that was made last, whichever revision it was of.
+            # This also covers a repeat of the latest edit, whatever revision it was based on.
             return _event(message)
         if revision is not None and revision != number:
             raise RevisionConflict(number)
@@ -70,7 +70,7 @@ def edit_message(
 
 
 def texts_of(revisions: Sequence[MessageRevision], chat_id: str) -> list[str]:
-    """Return the texts of revisions of messages of one chat, as its log has them."""
+    """Return the texts of revisions of one chat's messages, read from its log."""
     rows = ChatEvent.objects.filter(chat_id=chat_id, seq__in=[row.seq for row in revisions])
     found = list(rows.values_list("type", "response_id", "payload", "seq"))
     payloads = without_deleted([row[:3] for row in found])
@@ -82,7 +82,7 @@ def texts_of(revisions: Sequence[MessageRevision], chat_id: str) -> list[str]:
 
 
 def first_revision(message: Message) -> MessageRevision:
-    """Return the text that was sent as a revision; it has a row only after an edit."""
+    """Return the original text as a revision; it has a row only after an edit."""
     return MessageRevision(
         message=message,
         number=0,
@@ -106,7 +106,7 @@ def _keep(message: Message, *, seq: int) -> None:
 
 
 def _edited(message: Message, content: str) -> list[uamp.ContentItem]:
-    """Return the items of a message with another text: it stands where the first text stood."""
+    """Return a message's items with a new text in the position of the first text."""
     items = msgspec.convert(message.content_items, list[uamp.ContentItem])
     if not items:
         return []
@@ -123,7 +123,7 @@ def _edited(message: Message, content: str) -> list[uamp.ContentItem]:
 
 
 def _event(message: Message) -> ev.MessageEdited:
-    """Return the last edit of a message; of one that was never edited, what was sent."""
+    """Return the event of a message's latest edit, or of its original text if never edited."""
     items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
     at = message.edited_at or message.created_at
     return ev.MessageEdited(

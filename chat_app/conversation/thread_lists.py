@@ -1,4 +1,4 @@
-"""The threads that a person follows, over all of their chats. Synchronous."""
+"""The threads that a person follows in all of their chats. Synchronous."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ThreadPlace(NamedTuple):
-    """The place of a thread in the list: unread ones first, then those written to last."""
+    """The sort key of a thread in the list: unread threads first, then by latest reply."""
 
     has_news: bool
     last_at: datetime
@@ -30,7 +30,7 @@ class ThreadPlace(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> ThreadPlace:
-        """Return the place that a text is; raises ValueError."""
+        """Parse a place from a string; raises ValueError."""
         has_news, at, root_id = text.split("|")
         return cls(has_news == "1", datetime.fromisoformat(at), root_id)
 
@@ -38,10 +38,10 @@ class ThreadPlace(NamedTuple):
 def followed_threads(
     user_id: int, *, after: ThreadPlace | None, limit: int
 ) -> list[ThreadFollower]:
-    """Return at most `limit` threads that a person follows in their chats, behind a place.
+    """Return at most `limit` threads that a person follows in their chats, after a place.
 
-    Each has `has_news`, and its `thread` with `root` and `chat`. Threads without replies are left
-    out. The cost grows with how many threads the person follows, not with their chats.
+    Each row has `has_news`, and its `thread` with `root` and `chat`. Threads without replies are
+    left out. The cost grows with the number of followed threads, not of chats.
     """
     rows = (
         ThreadFollower.objects.filter(
@@ -64,9 +64,9 @@ def place_of(row: ThreadFollower) -> ThreadPlace:
 
 
 def unread_of(rows: list[ThreadFollower]) -> dict[str, int]:
-    """Return how many replies of each thread are new to its follower, up to REPLIES_MAX.
+    """Return the number of new replies in each thread for its follower, up to REPLIES_MAX.
 
-    The rows are those of one person; of threads without news none is counted.
+    The rows are those of one person; threads without new replies are left out.
     """
     with_news = [row for row in rows if row.has_news]  # type: ignore[attr-defined]
     if not with_news:

@@ -1,7 +1,7 @@
-"""Threads: which message one may answer in a thread, and what each reply changes. Synchronous.
+"""Threads: which messages may start one, and the bookkeeping of each reply. Synchronous.
 
-A reply is a message of the log that names the root of its thread. Replies are counted, and people
-follow a thread, in the transaction that writes the reply: no count is made where one is shown.
+A reply is a message of the log that names the root of its thread. Counts and followers are updated
+in the transaction that writes the reply, so displaying them costs no count query.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from chat_app.log.entries import NewMessage
 
 FACES: Final = 5
-"""So many of those who replied last are kept with a thread."""
+"""How many of the latest repliers are stored with a thread."""
 _READ: Final = 50
-"""So many replies are read for the faces of a thread that lost one."""
+"""How many replies are read to find the faces of a thread after a deletion."""
 FOLLOWERS_MAX: Final = 200
-"""So many people a reply concerns at most, those whom it mentions first."""
+"""The most people that one reply notifies, those it mentions first."""
 
 
 def thread_root(chat_id: str, message_id: str) -> str:
-    """Return the root of the thread of a message: itself, or the first version of an answer.
+    """Return the root of a message's thread: itself, or the first version of an answer.
 
-    Raises MessageNotFound for a message that is not in the chat or was deleted, and ThreadNested
-    for one that is in a thread.
+    Raises MessageNotFound for a message that is deleted or not in the chat, and ThreadNested for
+    one that is in a thread.
     """
     rows = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at__isnull=True)
     found = rows.values_list("thread", "version_of").first()
@@ -46,9 +46,10 @@ def thread_root(chat_id: str, message_id: str) -> str:
 def followers_of(
     chat_id: str, root_id: str, *, mentions: Sequence[int], author: int | None = None
 ) -> tuple[int, ...]:
-    """Return the members whom a reply to a message will concern, but for its author.
+    """Return the members whom a reply to a message will notify, except its author.
 
-    They follow the thread or are mentioned; before its first reply only the root's author follows.
+    They follow the thread or are mentioned; before the first reply only the root's author follows
+    it.
     """
     members = Participant.objects.filter(chat_id=chat_id, user=OuterRef("user"), left_at=None)
     found = ThreadFollower.objects.filter(Exists(members), thread=root_id).order_by("pk")
@@ -65,9 +66,9 @@ def followers_of(
 
 
 def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
-    """Count a reply that was just written at a place of the log; the caller holds the chat's lock.
+    """Count a reply just written at a place of the log; the caller holds the chat's lock.
 
-    Its author and those whom it mentions follow the thread from then on.
+    Its author and the people it mentions follow the thread from then on.
     """
     if reply.thread is None:
         return
@@ -81,7 +82,7 @@ def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
         followers.update(root.values_list("sender_user__pk", flat=True))
         thread = MessageThread(root_id=reply.thread, chat_id=chat_id)
     if reply.version_of is None:
-        # Another version of an answer takes the place of one that was counted.
+        # A new version of an answer replaces one that was already counted.
         thread.replies += 1
     thread.last_seq, thread.last_at = seq, reply.at
     thread.faces = _with_face(thread.faces, face)
@@ -94,12 +95,12 @@ def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
         ignore_conflicts=True,
     )
     if author is not None:
-        # Who replies has read what is above.
+        # Replying implies having read everything above.
         ThreadFollower.objects.filter(thread=thread, user_id=author).update(read_seq=seq)
 
 
 def uncount_reply(reply: Message) -> None:
-    """Take a reply that was just deleted from the counts; the caller holds the chat's lock."""
+    """Remove a reply just deleted from the counts; the caller holds the chat's lock."""
     thread = MessageThread.objects.filter(pk=reply.thread).first() if reply.thread else None
     if thread is None or reply.replaced_by is not None:
         return
@@ -121,8 +122,9 @@ def uncount_reply(reply: Message) -> None:
 def threads_of(root_ids: Collection[str], reader: int) -> dict[str, dict[str, Any]]:
     """Return the threads of those of these messages that have replies, in two queries.
 
-    One is {replies, last_at, last_seq, participants, following, read_seq}: who replied last, at
-    most FACES, whether the reader follows it, and up to which place they have read it.
+    Each is {replies, last_at, last_seq, participants, following, read_seq}: `participants` are the
+    latest repliers, at most FACES, `following` is whether the reader follows it, and `read_seq` is
+    how far they have read.
     """
     threads = MessageThread.objects.filter(pk__in=root_ids, replies__gt=0)
     found = {

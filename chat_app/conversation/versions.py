@@ -1,7 +1,7 @@
-"""Versions of an answer: a new one takes the place of the one before it. Synchronous.
+"""Versions of an answer: a new one replaces its predecessor. Synchronous.
 
-All versions are messages of the log. `version_of` of each later one is the first one, and
-`replaced_by` of each but the current one is the version that took its place.
+All versions are messages of the log. `version_of` of each later version names the first one, and
+`replaced_by` of each but the current one names its replacement.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurrentAnswer:
-    """An answer that may be made again: its first version, its agent, response and thread."""
+    """An answer that may be regenerated: its first version, its agent, response and thread."""
 
     first_id: str
     agent_id: str
@@ -36,7 +36,7 @@ class CurrentAnswer:
 
 
 def current_answer(chat_id: str, message_id: str) -> CurrentAnswer:
-    """Return an answer of a chat; raises MessageNotFound for a former version and a question."""
+    """Return a current answer of a chat; raises MessageNotFound for old versions and questions."""
     row = Message.objects.filter(
         pk=message_id, chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True
     ).first()
@@ -46,9 +46,9 @@ def current_answer(chat_id: str, message_id: str) -> CurrentAnswer:
 
 
 def check_question(chat_id: str, question_id: str | None, user_id: int | None) -> str:
-    """Return the id of a question that a person may have answered again.
+    """Return the id of a question for which a person may have the answer regenerated.
 
-    Its author may, and an owner of the chat, until another question follows. Raises
+    Its author and the owners of the chat may, until another question follows. Raises
     MessageNotFound, NotTheAuthor and ChatWentOn.
     """
     rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
@@ -57,7 +57,7 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
         raise MessageNotFound
     if question.sender_user_id != user_id and not is_owner(chat_id, user_id):
         raise NotTheAuthor
-    # A thread goes on by itself, and so does the chat around it.
+    # A thread and the chat around it continue independently of each other.
     shown = {"thread": question.thread} if question.thread_only else {"thread_only": None}
     if rows.filter(seq__gt=question.seq, role="user", **shown).exists():
         raise ChatWentOn
@@ -65,9 +65,9 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
 
 
 def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:
-    """Return the ids of the current answers of agents among those of responses.
+    """Return the ids of the agents' current answers among those of responses.
 
-    They have the order of their first versions, which no new version changes.
+    They are ordered by their first versions, so that a new version does not move an answer.
     """
     rows = Message.objects.filter(
         chat_id=chat_id,
@@ -82,13 +82,13 @@ def current_answers(chat_id: str, response_ids: Iterable[str]) -> list[str]:
 
 
 def answers_of(response_ids: Iterable[str]) -> dict[str, str]:
-    """Return the messages that responses became, by the ids of the responses."""
+    """Return the ids of the messages of responses, by response id."""
     rows = Message.objects.filter(response_id__in=list(response_ids))
     return dict(rows.values_list("response_id", "pk"))
 
 
 def was_asked_since_edit(edited: ev.MessageEdited, response_ids: Iterable[str]) -> bool:
-    """Return whether one of the responses was begun after the last edit of their question."""
+    """Return whether any of the responses was started after the latest edit of its question."""
     edit = MessageRevision.objects.filter(message_id=edited.message_id, number=edited.revision)
     later = ChatEvent.objects.filter(chat_id=edited.chat_id, seq__gt=edit.values("seq")[:1])
     begun = later.filter(type="response.created", response_id__in=list(response_ids))
@@ -96,9 +96,9 @@ def was_asked_since_edit(edited: ev.MessageEdited, response_ids: Iterable[str]) 
 
 
 def replace_versions(chat_id: str, first_id: str, new_id: str) -> None:
-    """Let a new version take the place of those before it; the caller holds the chat's lock."""
+    """Mark earlier versions as replaced by a new one; the caller holds the chat's lock."""
     place = Message.objects.filter(pk=new_id).values("seq")
-    # Another version that ends at the same time may be written already, with a later place.
+    # A version that finishes at the same time may already be written, with a later place.
     former = versions_of(chat_id, first_id).filter(replaced_by__isnull=True, seq__lt=place)
     forget_mentions(*former.values_list("pk", flat=True))
     former.update(replaced_by=new_id)
