@@ -1,6 +1,6 @@
-"""Agents in a call: a participant adds one and is its host, and who may speak to it. Synchronous.
+"""Agents in a call: who hosts one, and who may speak to it. Synchronous.
 
-Each act is under the lock of the call's chat and opens its own transaction.
+Every function takes the lock of the call's chat in its own transaction.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 
 class NoSuchAgent(LookupError):
-    """The agent is not in the chat, or it is switched off."""
+    """The agent is not in the chat, or is disabled."""
 
 
 class TakesNoCalls(Exception):
-    """The agent's model does not both hear and speak."""
+    """The agent's model does not both take and produce speech."""
 
 
 class TooManyAgents(Exception):
-    """As many agents take part in the call as are allowed."""
+    """The call has as many agents as allowed."""
 
 
 def add_agent(act: Act, name: str) -> None:
-    """Let an agent of the chat take part in its call, with the person who adds it as its host.
+    """Add an agent of the chat to its call, hosted by the person who adds it.
 
-    Another participant who adds it takes it over. Raises NoSuchMember, NoSuchCall, NoSuchAgent,
-    TakesNoCalls, TooManyAgents, and NotInCall unless the person takes part in this session and the
-    call has been answered.
+    Another participant who adds it again becomes its host. Raises NoSuchMember, NoSuchCall,
+    NoSuchAgent, TakesNoCalls, TooManyAgents, and NotInCall unless the person takes part in this
+    session and the call has been answered.
     """
     with transaction.atomic():
         change = _joined(act)
@@ -68,7 +68,7 @@ def add_agent(act: Act, name: str) -> None:
 
 
 def remove_agent(act: Act, name: str) -> None:
-    """Let an agent leave the call; any participant may. Raises as `add_agent`."""
+    """Remove an agent from the call on behalf of any participant. Raises as `add_agent`."""
     with transaction.atomic():
         change = _joined(act)
         for agent_id, row in change.agents.items():
@@ -80,7 +80,7 @@ def remove_agent(act: Act, name: str) -> None:
 
 
 def end_agent_participation(*, chat_id: str, agent_id: str, now: datetime) -> None:
-    """Take an agent that left the chat out of its call; needs its chat's lock."""
+    """Remove an agent that left the chat from its call; needs the chat's lock."""
     call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
     if call is None:
         return
@@ -93,7 +93,7 @@ def end_agent_participation(*, chat_id: str, agent_id: str, now: datetime) -> No
 def hosted_agent(*, chat_id: str, call_id: str, session_id: str, name: str) -> str:
     """Return the id of an agent in a call whose host takes part in this session.
 
-    Raises NotInCall where there is none.
+    Raises NotInCall if there is none.
     """
     call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True, call_id=call_id).first()
     if call is None:

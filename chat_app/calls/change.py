@@ -1,7 +1,7 @@
-"""One change of a call, under the lock of its chat, and what follows from it. Synchronous.
+"""One change of a call, under the lock of its chat, and its consequences. Synchronous.
 
-The members of the chat receive the call as it is after each change (`call.updated`), and its end is
-an entry of the log.
+The members of the chat receive the state of the call after each change (`call.updated`); the end of
+a call is a log entry.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 
 class NoSuchMember(LookupError):
-    """The person, or the one who is called, is not in the chat; the answer is the same."""
+    """The person, or the one they call, is not in the chat; callers cannot tell which."""
 
 
 class NoSuchCall(LookupError):
-    """No call goes on in the chat, or another one."""
+    """The chat has no call in progress, or a different one."""
 
 
 class NotInCall(Exception):
-    """The person does not take part in the call, and is not called."""
+    """The person neither takes part in the call nor is being called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """The result of an act: its call, and who is called or takes part besides the actor.
+    """The result of an action: its call, and who else is called or takes part.
 
-    `others` are user ids, each with the session in which they take part, "" for who is called.
-    `former_session` is the one in which the person took part until now.
+    `others` maps user ids to the session in which they take part, or "" while they are called.
+    `former_session` is the session in which the person took part until now.
     """
 
     call_id: str
@@ -64,7 +64,7 @@ class Acted:
     former_session: str = ""
 
     def only(self, to: str | None) -> int | None:
-        """Return the other person whom an act names, or the only one there is."""
+        """Return the other person whom an action names, or the only one."""
         if to is not None:
             return next((user_id for user_id in self.others if str(user_id) == to), None)
         return next(iter(self.others)) if len(self.others) == 1 else None
@@ -72,10 +72,10 @@ class Acted:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Who does something in the call of a chat, in which session.
+    """An action of a person in the call of a chat, and the session they act in.
 
-    `call_id` is the call that they mean, None for the one that goes on. `to` is the id of the
-    person whom it is for; `is_for_one` where it is for one person only.
+    `call_id` is the intended call, None for the one in progress. `to` is the id of the person
+    addressed; `is_for_one` says that it must address exactly one person.
     """
 
     chat_id: str
@@ -104,7 +104,10 @@ def has_agent_for_calls(chat_id: str) -> bool:
 
 
 def open_change(act: Act) -> CallChange:
-    """Return a change of the call that goes on in a chat, whose row is locked."""
+    """Lock a chat and return a change of its call in progress.
+
+    Raises NoSuchMember, NoSuchCall, and NotInCall if the addressed person is not in the call.
+    """
     lock_chats([act.chat_id])
     if act.user_id not in people_of(act.chat_id):
         raise NoSuchMember
@@ -118,7 +121,7 @@ def open_change(act: Act) -> CallChange:
 
 
 class CallChange:
-    """One change of a call: moves of its members, then `settle`, which writes what follows."""
+    """One change of a call: move its members, then `settle` to write the consequences."""
 
     def __init__(self, call: VoiceCall, now: datetime) -> None:
         self.call = call
@@ -130,12 +133,12 @@ class CallChange:
         self._has_changed = False
 
     def state_of(self, user_id: int) -> CallMemberState | None:
-        """Return a person's state in the call, None for one who was never called."""
+        """Return a person's state in the call; None if they were never called."""
         row = self.members.get(user_id)
         return None if row is None else CallMemberState(row.state)
 
     def ring(self, user_id: int) -> None:
-        """Call a person, for a time."""
+        """Call a person, for UAMP_CALL_RING_SECONDS."""
         until = self.now + timedelta(seconds=settings.UAMP_CALL_RING_SECONDS)
         if user_id not in self.members:
             self._add(user_id, CallMemberState.RINGING)
@@ -155,14 +158,14 @@ class CallChange:
         )
 
     def answer(self) -> None:
-        """Let the call run: a person has joined the one who began it."""
+        """Answer the call: someone joined the person who started it."""
         self.call.state = uamp.advance(
             CALL_TRANSITIONS, CallState(self.call.state), CallTrigger.ANSWER
         )
         self.call.answered_at = self.call.answered_at or self.now
 
     def add_agent(self, agent_id: str, host_id: int) -> None:
-        """Let an agent take part, or give it another host."""
+        """Let an agent take part, or change its host."""
         VoiceCallAgent.objects.update_or_create(
             call=self.call,
             agent_id=agent_id,
@@ -173,7 +176,7 @@ class CallChange:
         self._has_changed = True
 
     def end_agent(self, agent_id: str, reason: CallAgentReason) -> None:
-        """Let an agent leave."""
+        """Remove an agent from the call."""
         row = self.agents[agent_id]
         row.left_at, row.reason = self.now, reason
         row.save(update_fields=["left_at", "reason"])
@@ -189,9 +192,10 @@ class CallChange:
         self._has_changed = True
 
     def settle(self) -> bool:
-        """Write the call with what follows from its members, and publish it on commit.
+        """Write the call and the consequences of its members' moves, and publish it on commit.
 
-        An agent whose host takes no part any more leaves, and the log says why.
+        Returns whether anything changed. An agent whose host no longer takes part leaves, and the
+        log says why.
         """
         states = [member.state for member in self.members.values()]
         if CallMemberState.JOINED not in states:
@@ -214,7 +218,7 @@ class CallChange:
         return True
 
     def acted(self, user_id: int, *, former_session: str = "") -> Acted:
-        """Return what an act of a person led to."""
+        """Return the outcome of an action of a person."""
         others = {
             other: row.session_id if row.state == CallMemberState.JOINED else ""
             for other, row in self.members.items()

@@ -1,7 +1,7 @@
-"""All that changes a call, each under the lock of its chat. Synchronous.
+"""Everything that changes a call, each under the lock of its chat. Synchronous.
 
-The members of the chat receive the call as it is after each change (`call.updated`), and its end is
-an entry of the log. Functions open their own transaction.
+The members of the chat receive the state of the call after each change (`call.updated`); the end of
+a call is a log entry. Functions open their own transaction.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from chat_app.calls.change import Act, Acted
 
 SWEEP_MOST: Final = 100
-"""So many chats are looked at in one sweep."""
+"""The most chats that one sweep visits."""
 
 
 class NoOther(LookupError):
-    """No other person is in the chat, and no agent that takes calls."""
+    """The chat has no other person, and no agent that takes calls."""
 
 
 class CallRuns(Exception):
-    """A call goes on in the chat already: `call_id`."""
+    """The chat already has a call in progress: `call_id`."""
 
     def __init__(self, call_id: str) -> None:
         super().__init__(f"A call goes on in this chat: {call_id}. Join it.")
@@ -51,16 +51,15 @@ class CallRuns(Exception):
 
 
 class CallIsFull(Exception):
-    """As many people take part as are allowed."""
+    """The call has as many participants as allowed."""
 
 
 def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
-    """Call the people of a chat, or one of them; a participant calls one more person so.
+    """Call the people of a chat, or one of them; a participant can call one more person this way.
 
-    A person who is alone in a chat with an agent that takes calls is in a call that runs at once.
-
+    If a person is alone in a chat with an agent that takes calls, the call is running at once.
     Raises NoSuchMember, NoOther, CallRuns, NoSuchCall for the id of a call that has ended, and
-    NotInCall where it is for one and several would be called.
+    NotInCall if the action is for one person but would call several.
     """
     chat_id, user_id = act.chat_id, act.user_id
     with transaction.atomic():
@@ -85,7 +84,7 @@ def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
             if not called:
                 change.answer()
         for other in sorted(called):
-            # One whom the call rings for already is not rung for longer.
+            # Calling someone who is already being called does not extend the ringing.
             if change.state_of(other) not in {CallMemberState.JOINED, CallMemberState.RINGING}:
                 change.ring(other)
         change.settle()
@@ -93,10 +92,10 @@ def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
 
 
 def join_call(act: Act) -> Acted:
-    """Take part in the call of a chat, in this session instead of another one.
+    """Join the call of a chat in this session, leaving any other session.
 
-    Raises NoSuchMember, NoSuchCall, CallIsFull, and NotInCall where it is for a person who is not
-    in the call.
+    Raises NoSuchMember, NoSuchCall, CallIsFull, and NotInCall if the addressed person is not in the
+    call.
     """
     user_id, session_id = act.user_id, act.session_id
     with transaction.atomic():
@@ -116,10 +115,9 @@ def join_call(act: Act) -> Acted:
 
 
 def leave_call(act: Act, *, declines: bool = False) -> Acted:
-    """Leave the call of a chat, or do not join it; the last one who leaves ends it.
+    """Leave or decline the call of a chat; it ends when the last participant leaves.
 
-    Raises NoSuchMember, NoSuchCall, and NotInCall for a person who is not called and does not take
-    part.
+    Raises NoSuchMember, NoSuchCall, and NotInCall if the person neither takes part nor is called.
     """
     trigger = MemberTrigger.DECLINE if declines else MemberTrigger.LEAVE
     with transaction.atomic():
@@ -134,7 +132,7 @@ def leave_call(act: Act, *, declines: bool = False) -> Acted:
 
 
 def end_participation(*, chat_id: str, user_id: int, now: datetime) -> None:
-    """Take a person who left the chat out of its call; needs a transaction that locks the chat."""
+    """Remove a person who left the chat from its call; needs a transaction that locks the chat."""
     call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
     if call is None:
         return
@@ -146,11 +144,11 @@ def end_participation(*, chat_id: str, user_id: int, now: datetime) -> None:
 
 
 def renew_participants(session_ids: Collection[str], *, now: datetime) -> None:
-    """Say that a process still holds these sessions; those of calls are seen."""
+    """Mark the call participants in the sessions that a process still holds as seen."""
     held = set(session_ids)
     if not held:
         return
-    # From the few calls that go on to their members: a join may begin at the members of all calls.
+    # Start from the few calls in progress: a join might start from the members of all calls.
     going_on = VoiceCall.objects.filter(ended_at__isnull=True)
     rows = VoiceCallMember.objects.filter(
         call_id__in=going_on.values("id"), state=CallMemberState.JOINED
@@ -161,9 +159,9 @@ def renew_participants(session_ids: Collection[str], *, now: datetime) -> None:
 
 
 def sweep_calls(now: datetime) -> int:
-    """End what rang too long and the participation of those whose connection is lost.
+    """End overdue ringing, and drop participants whose connection is lost.
 
-    Returns how many calls were changed.
+    Returns the number of calls changed.
     """
     lost = now - timedelta(seconds=settings.UAMP_CALL_GRACE_SECONDS)
     members = VoiceCallMember.objects.filter(call=OuterRef("pk"))
@@ -176,7 +174,7 @@ def sweep_calls(now: datetime) -> int:
     for chat_id in list(due.values_list("chat_id", flat=True)[:SWEEP_MOST]):
         with transaction.atomic():
             lock_chats([chat_id])
-            # Another process may have been here first.
+            # Another process may have got here first.
             call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
             if call is not None:
                 changed += _sweep_call(CallChange(call, now), lost)

@@ -1,4 +1,4 @@
-"""The events of a call: its state for the members of the chat, and its entry in the log."""
+"""The events of a call: its state for the members of the chat, and its log entry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def call_updated(
     call: VoiceCall, members: Iterable[VoiceCallMember], agents: Iterable[VoiceCallAgent]
 ) -> ev.CallUpdated:
-    """Return a call as it is now; the members have their `user`, the agents their `agent`."""
+    """Return the current state of a call; members have their `user`, agents their `agent`."""
     return ev.CallUpdated(
         event_id=new_event_id(),
         timestamp=milliseconds(timezone.now()),
@@ -43,7 +43,7 @@ def call_updated(
 
 
 def agent_left(call: VoiceCall, row: VoiceCallAgent) -> ev.AgentStopped:
-    """Return the entry of the log for an agent that left as its host did."""
+    """Return the log entry for an agent that left because its host did."""
     host = row.host.get_username()
     return ev.AgentStopped(
         event_id=new_event_id(),
@@ -57,7 +57,7 @@ def agent_left(call: VoiceCall, row: VoiceCallAgent) -> ev.AgentStopped:
 
 
 def call_ended(call: VoiceCall, members: Iterable[VoiceCallMember]) -> ev.CallEnded:
-    """Return the entry of the log for a call that has ended."""
+    """Return the log entry for a call that has ended."""
     took_part = {member.user_id: member.user for member in members if member.joined_at is not None}
     starter = took_part.pop(call.started_by_id or 0, None)
     duration = None

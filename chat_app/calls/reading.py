@@ -1,4 +1,4 @@
-"""Reads of calls: the one that goes on in a chat, and who receives a signal. Synchronous."""
+"""Queries about calls: the call in progress, and the recipients of a signal. Synchronous."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def current_call(chat_id: str) -> ev.CallUpdated | None:
-    """Return the call that goes on in a chat, if one does. The caller has checked the reader."""
+    """Return the call in progress in a chat, if any. The caller has checked the reader."""
     call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
     if call is None:
         return None
@@ -21,7 +21,7 @@ def current_call(chat_id: str) -> ev.CallUpdated | None:
 
 
 def ringing_calls(user_id: int) -> list[ev.CallUpdated]:
-    """Return the calls that ring for a person now, in the chats that they are in."""
+    """Return the calls now ringing for a person, in the chats that they are in."""
     ringing = VoiceCallMember.objects.filter(
         user_id=user_id,
         state=CallMemberState.RINGING,
@@ -43,9 +43,9 @@ def _shown(call: VoiceCall) -> ev.CallUpdated:
 def session_of_participant(
     *, chat_id: str, call_id: str, session_id: str, to_user_id: str
 ) -> tuple[int, str]:
-    """Return the user and the session to which a session of a call sends; one query.
+    """Return the user and the session to which a session in a call may send; one query.
 
-    Raises NotInCall unless both take part in that call now, the sender in this session.
+    Raises NotInCall unless both take part in that call, the sender in this session.
     """
     rows = VoiceCallMember.objects.filter(
         call__chat_id=chat_id,

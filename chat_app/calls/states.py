@@ -49,7 +49,7 @@ MEMBER_TRANSITIONS: Final[Mapping[CallMemberState, Mapping[MemberTrigger, CallMe
         _T.LEAVE: _S.DECLINED,
         _T.MISS: _S.MISSED,
     },
-    # A person who joins again does so in another session.
+    # A participant who joins again moves to another session.
     _S.JOINED: {_T.JOIN: _S.JOINED, _T.LEAVE: _S.LEFT, _T.DECLINE: _S.LEFT},
     _S.DECLINED: {_T.RING: _S.RINGING, _T.JOIN: _S.JOINED},
     _S.MISSED: {_T.RING: _S.RINGING, _T.JOIN: _S.JOINED},
