@@ -16,13 +16,13 @@ PICTURES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 class InvalidAvatar(ValueError):
-    """An avatar is an emoji, a colour, or a picture of the person who sets it."""
+    """The avatar is neither an emoji nor a colour nor a picture that its setter may read."""
 
 
 def use_avatar(chat_id: str, avatar: str, *, user_id: int) -> str | None:
-    """Return an avatar as it is stored, and let the members read its picture; None takes it away.
+    """Return an avatar in its stored form, and let the members read its picture.
 
-    Must run inside a transaction. Raises InvalidAvatar.
+    An empty avatar becomes None. Must run inside a transaction. Raises InvalidAvatar.
     """
     if not avatar:
         return None
@@ -43,13 +43,13 @@ def use_avatar(chat_id: str, avatar: str, *, user_id: int) -> str | None:
 
 
 def avatar_url(avatar: str | None) -> str | None:
-    """Return the address of the picture of an avatar; None for one that is no picture."""
+    """Return the address of an avatar's picture; None if it is not a picture."""
     picture = _PICTURE.fullmatch(avatar or "")
     return None if picture is None else addresses.content_url(picture[1])
 
 
 def picture_of(chat_id: str) -> str | None:
-    """Return the id of the content that is the picture of a chat; None where there is none."""
+    """Return the id of the content that is the picture of a chat; None if there is none."""
     avatar = Chat.objects.filter(pk=chat_id).values_list("avatar", flat=True).first()
     picture = _PICTURE.fullmatch(avatar or "")
     return None if picture is None else picture[1]

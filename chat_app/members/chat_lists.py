@@ -29,9 +29,9 @@ def changed_since(at: datetime) -> QuerySet[Chat]:
 
 
 def latest_chats(user_id: int, *, most: int) -> list[tuple[str, int]]:
-    """Return the shared chats that a person is in, as id and last place of the log.
+    """Return the shared chats that a person is in, as pairs of id and last `seq`.
 
-    Those that were written to last come first, at most `most` and one more.
+    The most recently active come first: `most` of them, and one more if there are more.
     """
     chats = chats_of(user_id).filter(kind=ChatKind.GROUP).order_by("-latest_at", "pk")
     return list(chats.values_list("pk", "last_seq")[: most + 1])
@@ -44,10 +44,10 @@ def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
 
 
 def chats_with_presence(user_id: int) -> list[str]:
-    """Return the ids of the shared chats whose members are sent when this person comes and goes.
+    """Return the ids of the shared chats whose members are notified of a person's presence.
 
-    Chats of more than UAMP_PRESENCE_MEMBERS people are left out: each who comes would be a frame to
-    each who is there.
+    Chats of more than UAMP_PRESENCE_MEMBERS people are left out, since every arrival would send a
+    frame to everyone online.
     """
     most = settings.UAMP_PRESENCE_MEMBERS
     people = Participant.objects.filter(

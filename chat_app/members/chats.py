@@ -1,4 +1,4 @@
-"""Chats: creating them, changing what they are called and how they work.
+"""Chats: creating them, and changing their title, description and rules.
 
 Functions open their own transaction. Every change is an entry of the chat's log.
 """
@@ -53,7 +53,7 @@ def create_chat(
 ) -> Chat:
     """Create a chat with its members; `agents` are pairs of agent id and trigger rule.
 
-    The title is kept without direction marks and other characters that cannot be seen.
+    The title is stored without direction marks and other invisible characters.
     """
     chat = Chat(title=clean_title(title), created_by_id=created_by_id, kind=kind)
     insert(chat)
@@ -78,7 +78,7 @@ def create_chat(
 
 
 class ChatChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields of a chat to change; None keeps a value, an empty text clears it."""
+    """Fields of a chat to change; None leaves a field as it is, an empty string clears it."""
 
     title: str | None = None
     description: str | None = None
@@ -111,11 +111,11 @@ _STORED: Final = ("payer_user", *_RIGHT_OF)
 
 
 def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.ChatUpdated:
-    """Change what a chat is called and how it works; sends the change to the members.
+    """Change a chat's title, description or rules, and send the change to its members.
 
-    Returns the event; one without `seq` says that nothing is another. An owner who chooses `owner`
-    becomes the payer. Raises NotAMember to strangers, NotAllowed to members whose role does not
-    have the right, NoSponsor where no agent of the chat is sponsored, and InvalidAvatar.
+    Returns the event, without `seq` if nothing changed. An owner who chooses `owner` becomes the
+    payer. Raises NotAMember for strangers, NotAllowed for members whose role lacks the right,
+    NoSponsor if no agent of the chat is sponsored, and InvalidAvatar.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -151,9 +151,9 @@ def _apply(chat: Chat, change: ChatChange, by: User) -> None:
 
 
 def set_budget(row: Chat | Participant, amount: str | None, period: str | None) -> None:
-    """Set the budget of a chat or of an agent in it; an empty amount takes it away.
+    """Set the budget of a chat or of an agent in it; an empty or zero amount removes it.
 
-    A budget without a period is for each day.
+    A budget without a period is a daily one.
     """
     if amount is not None:
         row.budget = amount if any(digit in "123456789" for digit in amount) else None
@@ -168,7 +168,7 @@ def set_budget(row: Chat | Participant, amount: str | None, period: str | None) 
 def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
     chosen = payers_of([chat.pk])[chat.pk]
     if payer == chosen.rule == PayerRule.OWNER:
-        # One of the owners pays already: another one does not take it over by saving a form.
+        # An owner already pays: another one must not take over by saving a form.
         return
     if payer == PayerRule.SPONSOR != chat.payer:
         members = Participant.objects.filter(
@@ -181,7 +181,7 @@ def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
 
 
 def chat_event(chat: Chat, *, by: User | None) -> ev.ChatUpdated:
-    """Return the event that says what a chat is now."""
+    """Return the event that describes the current state of a chat."""
     return ev.ChatUpdated(
         event_id=new_event_id(),
         timestamp=milliseconds(timezone.now()),
@@ -200,7 +200,7 @@ def chat_event(chat: Chat, *, by: User | None) -> ev.ChatUpdated:
 
 
 def append_change(chat: Chat, *, by: User | None = None) -> ev.ChatUpdated:
-    """Append what the chat is now to its log as `chat.updated`; needs a transaction."""
+    """Append the current state of a chat to its log as `chat.updated`; needs a transaction."""
     event = chat_event(chat, by=by)
     entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
     seq = append(chat.pk, [entry], at=timezone.now())

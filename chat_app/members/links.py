@@ -1,7 +1,7 @@
-"""Links of chats: their secrets, when one is in force, and how it ends. Synchronous.
+"""Links of chats: their secrets, when one is active, and how it ends. Synchronous.
 
-A link acts for the member who made it. It ends with that person's membership or right, and does not
-come back with them. What the two kinds do is in `chat_app.links`.
+A link acts on behalf of its creator. It ends with that person's membership or right, and is not
+restored with them. `chat_app.links` implements the two kinds.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ AnyLink: TypeAlias = ShareLink | InviteLink
 
 SECRET_BYTES: Final = 32
 PREFIXES: Final[Mapping[type[AnyLink], str]] = {ShareLink: "shr_", InviteLink: "inv_"}
-"""How the secrets begin; logs are written without what begins like this."""
+"""The prefixes of the secrets; logs redact anything that begins with one."""
 NEEDED: Final[Mapping[type[AnyLink], Right]] = {
     ShareLink: Right.SHARE,
     InviteLink: Right.ADD_MEMBERS,
 }
-"""The right that a link's maker needs, for as long as it is in force."""
+"""The right that the creator of a link needs for as long as it is active."""
 
 
 class TooManyLinks(Exception):
-    """The chat has as many links in force as it may have."""
+    """The chat has as many active links as allowed."""
 
 
 def new_secret(kind: type[AnyLink]) -> str:
@@ -50,18 +50,18 @@ def new_secret(kind: type[AnyLink]) -> str:
 
 
 def sha256_of(secret: str) -> str:
-    """Return what is kept of a secret. It has 256 random bits, so that one round suffices."""
+    """Return the stored hash of a secret. With 256 random bits, one round suffices."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def expiry(days: int | None) -> timedelta:
-    """Return how long a new link is in force: UAMP_LINK_DAYS where nothing is said."""
+    """Return the lifetime of a new link; UAMP_LINK_DAYS by default."""
     most = settings.UAMP_LINK_DAYS_MAX
     return timedelta(days=min(days or settings.UAMP_LINK_DAYS, most))
 
 
 def in_force(kind: type[AnyLink], chat_id: str | None = None) -> QuerySet[AnyLink]:
-    """Return the links that were neither revoked nor have expired."""
+    """Return the links that are neither revoked nor expired."""
     rows: QuerySet[AnyLink] = kind._default_manager.filter(  # noqa: SLF001 Django's documented name
         revoked_at__isnull=True, expires_at__gt=timezone.now()
     )
@@ -69,15 +69,15 @@ def in_force(kind: type[AnyLink], chat_id: str | None = None) -> QuerySet[AnyLin
 
 
 def check_room(kind: type[AnyLink], chat_id: str) -> None:
-    """Raise TooManyLinks where another link of a chat is one too many; the chat is locked."""
+    """Raise TooManyLinks if a chat cannot have another link; the chat is locked."""
     if in_force(kind, chat_id).count() >= settings.UAMP_LINKS_PER_CHAT:
         raise TooManyLinks
 
 
 def link_of(kind: type[AnyLink], secret: str) -> AnyLink | None:
-    """Return the link with a secret, where it is in force and its maker still has the right.
+    """Return the link with a secret, if it is active and its creator still has the right.
 
-    An unknown secret, an expired and a revoked link are alike.
+    Unknown, expired and revoked links are indistinguishable.
     """
     row = (
         in_force(kind)
@@ -89,14 +89,14 @@ def link_of(kind: type[AnyLink], secret: str) -> AnyLink | None:
 
 
 def needed_for(link: AnyLink) -> set[Right]:
-    """Return the rights that the maker of a link needs while it is in force."""
+    """Return the rights that the creator of a link needs while it is active."""
     if isinstance(link, InviteLink) and link.role != ParticipantRole.MEMBER:
         return {NEEDED[InviteLink], Right.CHANGE_ROLES}
     return {NEEDED[type(link)]}
 
 
 def maker_may(link: AnyLink) -> bool:
-    """Return whether the maker is an active member who has its right, in sources of a fork too."""
+    """Return whether the creator is an active member with the right, also in a fork's sources."""
     if link.created_by_id is None:
         return False
     roles = [role for role, rights in RIGHTS.items() if needed_for(link) <= rights]
@@ -110,9 +110,9 @@ def maker_may(link: AnyLink) -> bool:
 
 
 def end_link(link: AnyLink, *, by: User | None) -> None:
-    """Revoke a link and say so in the log of its chat; needs a transaction and the chat's lock.
+    """Revoke a link and record it in the chat's log; needs a transaction and the chat's lock.
 
-    `by` is who revoked it, None for the server. One that was revoked before stays as it is.
+    `by` is who revoked it, None for the server. A link that was already revoked stays as it is.
     """
     rows = type(link)._default_manager.filter(pk=link.pk, revoked_at__isnull=True)  # noqa: SLF001 as above
     if rows.update(revoked_at=timezone.now(), revoked_by=by):
@@ -120,9 +120,9 @@ def end_link(link: AnyLink, *, by: User | None) -> None:
 
 
 def end_links_of(member: Participant, *, role: str | None) -> None:
-    """End the links that a member made and may not have made any more; needs the chat's lock.
+    """End a member's links that they would no longer be allowed to create; needs the chat's lock.
 
-    `role` is what they are from now on, None where they leave.
+    `role` is their new role, None if they leave.
     """
     if member.user_id is None:
         return
@@ -149,7 +149,7 @@ def append_link(
 
 
 def _fact(link: AnyLink) -> ev.ChatLink:
-    """Return what the log says of a link: nothing of its secret."""
+    """Return the public facts of a link for the log, without its secret."""
     expires_at = milliseconds(link.expires_at)
     if isinstance(link, ShareLink):
         return ev.ChatLink(

@@ -1,4 +1,4 @@
-"""The present people and agents of a chat, and its owners.
+"""The current people and agents of a chat, and its owners.
 
 The caller is an argument: a stranger gets the same answer as for a chat that does not exist.
 """
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class NotAnOwner(Exception):
-    """A member of the chat who does not own it."""
+    """The member does not own the chat."""
 
 
 class NotAMember(Exception):
-    """The person is not in the chat, or there is no such chat: the answer is the same."""
+    """The person is not in the chat, or there is no such chat: callers cannot tell which."""
 
 
 def is_member(chat_id: str, user_id: int | None) -> bool:
@@ -34,7 +34,7 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
 
 
 def has_left_freely(chat_id: str, user_id: int) -> bool:
-    """Return whether a person left a chat themselves; one who was removed did not."""
+    """Return whether a person left a chat voluntarily rather than being removed."""
     return Participant.objects.filter(
         chat_id=chat_id, user_id=user_id, left_at__isnull=False, left_freely=True
     ).exists()
@@ -43,7 +43,7 @@ def has_left_freely(chat_id: str, user_id: int) -> bool:
 def active_members(
     chat_ids: Collection[str], user_ids: Collection[int]
 ) -> set[tuple[str, int | None]]:
-    """Return who of these people is in which of these chats now, and was not deactivated."""
+    """Return who of these people is in which of these chats now, and not deactivated."""
     rows = Participant.objects.filter(
         chat_id__in=chat_ids, user_id__in=user_ids, left_at__isnull=True, user__is_active=True
     )
@@ -51,10 +51,10 @@ def active_members(
 
 
 class AgentMember(msgspec.Struct, frozen=True):
-    """An agent in a chat: when it answers, and what it is shown.
+    """An agent in a chat: when it answers, and which messages it sees.
 
-    `is_quiet` says that no agent of the chat answers for now, `is_enabled` whether this one is
-    switched on.
+    `is_quiet` says that the agents of the chat are currently silenced, `is_enabled` whether this
+    one is switched on.
     """
 
     agent_id: str
@@ -68,12 +68,12 @@ class AgentMember(msgspec.Struct, frozen=True):
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the agents that are in a chat now and switched on."""
+    """Return the enabled agents of a chat."""
     return [member for member in all_agent_members(chat_id) if member.is_enabled]
 
 
 def all_agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the agents that are in a chat now, those that are switched off too."""
+    """Return the agents of a chat, disabled ones included."""
     rows = (
         Participant.objects.filter(chat_id=chat_id, agent__isnull=False, left_at__isnull=True)
         .order_by("id")

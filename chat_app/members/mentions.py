@@ -1,6 +1,6 @@
-"""The people whom messages mention: found before a message is written, kept with it. Synchronous.
+"""The people whom messages mention, looked up before a message is written. Synchronous.
 
-How many mentions a person has not read is counted from their marker, never up and down.
+Unread mentions are counted from the person's read marker; no counter is maintained.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from chat_app.log.entries import NewMessage
 
 MENTIONS_MAX: Final = 200
-"""So many people one message mentions at most; further names are only text."""
+"""The most people that one message mentions; further names are plain text."""
 
 
 def mentioned_people(chat_id: str, text: str, *, author: int | None = None) -> tuple[int, ...]:
-    """Return the ids of the people of a chat whom a text mentions, but for its author."""
+    """Return the ids of the people of a chat whom a text mentions, except its author."""
     names = mentioned_names(text) if "@" in text else set()
     if not names:
         return ()
@@ -32,19 +32,19 @@ def mentioned_people(chat_id: str, text: str, *, author: int | None = None) -> t
 
 
 def keep_mentions(chat_id: str, message: NewMessage, seq: int) -> None:
-    """Write whom a message mentions, in the transaction that writes the message at this place."""
+    """Record whom a message mentions, in the transaction that writes it at this place."""
     if message.mentions and not message.is_in_thread_only:
         _write(chat_id, message.id, seq, message.mentions)
 
 
 def change_mentions(chat_id: str, message_id: str, seq: int, people: tuple[int, ...]) -> None:
-    """Let a message at a place of the log mention these people and no others."""
+    """Replace the mentions of a message at a place of the log."""
     forget_mentions(message_id)
     _write(chat_id, message_id, seq, people)
 
 
 def forget_mentions(*message_ids: str) -> None:
-    """Let messages mention no one: they were deleted, or another version took their place."""
+    """Remove the mentions of messages that were deleted or replaced by another version."""
     MessageMention.objects.filter(message_id__in=message_ids).delete()
 
 

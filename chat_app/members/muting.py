@@ -1,7 +1,7 @@
-"""Notification settings of a member in a chat, which the others do not see.
+"""A member's notification settings in a chat, which the others do not see.
 
-Synchronous. Pages notify of a muted chat never, and of another one as its level says, else as the
-person's settings say.
+Synchronous. Pages never notify of a muted chat; for others the chat's level applies, or else the
+person's settings.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from chat_app.people.notices import notify_person
 def set_muted(
     *, chat_id: str, user_id: int, muted: bool | None = None, notifications: str | None = None
 ) -> None:
-    """Mute a chat for one of its members, or end that; set the level of its notifications.
+    """Mute or unmute a chat for one of its members; set the level of its notifications.
 
-    None stays; an empty level is the one of the person's settings. Raises NotAMember.
+    None leaves a value as it is; an empty level falls back to the person's settings. Raises
+    NotAMember.
     """
     values: dict[str, Any] = {}
     if muted is not None:

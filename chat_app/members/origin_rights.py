@@ -1,7 +1,7 @@
-"""Rights in the chats from which a chat was copied: what leaves a chat needs a right there.
+"""Rights in the chats from which a chat was copied: showing a copy needs rights in its source.
 
-The history of a fork was written by others in its source. A member who may not show the source to
-others may not show them its copy either, and a right that is lost there is lost in the fork.
+Others wrote the history of a fork in its source. A member who may not show the source to others may
+not show them its copy either, and losing a right there means losing it in the fork.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from chat_app.members.rights import Right
 
 GENERATIONS: Final = 64
-"""Forks of forks whose sources are asked; a longer line gives no right."""
+"""How many generations of forks are checked; a longer chain grants no right."""
 
 
 def may_in_sources(chat_id: str, user_id: int, rights: Collection[Right]) -> bool:
-    """Return whether a person has rights in each chat from which a chat was copied.
+    """Return whether a person has rights in every chat from which a chat was copied.
 
-    A source that was deleted asks for none where the person wrote all that was copied, but for the
+    A deleted source grants them if the person wrote everything that was copied, apart from the
     answers of agents.
     """
     roles = [role for role, theirs in RIGHTS.items() if set(rights) <= theirs]
@@ -46,7 +46,7 @@ def may_in_sources(chat_id: str, user_id: int, rights: Collection[Right]) -> boo
 
 
 def check_right_in_sources(chat_id: str, user_id: int, right: Right) -> None:
-    """Raise NotAllowed where a person does not have a right in a chat that this one copies."""
+    """Raise NotAllowed if a person lacks a right in a chat that this one was copied from."""
     if not may_in_sources(chat_id, user_id, {right}):
         raise NotAllowed(
             right, "This chat begins with messages of another one, in which you may not do that."

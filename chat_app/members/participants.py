@@ -53,13 +53,13 @@ _stop_answers: Callable[[str, str, int], None] = _nothing_runs
 
 
 def answers_stopped_by(stop: Callable[[str, str, int], None]) -> None:
-    """Set what stops the answers of an agent in a chat that a person removed it from."""
+    """Set the function that stops an agent's answers in a chat from which a person removed it."""
     global _stop_answers  # noqa: PLW0603 one for the process
     _stop_answers = stop
 
 
 class LastOwner(Exception):
-    """A chat of people has an owner: another one has to be made first."""
+    """A chat of people needs an owner: appoint another one first."""
 
 
 def add_participant(
@@ -70,11 +70,11 @@ def add_participant(
     agent_id: str | None = None,
     trigger: str = ParticipantReplyTrigger.MENTION,
 ) -> Participant:
-    """Add a person or an agent to a chat, or take them back; sends it to the members.
+    """Add a person or an agent to a chat, or readmit one, and notify the members.
 
-    One that comes back is a member, whatever it was before. Where the owner or the pool pays, an
-    agent is added by an owner, because its answers are paid from then on. Raises NotAMember unless
-    `added_by` is in the chat, NotAllowed for an agent that another member adds there.
+    A readmitted person is a plain member, whatever their earlier role. If the owner or the pool
+    pays, only an owner may add an agent, because they pay for its answers from then on. Raises
+    NotAMember unless `added_by` is in the chat, and NotAllowed if their role lacks the right.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -98,7 +98,7 @@ def join(
     trigger: str = ParticipantReplyTrigger.MENTION,
     role: str = ParticipantRole.MEMBER,
 ) -> Participant:
-    """Put a person or an agent into a chat that is locked; one who is there stays as they are."""
+    """Put a person or an agent into a locked chat; one who is already in it stays as they are."""
     participant, created = Participant.objects.get_or_create(
         chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger}
     )
@@ -118,13 +118,13 @@ def join(
 
 
 def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -> None:
-    """Let a member leave; an owner may remove any member, an admin those who are not owners.
+    """Remove a member, or let one leave; owners may remove anyone, admins all but owners.
 
-    An owner who leaves pays for nothing any more, and the links that the member made end. When the
-    last owner leaves, the admin who has been there the longest owns the chat, or else the person
-    who has. The others no longer see that the member types, and the call of the chat goes on
-    without them. What an agent answers there is cancelled by who removed it. Raises NotAMember when
-    the caller or the participant is not in the chat, NotAllowed when the caller may not.
+    An owner who leaves stops paying, and links created by the member end. When the last owner
+    leaves, the longest-standing admin becomes the owner, or else the longest-standing person.
+    Others no longer see the member typing, and the chat's call continues without them. Answers of a
+    removed agent are cancelled on behalf of `removed_by`. Raises NotAMember if the caller or the
+    participant is not in the chat, NotAllowed if the caller lacks the right.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -172,10 +172,10 @@ def _stop_typing(chat_id: str, user: User) -> None:
 def change_role(
     *, chat_id: str, changed_by: User, participant_id: int, role: str
 ) -> ev.ParticipantUpdated:
-    """Give a person of a chat another role; sends it to the members.
+    """Change the role of a person in a chat, and notify the members.
 
-    Returns the event; one without `seq` says that they have the role already. Raises NotAMember,
-    NotAllowed unless `changed_by` is an owner, and LastOwner.
+    Returns the event, without `seq` if they already have the role. Raises NotAMember, NotAllowed
+    unless `changed_by` is an owner, and LastOwner.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -204,7 +204,7 @@ def change_role(
 
 
 def _without_owner(chat: Chat, left: Participant) -> None:
-    """Give a chat without an owner one, and stop a member who left from paying for it."""
+    """Appoint an owner if the chat has none left, and stop a member who left from paying for it."""
     people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
     if not people.filter(role=ParticipantRole.OWNER).exists():
         admins = people.filter(role=ParticipantRole.ADMIN)
@@ -219,7 +219,7 @@ def _without_owner(chat: Chat, left: Participant) -> None:
 
 
 def _without_payer(chat: Chat, former: Participant) -> None:
-    """Let the askers pay where the payer does not own the chat any more."""
+    """Fall back to askers paying if the payer no longer owns the chat."""
     if chat.payer == PayerRule.OWNER and chat.payer_user_id == former.user_id:
         chat.refresh_from_db()
         chat.payer, chat.payer_user = PayerRule.ASKER, None
@@ -228,7 +228,7 @@ def _without_payer(chat: Chat, former: Participant) -> None:
 
 
 def membership_event(kind: type[Change], participant: Participant, *, by: User | None) -> Change:
-    """Return an event of a membership; `by` is the person who did it, None for the server."""
+    """Return a membership event; `by` is the person who caused it, None for the server."""
     return kind(
         event_id=new_event_id(),
         timestamp=milliseconds(timezone.now()),
@@ -263,7 +263,7 @@ def _member(row: Participant) -> ev.ChatMember:
 
 
 def append_membership(kind: type[Change], participant: Participant, *, by: User | None) -> Change:
-    """Append an event of a membership to the log of its chat; needs a transaction."""
+    """Append a membership event to the log of its chat; needs a transaction."""
     event = membership_event(kind, participant, by=by)
     entry = NewEvent(type=uamp.type_of(event), payload=uamp.to_dict(event))
     seq = append(participant.chat_id, [entry], at=timezone.now())

@@ -1,4 +1,4 @@
-"""The payer of the answers in a chat: each asker, one owner, the pool or an agent's sponsor.
+"""The payer of the answers in a chat: each asker, an owner, the pool or an agent's sponsor.
 
 Chats only store the rule; accounts and amounts are in payments_app.
 """
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class ChatPayer(NamedTuple):
-    """The payer in a chat: asker, owner, pool or sponsor; with `owner` the owner who said so."""
+    """The payer in a chat: asker, owner, pool or sponsor; `owner_id` is set for an owner."""
 
     rule: str
     owner_id: int | None
 
 
 def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
-    """Return the payers of chats now; LookupError without a chat.
+    """Return the current payers of chats; raises LookupError for a missing chat.
 
-    An owner pays who chose it and is an owner still; else each asker pays.
+    An owner pays if they chose to and still own the chat; otherwise each asker pays.
     """
     if not chat_ids:
         return {}
-    # Every turn of an agent with a price asks this: SQL costs a quarter of what the ORM does.
+    # Every turn of a priced agent runs this query: raw SQL costs a quarter of the ORM's time.
     marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
         cursor.execute(

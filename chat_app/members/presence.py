@@ -1,4 +1,4 @@
-"""The people who are online: a row for each open socket of a person, kept fresh by its process."""
+"""Who is online: a row for each open socket of a person, refreshed by its process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_presence(*, presence_id: str, user_id: int, process: str, now: datetime) -> bool:
-    """Record an open socket; returns True when the person was offline until now."""
+    """Record an open socket; return whether the person was offline before."""
     with transaction.atomic():
         fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
         was_online = Presence.objects.filter(user_id=user_id, seen_at__gte=fresh).exists()
@@ -27,7 +27,7 @@ def open_presence(*, presence_id: str, user_id: int, process: str, now: datetime
 
 
 def close_presence(*, presence_id: str, user_id: int, now: datetime) -> bool:
-    """Forget an open socket; returns True when it was the person's last."""
+    """Forget an open socket; return whether the person is now offline."""
     with transaction.atomic():
         Presence.objects.filter(pk=presence_id).delete()
         fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
@@ -35,22 +35,22 @@ def close_presence(*, presence_id: str, user_id: int, now: datetime) -> bool:
 
 
 def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
-    """Say that a process still holds these sockets; also forgets those that no process holds."""
-    # A socket that opened since `now` was read is fresh anyway.
+    """Refresh the sockets that a process holds; delete those that no process holds."""
+    # A socket opened after `now` was read is fresh anyway.
     Presence.objects.filter(pk__in=presence_ids, connected_at__lte=now).update(seen_at=now)
     stale = now - timedelta(seconds=2 * Presence.FRESH_SECONDS)
     Presence.objects.filter(seen_at__lt=stale).delete()
 
 
 def open_sockets(now: datetime, most: int) -> int:
-    """Return how many sockets of people are open, counted up to `most`."""
+    """Return the number of people's open sockets, counted up to `most`."""
     fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
     rows = Presence.objects.filter(seen_at__gte=fresh).order_by().values("pk")
     return rows[:most].count()
 
 
 def online_user_ids(user_ids: Iterable[int]) -> set[int]:
-    """Return who of these people has a fresh open socket."""
+    """Return who of these people is online."""
     fresh = timezone.now() - timedelta(seconds=Presence.FRESH_SECONDS)
     return set(
         Presence.objects.filter(user_id__in=list(user_ids), seen_at__gte=fresh).values_list(

@@ -1,6 +1,6 @@
 """Read receipts: how far each member has read a chat (UAMP §7).
 
-A person whose settings say so reads in private: the marker moves, and only they see it.
+Members can choose to read privately: the marker moves, but only they see it.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 
 REPLIES_MAX: Final = 100
-"""So many replies of a thread are counted at most."""
+"""The most replies of a thread that are counted."""
 
 
 def mark_read(*, chat_id: str, user_id: int | None, message_id: str) -> ReadReceipt | None:
     """Move a member's marker forward to a message and publish `message.read`.
 
-    A message that only a thread shows moves the marker of that thread, for those who follow it.
-    The event of a person who reads in private goes to their own sockets and is no entry of the log.
-    Returns None when the marker already stood there or further, and for threads. Raises NotAMember
-    for strangers and for messages of other chats.
+    A message that appears only in a thread moves the marker of that thread, for its followers. The
+    event of a person who reads privately goes to their own sockets and not into the log. Returns
+    None if the marker was already at or past the message, and for threads. Raises NotAMember for
+    strangers and for messages of other chats.
     """
     now = timezone.now()
     with transaction.atomic():
-        # The chat's lock first, as every writer of its log takes it.
+        # The chat's lock comes first, as for every writer of its log.
         Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
         if message is None or user_id is None or not is_member(chat_id, user_id):
@@ -77,7 +77,7 @@ def _mark_thread_read(message: Message, user_id: int, now: datetime) -> None:
 
 
 def new_replies(user_id: int, read_seq: Any) -> QuerySet[Message]:
-    """Return what only threads show and others wrote behind a place, a number or an expression."""
+    """Return thread-only messages by others after a place, which is a number or an expression."""
     written = Message.objects.filter(
         thread_only=True, deleted_at__isnull=True, replaced_by__isnull=True, seq__gt=read_seq
     )
@@ -106,7 +106,7 @@ def _publish(message: Message, user_id: int, now: datetime, *, replies: int | No
 
 
 def receipts_for(chat_id: str, user_id: int) -> QuerySet[ReadReceipt]:
-    """Return the markers of a chat that a member sees: their own, and public ones."""
+    """Return the markers of a chat that a member may see: their own, and public ones."""
     return ReadReceipt.objects.filter(chat_id=chat_id).exclude(
         ~Q(user_id=user_id), user__person_settings__read_receipts=False
     )

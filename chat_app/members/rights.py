@@ -1,4 +1,4 @@
-"""The rights of a chat's members by role: the one table, and its check."""
+"""The rights of a chat's members by role: the single table, and its check."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RIGHTS: Final[Mapping[str, frozenset[Right]]] = {
 
 
 class NotAllowed(NotAnOwner):
-    """A member does not have a right; `right` is which one, and the message says why."""
+    """A member lacks a right: `right` names it, and the message explains why."""
 
     def __init__(self, right: Right, reason: str = "") -> None:
         super().__init__(reason or _REASONS[right])
@@ -76,13 +76,13 @@ def member_of(chat: Chat | None, user_id: int | None) -> Participant:
 
 
 def check_right(member: Participant, right: Right) -> None:
-    """Raise NotAllowed where the role of a member does not have a right."""
+    """Raise NotAllowed if a member's role lacks a right."""
     if right not in RIGHTS[member.role]:
         raise NotAllowed(right)
 
 
 def check_may_set_agents(chat: Chat, member: Participant, right: Right) -> None:
-    """Check a right about agents: where the chat pays for their answers, it is the owners'."""
+    """Check a right concerning agents; if the chat pays for answers, only owners have it."""
     check_right(member, right)
     is_paid_by_chat = chat.payer in {PayerRule.OWNER, PayerRule.POOL}
     if is_paid_by_chat and member.role != ParticipantRole.OWNER:

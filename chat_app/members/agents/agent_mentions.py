@@ -1,9 +1,8 @@
 """Mentions of agents by agents: which are answered, and what stops them. Synchronous.
 
-Guards decide, by rows alone: how often in a row agents ask each other (hops), how often two of them
-did so lately (the pair window), whether the agents are quiet, and whether the asked one is switched
-off. What a guard stops is an
-entry of the log that says why.
+Guards decide, based on rows alone: how many times in a row agents asked each other (hops), how
+often these two did so recently (the pair window), whether agents are silenced, and whether the one
+asked is enabled. A mention that a guard stops becomes a log entry with the reason.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
     from chat_app.log.entries import NewMessage
     from chat_app.models import Chat
 
-# A quote, and code: what they have is said to no one.
+# Quotes and code: mentions in them address no one.
 _QUOTED: Final = re.compile(r"^ {0,3}>.*$|^(`{3,}|~{3,}).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 DISABLED: Final = "disabled"
-"""The reason of an agent that is switched off."""
+"""The reason given for an agent that is switched off."""
 
 
 class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent that does not answer what is for it: `reason` for programs, `words` for people."""
+    """Why an agent does not answer a mention: `reason` for programs, `words` for people."""
 
     agent_id: str
     agent: str
@@ -50,7 +49,7 @@ class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def may_mention(message: NewMessage) -> bool:
-    """Return whether an answer may mention an agent: only a whole one does."""
+    """Return whether an answer may mention an agent: it must be complete."""
     return message.status == "completed" and "@" in message.content
 
 
@@ -62,7 +61,7 @@ def append_stops(
     response_id: str | None = None,
     thread: str | None = None,
 ) -> None:
-    """Append why agents do not answer to the log of their chat."""
+    """Append the reasons why agents do not answer to the log of their chat."""
     if not stops:
         return
     now = timezone.now()
@@ -95,11 +94,11 @@ def agents_asked(
     message_id: str,
     thread: str | None = None,
 ) -> list[AgentMember]:
-    """Return the agents of a chat that an answer of another one asks, and keep that it did.
+    """Return the agents of a chat that another agent's answer asks, and record the mentions.
 
-    `hops` is how often agents asked each other before this answer, `but` are the ids of agents
-    that the answered message asked too, `thread` is the one in which the answer stands. Those that
-    a guard stops are in the log.
+    `hops` is how many times agents had asked each other before this answer, `but` are the ids of
+    agents that the answered message asked as well, `thread` is the thread of the answer, if any.
+    Mentions stopped by a guard are logged.
     """
     names = mentioned_names(_QUOTED.sub("", text))
     with transaction.atomic():
@@ -129,7 +128,7 @@ def agents_asked(
 def _stop(
     chat: Chat, member: AgentMember, *, by: AgentMember, hops: int, most: int
 ) -> MentionStop | None:
-    """Return which guard stops a mention, if one does."""
+    """Return the guard that stops a mention, if any."""
     window = timedelta(seconds=settings.UAMP_AGENT_PAIR_SECONDS)
     since = timezone.now() - window
     AgentMention.objects.filter(chat=chat, created_at__lt=since).delete()

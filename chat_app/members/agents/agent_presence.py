@@ -1,4 +1,4 @@
-"""Agents that are switched on and off while people look at their chats. Synchronous."""
+"""Presence of agents that are switched on or off. Synchronous."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from agents_app.models import Agent
 
 MAX_CHATS: Final = 200
-"""Chats whose open pages are sent when an agent comes or goes, the most recent first. The pages of
-others see it when they read the chat again."""
+"""How many chats are notified when an agent comes or goes, the most recently active first.
+
+Pages of other chats see it when they next read the chat.
+"""
 
 
 def notify_members(agent: Agent, **_kwargs: Any) -> None:
-    """Send `presence.online` or `.offline` to the chats of an agent, once this is committed."""
+    """Send `presence.online` or `.offline` to the chats of an agent on commit."""
     event_type = ev.PresenceOnline if agent.is_online else ev.PresenceOffline
     now = milliseconds(timezone.now())
     chats = (

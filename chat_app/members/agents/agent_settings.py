@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 CONTEXT_MESSAGES: Final = 20
-"""So many messages an agent is shown whose context is `last` and names no number."""
+"""How many messages an agent with context `last` sees if no number is set."""
 
 
 class NoKeywords(ValueError):
-    """An agent that answers keywords has one."""
+    """An agent with the keyword trigger needs at least one keyword."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,10 +42,10 @@ _STORED: Final = AgentSettings.__struct_fields__
 def set_agent(
     *, chat_id: str, changed_by: User, participant_id: int, change: AgentSettings
 ) -> ev.ParticipantUpdated:
-    """Change how an agent answers in a chat; sends the change to the members.
+    """Change how an agent answers in a chat, and notify the members.
 
-    Returns the event; one without `seq` says that nothing is another. Raises NotAMember,
-    NotAllowed, and NoKeywords.
+    Returns the event, without `seq` if nothing changed. Raises NotAMember, NotAllowed, and
+    NoKeywords.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()

@@ -1,6 +1,6 @@
-"""Budgets of chats and of agents in them: what their answers may cost, as the members set it.
+"""Budgets of chats and of agents in them: the most that their answers may cost.
 
-Amounts are decimal strings in the currency of prices; the ledger counts what is used.
+Amounts are decimal strings in the currency of prices; the ledger tracks their use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ChatBudget(NamedTuple):
-    """A budget of an agent in a chat; without an agent it is of all agents of the chat."""
+    """The budget of an agent in a chat; without an agent, of all agents of the chat."""
 
     chat_id: str
     agent_id: str
@@ -27,7 +27,7 @@ def budgets_of(chat_ids: Collection[str]) -> list[ChatBudget]:
     """Return the budgets of chats and of the agents in them, in one query."""
     if not chat_ids:
         return []
-    # Every turn of an agent with a price asks this: SQL costs a quarter of what the ORM does.
+    # Every turn of a priced agent runs this query: raw SQL costs a quarter of the ORM's time.
     marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
         cursor.execute(

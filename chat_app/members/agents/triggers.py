@@ -1,4 +1,4 @@
-"""The trigger and the context of agents in a chat: when one answers, what it is shown. Pure."""
+"""The trigger and context of agents in a chat: when one answers, and what it sees. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def triggered(text: str, members: Sequence[AgentMember]) -> list[AgentMember]:
-    """Return the agents that a message of a shared chat makes answer, in the order of joining."""
+    """Return the agents that answer a message of a shared chat, in the order of joining."""
     mentioned = mentioned_names(text)
     return [member for member in members if _answers(member, text, mentioned)]
 
@@ -32,7 +32,7 @@ def _answers(member: AgentMember, text: str, mentioned: set[str]) -> bool:
 
 
 def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
-    """Return whether a text has one of these words or phrases, as whole words."""
+    """Return whether a text contains one of these keywords or phrases, as whole words."""
     if not keywords:
         return False
     folded = " ".join(text.casefold().split())
@@ -45,11 +45,11 @@ def shown_to(
     messages: Sequence[HistoryMessage],
     thread: Sequence[HistoryMessage] = (),
 ) -> list[HistoryMessage]:
-    """Return what of a conversation an agent is shown, by its scope in the chat.
+    """Return the part of a conversation that an agent sees, by its scope in the chat.
 
-    The last message is always there: it is the one that is answered. One that is answered in a
-    `thread` is the last of that. Then the thread follows the messages of the chat, and its root is
-    always there too.
+    The last message is always included: it is the one being answered. If it is answered in a
+    `thread`, it is the last message of that thread; the thread then follows the messages of the
+    chat, and its root is always included too.
     """
     if thread:
         return _shown_in_thread(member, messages, thread)
