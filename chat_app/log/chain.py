@@ -1,8 +1,8 @@
-"""The hash chain of a chat's log in its rows (`uamp.log_chain`, docs/log-chain.md).
+"""The hash chain of a chat's log, as stored in its rows (`uamp.log_chain`, docs/log-chain.md).
 
 An entry gets its chain hash in the transaction that writes it, under the chat's row lock. The chat
-has the hash of its last entry: a statement that waited for the lock sees the chat as it is then,
-but not the entries that were committed while it waited.
+stores the hash of its last entry, because a statement that waited for the lock sees the current row
+of the chat, but not the entries committed while it waited.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ HEAD: Final = ("last_seq", "chain_hash", "chain_seq")
 def head_hash(
     chat_id: str, *, last_seq: int, chain_seq: int | None, chain_hash: bytes | memoryview | None
 ) -> bytes:
-    """Return the hash that the next entry of a log follows.
+    """Return the hash that the next entry of a log builds on.
 
-    The chain starts there where the last entry is in none.
+    A new chain starts there if the last entry is not in one.
     """
     if chain_hash is None or chain_seq != last_seq:
         return log_chain.chain_start(chat_id, last_seq)
@@ -31,7 +31,7 @@ def head_hash(
 
 
 def extend(chat: Chat, entry: ChatEvent) -> None:
-    """Put the next entry of a locked chat into its chain; neither row is saved."""
+    """Add the next entry of a locked chat to its chain; neither row is saved."""
     previous = head_hash(
         chat.pk,
         last_seq=chat.last_seq,
@@ -44,12 +44,12 @@ def extend(chat: Chat, entry: ChatEvent) -> None:
 
 
 def covered(entry: ChatEvent) -> bytes:
-    """Return what the chain covers of an entry: of one that was erased, what it was."""
+    """Return what the chain covers of an entry; for an erased one, its original content."""
     digest = entry.erased_digest or log_chain.payload_digest(entry.payload)
     return log_chain.entry_digest(entry.type, entry.response_id, entry.created_at, bytes(digest))
 
 
 def keep_digest(entry: ChatEvent) -> None:
-    """Keep the digest of a payload from which something is erased now; the row is not saved."""
+    """Store the digest of a payload that is about to be erased; the row is not saved."""
     if entry.erased_digest is None:
         entry.erased_digest = log_chain.payload_digest(entry.payload)

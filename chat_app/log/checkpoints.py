@@ -1,7 +1,7 @@
-"""Signed heads of logs (`uamp.log_checkpoint`): made, kept as rows, and read again.
+"""Signed log heads (`uamp.log_checkpoint`): signing, storing and reading them.
 
-Synchronous. A head is signed apart from turns: when a reader asks for it, and from time to time for
-the chats that were written to.
+Synchronous. Heads are signed outside turns: when a reader asks for one, and periodically for chats
+that were written to.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 100
-"""So many heads are signed in one call."""
+"""How many heads one call signs."""
 
 WINDOW: Final = timedelta(days=1)
-"""Chats that were not written to for so long are not looked at."""
+"""Chats without new entries for this long are skipped."""
 
 
 class LogChanged(Exception):
-    """The log no longer has the entry that was signed last: no further head of it is signed."""
+    """The last signed entry is no longer in the log, so no further head is signed."""
 
 
 class StoredHeads(NamedTuple):
-    """The chain hashes of a chat's checkpoints by their places, and those that cannot be read."""
+    """The chain hashes of a chat's checkpoints by place, and the places of unreadable ones."""
 
     heads: dict[int, bytes]
     bad: list[int]
 
 
 def checkpoint_of(chat_id: str) -> LogCheckpoint | None:
-    """Return the signed head of a chat's log as it is now; it is made where there is none.
+    """Return the signed head of a chat's current log, signing it if needed.
 
-    None where the last entry is in no chain. Raises LogChanged, and Chat.DoesNotExist.
+    None if the last entry is not in a chain. Raises LogChanged, and Chat.DoesNotExist.
     """
     chat = Chat.objects.only("last_seq", "chain_seq", "chain_hash").get(pk=chat_id)
     if chat.chain_hash is None or chat.chain_seq != chat.last_seq:
@@ -70,9 +70,9 @@ def checkpoint_of(chat_id: str) -> LogCheckpoint | None:
 
 
 def sign_heads(now: datetime) -> int:
-    """Sign heads of logs that grew, each at most once in UAMP_CHECKPOINT_MINUTES.
+    """Sign the heads of logs that grew, each at most once in UAMP_CHECKPOINT_MINUTES.
 
-    Returns how many chats were looked at; at most BATCH.
+    Returns the number of chats visited, at most BATCH.
     """
     made = LogCheckpoint.objects.filter(chat=OuterRef("pk"))
     since = now - timedelta(minutes=settings.UAMP_CHECKPOINT_MINUTES)
@@ -86,14 +86,14 @@ def sign_heads(now: datetime) -> int:
         try:
             checkpoint_of(chat_id)
         except LogChanged:
-            logger.error("the log of %s was changed: manage.py verify_log shows where", chat_id)  # noqa: TRY400 it has no traceback of use
+            logger.error("the log of %s was changed: manage.py verify_log shows where", chat_id)  # noqa: TRY400 a traceback is no help
         except Chat.DoesNotExist:
             continue  # deleted meanwhile
     return len(chat_ids)
 
 
 def read_stored(chat_id: str, *, after: int) -> StoredHeads:
-    """Return the heads after a place, each verified by the published keys of logs."""
+    """Return the heads after a place, each verified with the published log keys."""
     found = StoredHeads({}, [])
     rows = list(LogCheckpoint.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq"))
     keys = keys_of(owner_keys.LOG)["keys"] if rows else []
@@ -111,7 +111,7 @@ def read_stored(chat_id: str, *, after: int) -> StoredHeads:
 
 
 def _check_continues(last: LogCheckpoint, chat: Chat, chain_hash: bytes) -> None:
-    """Raise LogChanged where the entry that was signed last is another one now, or gone."""
+    """Raise LogChanged if the entry last signed was changed or is gone."""
     if last.seq == chat.last_seq:
         stored: bytes | memoryview | None = chain_hash
     else:

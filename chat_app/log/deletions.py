@@ -1,6 +1,6 @@
 """Reads of the log without the bodies of deleted messages.
 
-Entries are never changed. What shows one passes it through `without_deleted` first.
+Entries are never changed, so every reader passes them through `without_deleted` first.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the payloads of entries, (type, response id, payload), as members may read them.
 
-    One query for all of them. What a deleted message was, also as the output of its response, is
-    not there; an entry that announced it has `deleted_at`.
+    One query for all of them. Deleted messages are left out, also from the output of their
+    response; the entry that announced one has `deleted_at`.
     """
     message_ids = {message_in(event_type, payload) for event_type, _, payload in entries}
     response_ids = {
@@ -44,13 +44,13 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def deleted_answers(response_ids: Iterable[str]) -> set[str]:
-    """Return which of these responses have an answer that was deleted."""
+    """Return which of these responses have a deleted answer."""
     rows = _deleted().filter(response_id__in=set(response_ids) - {""})
     return set(rows.values_list("response_id", flat=True))
 
 
 def has_deleted_answer() -> Exists:
-    """Return the condition, for a query of responses, that the answer was deleted."""
+    """Return a condition for queries of responses: the answer was deleted."""
     return Exists(_deleted().filter(response_id=OuterRef("pk")))
 
 
@@ -62,12 +62,12 @@ def has_changed(*, response_id: str, message_id: str | None, since: datetime) ->
 
 
 def _deleted() -> QuerySet[Message]:
-    """Return the deleted messages: planners use their index of responses, which has many values."""
+    """Return the deleted messages: planners use their response index, which is selective."""
     return Message.objects.filter(deleted_at__isnull=False)
 
 
 def message_in(event_type: str, payload: dict[str, Any]) -> str:
-    """Return the message whose text an entry has; "" where it has none."""
+    """Return the id of the message whose text an entry contains; "" if none."""
     match event_type:
         case "message.created":
             return str(payload.get("message", {}).get("id", ""))
@@ -94,7 +94,7 @@ def _marker(body: dict[str, Any], at: int) -> dict[str, Any]:
 
 
 def without_output(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return the payload of the end of a response without what was answered."""
+    """Return the payload of a response's terminal event without the answer."""
     shown = dict(payload)
     if "partial_output" in shown:
         shown["partial_output"] = []

@@ -1,7 +1,7 @@
-"""Messages and events that are appended to the logs of chats.
+"""Appending messages and events to the logs of chats.
 
-Every durable fact is one entry, and an entry gets its `seq` under the chat's row lock. Functions
-that append must run in the transaction that writes the fact; delivery happens on commit.
+Every durable fact is one entry, which gets its `seq` under the chat's row lock. Functions that
+append must run in the transaction that writes the fact; delivery happens on commit.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender_agent_id: str | None = None
     response_id: str = ""
     status: str = "completed"
-    # The event_id of the response.create that sent it, so that its sender knows it again.
+    # The event_id of the response.create that sent it, by which its sender recognises it.
     client_event_id: str | None = None
-    # Of the session that sent it, or that asked for it.
+    # The transport of the session that sent it or asked for it.
     transport: str = ""
-    # The message of the chat that it answers, and that one as agents are shown it.
+    # The message of the chat that it replies to, and that message as quoted to agents.
     reply_to: str | None = None
     quote: str = ""
-    # The first version of the answer whose place it takes.
+    # The first version of the answer that it replaces.
     version_of: str | None = None
-    # The message to whose thread it belongs, and whether the chat shows it too.
+    # The root of its thread, and whether it appears in the chat too.
     thread: str | None = None
     also_in_chat: bool = False
-    # In a fork, the message of the source of which it is a copy.
+    # In a fork, the source message of which it is a copy.
     copied_from: str | None = None
     # The people of the chat whom it mentions.
     mentions: tuple[int, ...] = ()
-    # The people whom it concerns as a reply in a thread.
+    # The people whom it notifies as a reply in a thread.
     followers: tuple[int, ...] = ()
 
     @property
     def is_in_thread_only(self) -> bool:
-        """Whether the chat shows it in its thread alone."""
+        """Whether it appears only in its thread, not in the chat."""
         return self.thread is not None and not self.also_in_chat
 
     @property
     def sender_kind(self) -> str:
-        """`agent` for what an agent wrote, `user` for everything else."""
+        """`agent` if an agent wrote it, `user` otherwise."""
         return "agent" if self.sender_agent_id else "user"
 
     def event(self, chat_id: str) -> ev.MessageCreated:
@@ -104,7 +104,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A durable event to be appended; with `message` when it announces one."""
+    """A durable event to be appended; `message` is set if it announces one."""
 
     type: str
     payload: dict[str, Any]
@@ -145,10 +145,10 @@ def lock_chats(chat_ids: Iterable[str]) -> dict[str, Chat]:
 
 
 def append_many(appends: Sequence[Append]) -> list[int]:
-    """Append events to several chats and return the first `seq` of each, position by position.
+    """Append events to several chats; return the first `seq` of each, in the same order.
 
-    Must run inside a transaction. Chats are locked in the order of their ids, so two callers
-    cannot block each other; two appends for one chat follow each other as given.
+    Must run inside a transaction. Chats are locked in the order of their ids, so two callers cannot
+    deadlock; several appends to one chat keep their order.
     """
     heads = lock_chats(a.chat_id for a in appends)
     messages: list[Message] = []

@@ -1,4 +1,4 @@
-"""The marks by which a client knows that a log is not the one that it read (docs/transports.md)."""
+"""Epochs: marks by which clients notice that a log was replaced (docs/transports.md)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from chat_app.models.chats import new_epoch
 
 
 def begin_epochs() -> int:
-    """Give all logs a new epoch; return how many there are.
+    """Give every log a new epoch; return how many there are.
 
-    After a restore: a client may have read entries that the backup does not have, and places in
-    the log that get other ones. It is sent `resync`.
+    Call this after a restore: clients may have read entries that are missing from the backup and
+    whose places will be reused. They are sent `resync`.
     """
     return Chat.objects.update(epoch=new_epoch())

@@ -1,8 +1,8 @@
-"""Delivery to the members of a chat. Layer messages are hints; the log decides.
+"""Delivery to the members of a chat. Layer messages are hints; the log is authoritative.
 
-Every layer message carries its event, encoded once, so that no process queries to deliver it.
-A process that misses one sees it by `seq` or `offset` and reads the log. Sending is time-boxed: a
-layer that hangs costs half a second and no fact.
+Every layer message carries its event, encoded once, so that delivery needs no query. A process that
+misses one notices by `seq` or `offset` and reads the log. Sending is time-boxed: a hanging layer
+costs half a second and loses nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SEND_TIMEOUT_SECONDS: Final = 0.5
-# Every process listens here for what concerns its running responses.
+# Every process listens here for messages about its running responses.
 PROCESSES_GROUP: Final = "processes"
 
 
@@ -45,7 +45,7 @@ def person_group(user_id: int) -> str:
 def event_message(
     *, chat_id: str, seq: int, event_type: str, response_id: str, frame: str, origin: str = ""
 ) -> dict[str, Any]:
-    """Return the layer message for one durable event; `frame` has its `seq` and no `session_id`."""
+    """Return the layer message for a durable event; `frame` has its `seq` but no `session_id`."""
     return {
         "type": "chat.event",
         "chat": chat_id,
@@ -72,7 +72,7 @@ def delta_message(
 
 
 def text_message(*, chat_id: str, response_id: str, text: str) -> dict[str, Any]:
-    """Return the layer message for the whole text of a running response: it replaces all text."""
+    """Return the layer message that replaces the whole text of a running response."""
     return {"type": "chat.text", "chat": chat_id, "response": response_id, "text": text}
 
 
@@ -88,13 +88,12 @@ def signal_message(
     before_end: bool = False,
     is_watched: bool = False,
 ) -> dict[str, Any]:
-    """Return the layer message for an event that is not kept: typing, presence, progress, voice.
+    """Return the layer message for a transient event: typing, presence, progress, voice.
 
-    `response_id` is the response it belongs to, if any; `user_id` the person it is about, who
-    does not need to get it; `to_user_id` and `to_session_id` the only person and the only session
-    that it is for, if there is one.
-    `before_end`: it is a part of the answer, and is dropped where the end of that was sent.
-    `is_watched`: sockets that watch the chat without a session in it receive the frame too.
+    `response_id` is the response it belongs to, if any; `user_id` the person it is about, who need
+    not receive it; `to_user_id` and `to_session_id` its only recipients, if set. With `before_end`
+    it is part of the answer, and is dropped once the end of that was sent. With `is_watched` it
+    also reaches sockets that watch the chat without a session in it.
     """
     return {
         "type": "chat.signal",
@@ -115,7 +114,7 @@ def person_message(
 ) -> dict[str, Any]:
     """Return the layer message for the sockets that watch the chats of a person.
 
-    `added` and `removed` are the chat that they watch from now on, or no more.
+    `added` or `removed` names a chat that they start or stop watching.
     """
     return {
         "type": "person.event",
@@ -127,9 +126,9 @@ def person_message(
 
 
 def send_to_person_on_commit(message: dict[str, Any], *, waits: bool = True) -> None:
-    """Send a message of `person_message` once the transaction has committed (from threads).
+    """Send a message of `person_message` on commit (from threads).
 
-    Without `waits` the thread goes on before it is sent.
+    Without `waits` the thread does not wait until it is sent.
     """
     group = person_group(message["person"])
     run = _threads.run if waits else _threads.start
@@ -137,13 +136,13 @@ def send_to_person_on_commit(message: dict[str, Any], *, waits: bool = True) -> 
 
 
 async def send(group: str, message: dict[str, Any]) -> None:
-    """Send one layer message to a group; a layer that fails is logged, the log repairs it."""
+    """Send one layer message to a group; failures are only logged, since the log remains."""
     layer = get_channel_layer()
     try:
         async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
             await layer.group_send(group, message)
     except Exception:
-        # Whatever a layer raises, the fact is committed and readers find it by polling the log.
+        # Whatever a layer raises, the fact is committed, and readers find it by polling the log.
         logger.warning("channel layer did not take a message for %s", group, exc_info=True)
 
 
@@ -172,9 +171,9 @@ def send_from_thread(group: str, message: dict[str, Any]) -> None:
 class _ThreadSender:
     """The one loop on which all threads of a process send.
 
-    Any thread without a running event loop may call `run`, and waits there until it is sent.
-    A loop for each call would open a connection to Redis for each call: connections belong to a
-    loop. A forked child has no threads of its parent, and makes a loop of its own.
+    Any thread without a running event loop may call `run`, which blocks until the message is sent.
+    Connections to Redis belong to a loop, so a loop per call would mean a connection per call. A
+    forked child does not inherit threads, and creates its own loop.
     """
 
     def __init__(self) -> None:
@@ -183,11 +182,11 @@ class _ThreadSender:
         os.register_at_fork(after_in_child=self._forget)
 
     def start(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Begin a coroutine function that handles its own errors; see `run`."""
+        """Start a coroutine function that handles its own errors; see `run`."""
         asyncio.run_coroutine_threadsafe(function(*arguments), self._running_loop())
 
     def run(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Run a coroutine function to its end; raises RuntimeError on the thread of a loop."""
+        """Run a coroutine function to completion; raises RuntimeError on the thread of a loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -212,7 +211,8 @@ _threads: Final = _ThreadSender()
 def frame_of(payload: dict[str, Any], seq: int) -> str:
     """Return a stored event as a frame without `session_id`.
 
-    PostgreSQL gives members back in an order of its own; a frame begins with what every event has.
+    PostgreSQL does not preserve the order of members; a frame begins with the ones common to all
+    events.
     """
     head = {name: payload[name] for name in ("type", "event_id", "timestamp")}
     return msgspec.json.encode({**head, "seq": seq, **payload}).decode()

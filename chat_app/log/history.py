@@ -1,6 +1,6 @@
-"""Reads of a chat's log: its entries in order, and its messages as an agent is shown them.
+"""Reads of a chat's log: its entries in order, and its messages as agents see them.
 
-Access is not checked here: the caller has found out that the reader is a member.
+Access is not checked here: the caller has established that the reader is a member.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LoggedEvent:
 
 @dataclass(frozen=True, slots=True)
 class LoggedMessage:
-    """A message with the event that announced it; `is_shared` says that its chat is a group's."""
+    """A message with the event that announced it; `is_shared` says if its chat is a group's."""
 
     chat_id: str
     is_shared: bool
@@ -46,13 +46,13 @@ class LoggedMessage:
 
 
 QUOTE_CHARS: Final = 500
-"""So much of a message is quoted to agents where another one answers it."""
+"""How many characters of a message are quoted to agents when another one replies to it."""
 VIEWS: Final = 4
-"""So many agents' views of a message are kept with it."""
+"""How many agents' views of a message are cached with it."""
 
 
 class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as agents are shown it; `views` are what `seen_by` returned before."""
+    """A message as agents see it; `views` caches the results of `seen_by`."""
 
     role: uamp.Role
     content: str
@@ -60,12 +60,12 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     agent_id: str | None
     quote: str = ""
-    # Of a message of the chat; what a client sent along has none.
+    # Empty for messages that a client sent along.
     message_id: str = ""
     views: dict[tuple[str, bool], RememberedMessage] = msgspec.field(default_factory=dict)
 
     def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
-        """Return it from one agent's view: only its own words are the assistant's.
+        """Return the message from one agent's view: only its own words are the assistant's.
 
         In a shared chat `name` distinguishes the other members.
         """
@@ -115,7 +115,7 @@ def _logged(rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> list[Logged
     ]
 
 
-# SQLite uses the index of these rows only where it sees their types in the statement.
+# SQLite uses the partial index of these rows only if the statement spells out their types.
 IS_END: Final = RawSQL(  # noqa: S611 constants
     "type IN ({})".format(", ".join(f"'{name}'" for name in ChatEvent.TERMINAL)),
     (),
@@ -136,7 +136,7 @@ def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedE
 
 
 def message_entry(message_id: str) -> LoggedMessage | None:
-    """Return a message by its id as it is now, with its entry of the log."""
+    """Return a message by its id in its current state, with its log entry."""
     row = Message.objects.select_related("chat").filter(pk=message_id).first()
     if row is None:
         return None
@@ -148,7 +148,7 @@ def message_entry(message_id: str) -> LoggedMessage | None:
 
 
 def _as_now(row: Message, entry: LoggedEvent) -> LoggedEvent:
-    """Return the entry of a message with the text that it has now."""
+    """Return the entry of a message with its current text."""
     if row.edited_at is None or row.deleted_at is not None:
         return entry
     message = {
@@ -163,9 +163,9 @@ def _as_now(row: Message, entry: LoggedEvent) -> LoggedEvent:
 
 
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
-    """Return the last messages of a chat as they are now, oldest first.
+    """Return the latest messages of a chat in their current state, oldest first.
 
-    Deleted ones are not among them, nor those that only a thread shows.
+    Deleted messages and those that appear only in threads are left out.
     """
     rows = _current(chat_id).filter(thread_only__isnull=True)
     return _shown_history(chat_id, rows, limit=limit, before=before)
@@ -174,7 +174,7 @@ def history(chat_id: str, *, limit: int, before: int | None = None) -> list[Hist
 def thread_history(
     chat_id: str, root_id: str, *, limit: int, before: int | None = None
 ) -> list[HistoryMessage]:
-    """Return the root of a thread as it is now and its last replies, oldest first."""
+    """Return the current root of a thread and its latest replies, oldest first."""
     versions = Q(pk=root_id) | Q(version_of=root_id)
     root = _shown_history(chat_id, _current(chat_id).filter(versions), limit=1)
     replies = _current(chat_id).filter(thread=root_id)
@@ -213,9 +213,9 @@ def _current(chat_id: str) -> QuerySet[Message]:
 
 
 def quotes_of(chat_id: str, message_ids: Iterable[str | None]) -> dict[str, str]:
-    """Return messages of a chat as agents are shown them where they are answered; not deleted ones.
+    """Return messages as they are quoted to agents with replies; deleted ones are left out.
 
-    A quote is who wrote it and its first QUOTE_CHARS characters, as Markdown.
+    A quote is the author and the first QUOTE_CHARS characters, as Markdown.
     """
     wanted = {message_id for message_id in message_ids if message_id}
     if not wanted:
@@ -234,7 +234,7 @@ def _quote(name: str, text: str) -> str:
 
 
 def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
-    """Return the last messages of a chat as they are now, oldest first; not the deleted ones."""
+    """Return the latest current messages of a chat, oldest first, without deleted ones."""
     there = _current(chat_id)
     rows = there.order_by("-seq")[:limit]
     return [
@@ -259,9 +259,9 @@ def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
 def history_until(
     chat_id: str, *, message_id: str | None, limit: int, thread: str | None = None
 ) -> list[HistoryMessage]:
-    """Return the messages up to one of them, or all that there are.
+    """Return the messages up to one of them, or the latest ones.
 
-    They are those of the chat, or with `thread` those of the thread that begins with its message.
+    They are those of the chat, or of a `thread` if given its root.
     """
     seq = None
     if message_id is not None:

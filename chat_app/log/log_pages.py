@@ -1,6 +1,6 @@
-"""Pages of a chat's log with their times, and who is in the chat, for those who inspect it.
+"""Pages of a chat's log with times, and the chat's members, for inspection.
 
-Access is not checked here. Bodies of deleted messages are withheld, as everywhere.
+Access is not checked here. Bodies of deleted messages are left out, as everywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 WINDOW: Final = 5000
-"""Places of a log at which one read looks for entries of some types."""
+"""How many places of a log one read scans for entries of given types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class DatedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatFacts:
-    """A chat and its members, also those who left: `user:<id>` or `agent:<id>`, and their names."""
+    """A chat and the names of its current and former members by `user:<id>` or `agent:<id>`."""
 
     id: str
     title: str
@@ -44,7 +44,7 @@ class ChatFacts:
 
 
 def chat_facts(chat_id: str, *, most: int = 200) -> ChatFacts | None:
-    """Return a chat with `most` of its members; None where there is none."""
+    """Return a chat with at most `most` of its members; None if it does not exist."""
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         return None
@@ -61,7 +61,7 @@ def chat_facts(chat_id: str, *, most: int = 200) -> ChatFacts | None:
 def entries_before(
     chat_id: str, before: int, *, limit: int, response_ids: Sequence[str] | None = None
 ) -> list[DatedEntry]:
-    """Return the last entries before a `seq`, in order; only those of some responses, if named."""
+    """Return the last entries before a `seq`, in order, optionally of some responses only."""
     rows = ChatEvent.objects.filter(chat_id=chat_id, seq__lt=before)
     if response_ids is not None:
         rows = rows.filter(response_id__in=response_ids)
@@ -71,22 +71,23 @@ def entries_before(
 def entries_between(
     chat_id: str, first: int, last: int, *, response_ids: Sequence[str]
 ) -> list[DatedEntry]:
-    """Return the entries of some responses from one `seq` to another, both included, in order."""
+    """Return the entries of some responses between two `seq`, both included, in order."""
     rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gte=first, seq__lte=last)
     return _dated(rows.filter(response_id__in=response_ids).order_by("seq"))
 
 
 def entry_at(chat_id: str, seq: int) -> DatedEntry | None:
-    """Return the entry at a place of a log; None where there is none."""
+    """Return the entry at a place of a log; None if there is none."""
     return next(iter(_dated(ChatEvent.objects.filter(chat_id=chat_id, seq=seq))), None)
 
 
 def places_after(
     chat_id: str, after: int, *, head: int, types: Sequence[str], limit: int
 ) -> tuple[list[tuple[int, str]], int]:
-    """Return (seq, type) of the next entries of these types, all if empty, and how far was looked.
+    """Return (seq, type) of the next entries of these types, and how far was scanned.
 
-    At most `limit` are returned, and WINDOW places of the log are looked at, up to `head`.
+    No types means all. At most `limit` entries are returned and WINDOW places scanned, up to
+    `head`.
     """
     last = min(head, after + WINDOW)
     rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=last)

@@ -1,4 +1,4 @@
-"""Deletion of chats without a reader, with the files that only they show."""
+"""Deletion of abandoned chats, with the files that only they show."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def unshared(before: datetime) -> QuerySet[Chat]:
-    """Return private chats of sessions that only their maker is in, unused since a time.
+    """Return private session chats that only their creator is in, unused since a time.
 
-    A chat that has a title or another payer was taken up by a person, and is none of these. The
+    A chat with a title or a payer other than the asker was adopted by a person and is left out. The
     oldest come first.
     """
     others = Participant.objects.filter(chat=OuterRef("pk"), user__isnull=False).exclude(
@@ -53,7 +53,7 @@ def unshared(before: datetime) -> QuerySet[Chat]:
 
 
 def visits(before: datetime) -> QuerySet[Chat]:
-    """Return private chats of sessions without a person, unused since a time, the oldest first."""
+    """Return private session chats without a person, unused since a time, the oldest first."""
     people = Participant.objects.filter(chat=OuterRef("pk"), user__isnull=False)
     return (
         Chat.objects.filter(
@@ -68,7 +68,7 @@ def visits(before: datetime) -> QuerySet[Chat]:
 
 
 def empty_chats(chat_ids: Collection[str]) -> None:
-    """Delete all that is in chats and who is in them; the rows stay for what refers to them."""
+    """Delete the contents and members of chats; the rows stay, because others refer to them."""
     with transaction.atomic():
         shown = _shown_in(chat_ids)
         Message.objects.filter(chat_id__in=chat_ids).delete()
@@ -85,7 +85,7 @@ def empty_chats(chat_ids: Collection[str]) -> None:
 def delete_chats(chat_ids: Collection[str]) -> int:
     """Delete chats with their rows, and files that nothing else shows or owns.
 
-    Returns how many chats were deleted. Files leave the disk after the commit.
+    Returns the number of chats deleted. Files leave the disk after the commit.
     """
     if not chat_ids:
         return 0

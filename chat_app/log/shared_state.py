@@ -1,7 +1,7 @@
 """The state that the clients and agents of a chat share (`uamp.shared_state`). Synchronous.
 
-Its changes are entries of the chat's log, so that each member receives them once and in order; the
-row has what they come to. Access is not checked here.
+Changes are entries of the chat's log, so that each member receives them once and in order; the row
+holds their result. Access is not checked here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def read_state(chat_id: str) -> VersionedState:
-    """Return the state of a chat; one that was never changed is empty and has version 0."""
+    """Return the state of a chat; it starts empty with version 0."""
     row = SharedState.objects.filter(pk=chat_id).first()
     return VersionedState() if row is None else VersionedState(value=row.value, version=row.version)
 
@@ -39,8 +39,8 @@ def write_state(
 ) -> VersionedState:
     """Change the state of a chat, append `state.updated` and return the state.
 
-    The event is sent on commit. A change to what the state is already writes nothing. Raises
-    RemoteProtocolError as `uamp.shared_state.change_state` does.
+    The event is sent on commit. A change without effect writes nothing. Raises RemoteProtocolError
+    as `uamp.shared_state.change_state` does.
     """
     now = timezone.now()
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The signatures of answers: they are in the entries that end responses (docs/signatures.md)."""
+"""The signatures of answers, stored in the entries that end responses (docs/signatures.md)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]:
-    """Return the signatures of answers of a chat by the ids of their responses.
+    """Return the signatures of answers of a chat by response id.
 
-    Answers that were not signed are left out: those that were not completed, and those of servers
-    before this had signatures. Access is not checked here.
+    Unsigned answers are left out: incomplete ones, and those of servers older than signatures.
+    Access is not checked here.
     """
     if not response_ids:
         return {}
@@ -38,7 +38,7 @@ def signatures_of_responses(response_ids: Collection[str]) -> dict[str, str]:
 
 
 def messages_of_responses(response_ids: Collection[str]) -> dict[str, str]:
-    """Return the ids of the messages of answers by the ids of their responses."""
+    """Return the message ids of answers by response id."""
     if not response_ids:
         return {}
     rows = Message.objects.filter(response_id__in=list(response_ids))
@@ -46,6 +46,6 @@ def messages_of_responses(response_ids: Collection[str]) -> dict[str, str]:
 
 
 def signature_of_response() -> Subquery:
-    """Return the expression, for a query of responses, of the signature of their answer."""
+    """Return an expression for queries of responses: the signature of the answer."""
     end = ChatEvent.objects.filter(IS_END, chat_id=OuterRef("chat_id"), response_id=OuterRef("pk"))
     return Subquery(end.values("payload__signature")[:1])

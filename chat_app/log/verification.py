@@ -1,7 +1,7 @@
 """The check of a chat's rows against the hash chain of its log (docs/log-chain.md).
 
-Synchronous. The chat is locked for the end of the check alone, so that what is written meanwhile is
-no problem of it.
+Synchronous. The chat is locked only for the end of the check, so that concurrent writes are not
+reported as problems.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from uamp.log_check import LogSummary
 
 PAGE: Final = 500
-"""So many rows are in memory at once."""
+"""How many rows are in memory at once."""
 
 
 def check_log(chat_id: str, *, last: int | None = None) -> LogSummary | None:
-    """Check the entries and messages of a chat; of a long log only the `last` ones, where named.
+    """Check the entries and messages of a chat, or only the `last` ones of a long log.
 
-    Returns None where there is no chat.
+    Returns None if there is no such chat.
     """
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
@@ -75,7 +75,7 @@ def logged(row: ChatEvent) -> LoggedEntry:
 
 
 def entries_after(chat_id: str, after: int, last_seq: int) -> Iterator[list[ChatEvent]]:
-    """Yield the entries of a log up to a place in pages."""
+    """Yield the entries of a log up to a place, in pages."""
     while after < last_seq:
         rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=last_seq)
         page = list(rows.order_by("seq")[:PAGE])
@@ -92,7 +92,7 @@ def _add_entries(check: LogCheck, chat_id: str, last_seq: int) -> None:
 
 
 def _is_emptied(chat: Chat) -> bool:
-    """Return whether a chat was emptied as a whole, and its row kept (`retention.empty_chats`)."""
+    """Return whether a chat was emptied as a whole with its row kept (`retention.empty_chats`)."""
     return chat.chain_hash is None and not ChatEvent.objects.filter(chat=chat).exists()
 
 
@@ -101,7 +101,7 @@ def _head(chat: Chat) -> bytes | None:
 
 
 def _hash(stored: bytes | memoryview | None) -> bytes | None:
-    """Return a hash as the database's driver gives it."""
+    """Return a hash as bytes, whatever the database driver returns."""
     return None if stored is None else bytes(stored)
 
 
@@ -121,10 +121,10 @@ def _messages(chat_id: str, after: int) -> Iterator[Message]:
 
 
 def _problem(check: LogCheck, row: Message) -> LogProblemKind | None:
-    """Return what is wrong with a message that is not the last revision of it that its log has.
+    """Return the problem of a message that does not match its latest revision in the log.
 
-    An entry of which the rows have only a digest confirms no text: only what erased people wrote
-    has one, and that was deleted before.
+    An entry reduced to a digest confirms no text: only messages of erased people have one, and
+    those are deleted first.
     """
     if not _is_as_announced(check, row):
         return LogProblemKind.MESSAGE_CHANGED
@@ -146,12 +146,12 @@ def _problem(check: LogCheck, row: Message) -> LogProblemKind | None:
 
 
 def _is_as_announced(check: LogCheck, row: Message) -> bool:
-    """Return whether a message has the sender and the place that its entry says."""
+    """Return whether a message has the sender and the place of its entry."""
     entry = check.announced.get(row.pk)
     if entry is None:
         return True
     sender = row.sender_agent_id or row.sender_user_id
-    # The person or agent may be gone: the name stays.
+    # The person or agent may be gone, but the name stays.
     if entry.is_whole and sender is not None and str(sender) != entry.sender_id:
         return False
     return entry.agrees(
@@ -164,7 +164,7 @@ def _is_as_announced(check: LogCheck, row: Message) -> bool:
 
 
 def _was_erased_meanwhile(check: LogCheck, row: Message) -> bool:
-    """Return whether the entry of a deleted message became a digest since it was read."""
+    """Return whether the entry of a deleted message was erased after it was read."""
     entry = check.announced.get(row.pk)
     if entry is None or not entry.is_whole or not check.vouches_for_deletion(row.pk):
         return False
@@ -173,7 +173,7 @@ def _was_erased_meanwhile(check: LogCheck, row: Message) -> bool:
 
 
 def _missing(check: LogCheck, chat_id: str) -> list[int]:
-    """Return the places of messages that the log announced and that have no row."""
+    """Return the places of messages that the log announced but that have no row."""
     ids = list(check.places)
     present: set[str] = set()
     for start in range(0, len(ids), PAGE):
