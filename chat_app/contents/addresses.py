@@ -1,7 +1,7 @@
 """The addresses of stored contents, with and without a signature (UAMP §8.4.2).
 
-A signed address says for whom it was made. It is read as long as they may read the content: a
-deletion, and a right that is lost, reach addresses that were given out before.
+A signed address names the reader for whom it was made, and works only while they may read the
+content: deletions and lost rights also affect addresses handed out earlier.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _SALT: Final = "content reader"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentReader:
-    """For whom an address is: a person, those who hear of a chat, or an operator in the admin.
+    """The reader of an address: a person, the recipients of a chat's events, or an operator.
 
-    What a person is sent of a chat that they are in has both; without both it is for a program that
-    the server has no more of, and read while a chat shows the content.
+    An address sent to a member about a chat names both. One that names neither is for a program
+    that the server knows nothing else about, and works while any chat shows the content.
     """
 
     user_id: int | None = None
@@ -29,19 +29,19 @@ class ContentReader:
     is_operator: bool = False
 
     def __str__(self) -> str:
-        """Return it as it stands in an address."""
+        """Return the reader's form in an address."""
         user = "" if self.user_id is None else str(self.user_id)
         return f"{'o' if self.is_operator else 'p'}.{user}.{self.chat_id}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the reader of an address whose signature is good."""
+        """Return the reader from an address whose signature was verified."""
         kind, user, chat_id = text.split(".", 2)
         return cls(user_id=int(user) if user else None, chat_id=chat_id, is_operator=kind == "o")
 
 
 def content_url(content_id: object) -> str:
-    """Return the path under which a content is read."""
+    """Return the path of a content."""
     return f"/api/content/{content_id}"
 
 
@@ -53,7 +53,7 @@ def signed_url(content_id: object, reader: ContentReader) -> str:
 
 
 def reader_of(content_id: object, reader: str, signature: str) -> ContentReader | None:
-    """Return for whom an address was signed; None where it is not ours, or too old."""
+    """Return the reader for whom an address was signed; None if it is not ours, or too old."""
     signer = TimestampSigner(salt=_SALT)
     try:
         signer.unsign(

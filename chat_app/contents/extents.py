@@ -1,7 +1,7 @@
-"""How much of a content a model may count: an upper bound, read once from its bytes.
+"""The size of contents as a model counts it: an upper bound, measured once from the bytes.
 
-Of a sound milliseconds, of a PDF pages, of a picture tiles. Prices of tokens are made of it
-(sessions_app/billing/weights.py). Synchronous: never called on the event loop.
+The unit is milliseconds of sound, pages of a PDF, tiles of a picture. Token prices are based on it
+(sessions_app/billing/weights.py). Synchronous: never call it on the event loop.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TILE: Final = 768
-"""The longest side of a tile, in pixels; a long and narrow picture has smaller ones."""
+"""The longest side of a tile, in pixels; long, narrow pictures have smaller tiles."""
 LEAST_TILE: Final = 256
 _MOST_TILES: Final = IMAGE_MAX_PIXELS // LEAST_TILE**2
 
 _one_at_a_time = threading.Lock()
-"""Reading takes up to a second of a thread: several would slow the event loop down."""
+"""Measuring takes a thread up to a second: several at once would slow the event loop down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much a content is: `amount` in the unit of its kind."""
+    """The size of a content: `amount` is in the unit of its kind."""
 
     kind: Literal["sound", "pdf", "picture", "other"]
     amount: int
@@ -42,7 +42,7 @@ class Extent:
 
 
 def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
-    """Return as what a model is given a content of a type."""
+    """Return the kind of input that a content of a type is to a model."""
     if mime_type == "application/pdf":
         return "pdf"
     family = mime_type.partition("/")[0]
@@ -52,7 +52,7 @@ def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
 
 
 def extent_of(data: bytes, mime_type: str) -> int:
-    """Return the amount of a content (`Extent.amount`), at most; 0 for what is not measured."""
+    """Return an upper bound of `Extent.amount` for a content; 0 for kinds that are not measured."""
     with _one_at_a_time:
         match kind_of(mime_type):
             case "sound":
@@ -77,8 +77,8 @@ def _most_tiles(data: bytes) -> int:
 def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:
     """Return the extents of contents by the ids and handles that name them.
 
-    A handle may name several, of different owners. What was stored before extents were is read
-    now, and kept.
+    A handle may name several, of different owners. Contents stored before extents existed are
+    measured now, and the result is stored.
     """
     named = {text: known for text in content_ids if (known := _uuid(text)) is not None}
     wanted = set(named.values())
@@ -96,7 +96,7 @@ def _kept(content: Content) -> int:
             with content.blob.open("rb") as blob:
                 data: bytes = blob.read()
         except FileNotFoundError:
-            # No model is given it either.
+            # Models do not get it either.
             return 0
         content.extent = extent_of(data, content.mime_type)
         Content.objects.filter(pk=content.pk).update(extent=content.extent)

@@ -1,4 +1,4 @@
-"""Names of files as people wrote them, without what can mislead a person or a program."""
+"""Clean file names that people wrote of anything that can mislead a person or a program."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 from typing import Final
 
 FILENAME_BYTES: Final = 255
-"""So many bytes of UTF-8 has a name, as file systems allow it."""
+"""The longest name in bytes of UTF-8, as on file systems."""
 
 # Controls, lone surrogates, line and paragraph separators.
 _DANGEROUS: Final = {"Cc", "Cs", "Zl", "Zp"}
-# Embeddings, overrides and isolates reorder what surrounds them: `a\u202egpj.exe` reads a.exe.jpg.
-# Joiners and marks are part of how Persian, Hindi and emoji are written.
+# Embeddings, overrides and isolates reorder the text around them: `a\u202egpj.exe` reads a.exe.jpg.
+# Joiners and marks stay, as Persian, Hindi and emoji need them.
 _REORDERING: Final = {chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 _ENDING: Final = re.compile(r"(?:\.tar)?\.[^.\s]{1,16}\Z", re.IGNORECASE)
 _JOINER: Final = "\u200d"
@@ -23,9 +23,9 @@ _SKIN_TONES: Final = {chr(c) for c in range(0x1F3FB, 0x1F400)}
 
 
 def clean_filename(name: str) -> str:
-    """Return the last part of a path as a name of at most FILENAME_BYTES; '' where none is left.
+    """Return the last part of a path in at most FILENAME_BYTES; '' if nothing is left.
 
-    A name that is too long keeps its ending.
+    A name that is too long keeps its extension.
     """
     kept = "".join(
         c
@@ -37,9 +37,9 @@ def clean_filename(name: str) -> str:
 
 
 def _composed(name: str) -> str:
-    """Return a name whose letters and marks are composed: some systems keep them apart.
+    """Compose the letters and marks of a name, which some systems store separately.
 
-    Characters that NFC would replace by others, such as the ideographs of Japanese names, stay.
+    Characters that NFC would replace, such as the ideographs of Japanese names, stay.
     """
     runs = groupby(name, key=lambda c: unicodedata.normalize("NFC", c) == c)
     return "".join(
@@ -62,7 +62,7 @@ def _shortened(name: str) -> str:
 
 
 def _is_one(before: str, after: str) -> bool:
-    """Return whether two characters are drawn as one: a name is not cut between them."""
+    """Return whether two characters are drawn as one: a name must not be cut between them."""
     return (
         _JOINER in {before, after}
         or after in _SKIN_TONES

@@ -17,11 +17,11 @@ IMAGE_FORMATS: Final = {
     "webp": "image/webp",
     "gif": "image/gif",
 }
-"""Pictures that browsers and models are shown; the others are files."""
+"""The picture types that browsers and models see as pictures; other types are files."""
 IMAGE_MAX_PIXELS: Final = 50_000_000
 DEFAULT_MIME: Final = "application/octet-stream"
 
-# Pictures that their bytes prove: nothing else is one of these.
+# Picture types that the bytes prove: data without the proof is refused.
 _PROVEN_PICTURES: Final = {
     *IMAGE_FORMATS.values(),
     "image/avif",
@@ -73,7 +73,7 @@ _ALIASES: Final = {
     }.items()
     for alias in aliases.split()
 }
-# Containers that hold sound or film alike: which one only the label says.
+# Containers for audio and video alike: only the label distinguishes them.
 _CONTAINERS: Final = (
     {"audio/mp4", "video/mp4", "video/quicktime", "video/3gpp", "audio/3gpp", "video/3gpp2"},
     {"audio/webm", "video/webm", "video/x-matroska", "audio/x-matroska"},
@@ -86,8 +86,8 @@ _PLAIN_ENDINGS: Final = (
     " .hpp .cs .swift .php .pl .lua .r .sh .sql .css .yaml .yml .toml .ini .cfg .conf .tex .srt"
     " .vtt .diff .patch .jsonl .ndjson"
 )
-# What a text is by the end of its name, where its label does not say: programs such as curl send
-# none for most, and spreadsheets claim .csv.
+# The type of a text by file extension, for texts whose label does not help: programs such as curl
+# do not label most of them, and spreadsheets claim .csv.
 _TEXT_TYPES: Final = {
     ".csv": "text/csv",
     ".json": "application/json",
@@ -108,13 +108,13 @@ _PILLOW_FORMATS: Final = {
 
 
 class InvalidMedia(Exception):
-    """The medium cannot be kept as what its sender says; the message is for the sender."""
+    """The medium is not valid as declared; the message is for its sender."""
 
 
 def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
-    """Return the type to store: what the bytes prove, and the declared one where they prove none.
+    """Return the type to store: the one proven by the bytes, or else the declared one.
 
-    Raises InvalidMedia for a label that is no media type, and for a picture that cannot be read.
+    Raises InvalidMedia for a label that is not a media type, and for an unreadable picture.
     """
     label = canonical(declared)
     proven = signatures.type_of(data)
@@ -128,12 +128,12 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
         return _text_type(data, label, filename)
     if label == DEFAULT_MIME:
         return _guessed(data)
-    # What says that it is one of these, and is not, is neither shown nor given to a model.
+    # Data falsely labelled with one of these types is neither displayed nor passed to a model.
     return DEFAULT_MIME if label in {"application/pdf", "video/mp2t"} else label
 
 
 def canonical(declared: str) -> str:
-    """Return a media type without parameters, in small letters, by the name that it has here.
+    """Return a media type in lower case, without parameters, under its canonical name.
 
     Raises InvalidMedia for text that is not a media type.
     """
@@ -154,7 +154,7 @@ def picture_type(data: bytes) -> str:
 
 
 def check_picture(data: bytes, mime_type: str) -> None:
-    """Raise InvalidMedia for a picture that cannot be read or has too many pixels."""
+    """Raise InvalidMedia for a picture that is unreadable or has too many pixels."""
     try:
         with Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS[mime_type]) as image:
             if image.width * image.height > IMAGE_MAX_PIXELS:
@@ -172,13 +172,13 @@ def _picture(data: bytes, proven: str, label: str) -> str:
     except InvalidMedia:
         if label.startswith("image/"):
             raise
-        # It is not shown as a picture, but it can be kept and downloaded.
+        # It is not shown as a picture, but can be stored and downloaded.
         return DEFAULT_MIME
     return proven
 
 
 def _proven_type(proven: str, label: str) -> str:
-    """Return what the bytes prove, or the label where it says more and does not contradict them."""
+    """Return the proven type, or a label that is more specific and does not contradict it."""
     sound = f"audio/{proven.partition('/')[2]}"
     for container in _CONTAINERS:
         if proven in container and label in container:
@@ -191,7 +191,7 @@ def _proven_type(proven: str, label: str) -> str:
 
 
 def _text_type(data: bytes, label: str, filename: str) -> str:
-    """Return the type of a text: its label where that is one of a text."""
+    """Return the type of a text: its label, if that is a text type."""
     kind = label.partition("/")[0]
     if kind == "text" or label in _ACTIVE or label.endswith(("/xml", "+xml")):
         return label
@@ -208,7 +208,7 @@ def _text_type(data: bytes, label: str, filename: str) -> str:
 
 
 def _guessed(data: bytes) -> str:
-    """Return the type of data that came without one, and that no signature proves."""
+    """Return the type of unlabelled data without a known signature."""
     guess = signatures.guessed_type(data)
     if guess.partition("/")[0] in {"audio", "video", "image"} and guess not in _PROVEN_PICTURES:
         return canonical(guess) if _MIME.fullmatch(guess) else DEFAULT_MIME

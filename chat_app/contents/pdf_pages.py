@@ -1,7 +1,7 @@
-"""How many pages a PDF may have at most, as a model that reads it counts them.
+"""The most pages that a PDF may have, as a model that reads it counts them.
 
-A page tree may name one page many times, and what it says of its number is not believed. Streams
-are inflated within a bound; a file that cannot be read within it has as many pages as a vendor
+A page tree may name one page many times, and the count it states is not trusted. Streams are
+inflated within a bound; a file that cannot be read within it counts as the most pages a vendor
 takes.
 """
 
@@ -14,11 +14,11 @@ from typing import Final
 MOST_PAGES: Final = 1_000
 """No vendor takes a file with more."""
 INFLATED_BYTES: Final = 16 * 1024 * 1024
-"""So much of the streams of a file is inflated."""
+"""How many bytes of a file's streams are inflated."""
 STREAMS: Final = 100_000
-"""So many streams of a file are looked at."""
+"""How many streams of a file are visited."""
 TEXT_OF_PAGE: Final = 6_000
-"""So many bytes of shown text are a page: two bytes may be a character, and so a token."""
+"""Bytes of shown text that count as a page: two bytes may be a character, and so a token."""
 
 _STREAM: Final = re.compile(rb"stream\r?\n")
 _REFERENCES: Final = re.compile(rb"/Kids\s{0,9}\[([^\]]{0,200000})")
@@ -37,7 +37,7 @@ class _Unreadable(Exception):
 
 
 def most_pages(data: bytes) -> int:
-    """Return how many pages a PDF has at most; a page with much text counts as several."""
+    """Return the most pages a PDF may have; a page with much text counts as several."""
     if b"/Encrypt" in data:
         return MOST_PAGES
     try:
@@ -55,7 +55,7 @@ def most_pages(data: bytes) -> int:
 
 
 def _streams(data: bytes) -> tuple[list[bytes], int]:
-    """Return the object streams of a file, inflated, and how many bytes of text others show."""
+    """Return the inflated object streams of a file, and the bytes of text that others show."""
     structure: list[bytes] = []
     shown, left, position = 0, INFLATED_BYTES, 0
     for _ in range(STREAMS):
@@ -73,20 +73,20 @@ def _streams(data: bytes) -> tuple[list[bytes], int]:
         if b"/ObjStm" in head:
             structure.append(text)
         else:
-            # Text as names of characters in hex is half as long.
+            # Text as hex character codes is half as long.
             shown += sum(len(plain) + len(code) // 2 for plain, code in _SHOWN.findall(text))
     raise _Unreadable
 
 
 def _inflated(data: bytes, start: int, end: int, head: bytes, most: int) -> bytes:
-    """Return the bytes of a stream; raises _Unreadable for more, and for other filters."""
+    """Return the bytes of a stream; raises _Unreadable if too long, and for other filters."""
     if b"/Filter" not in head:
         text = data[start:end]
     elif b"/ObjStm" in head and b"/Predictor" in head:
         raise _Unreadable
     elif b"/FlateDecode" in head and head.count(b"Decode") - head.count(b"DecodeParms") == 1:
         try:
-            # Without the checksum at the end, which readers do not check either.
+            # The checksum at the end is ignored, as in readers.
             text = zlib.decompressobj().decompress(data[start:end], most + 1)
         except zlib.error:
             if b"/ObjStm" in head:

@@ -1,6 +1,6 @@
-"""Owners of stored contents, how large a file of each may be, and how much each may store.
+"""Owners of stored contents, their file size limits, and their quotas.
 
-A person has a quota; visitors have one together, because each of their sessions has another key.
+Every person has a quota; visitors share one, because each of their sessions has a different key.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from chat_app.contents.media_types import (
 )
 from chat_app.models import Content
 
-# How the key of a visitor begins (sessions_app.access.auth.anonymous).
+# The prefix of a visitor's key (sessions_app.access.auth.anonymous).
 VISITOR_KEYS: Final = "anonymous:"
 
 
 class QuotaExceeded(InvalidMedia):
-    """The owner stores as much as is allowed."""
+    """The owner has used up their quota."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContentOwner:
-    """Whose a new content is: a person, or a session or chat by its key."""
+    """Who owns a new file: a person, or a session or chat by its key."""
 
     user_id: int | None = None
     key: str = ""
 
 
 def largest_file(owner: ContentOwner) -> int:
-    """Return how many bytes one file of an owner may have: the most of a person's groups.
+    """Return an owner's file size limit in bytes: the highest limit of a person's groups.
 
-    Agents, which store for their chat, and people of no group that has a limit, may store as much
-    as the server takes.
+    Agents, which store for their chat, and people in no group with a limit, are bound only by the
+    server's own limit.
     """
     limits, most = settings.UAMP_UPLOAD_BYTES_BY_GROUP, int(settings.UAMP_UPLOAD_BYTES)
     if not limits or (owner.user_id is None and not owner.key.startswith(VISITOR_KEYS)):
@@ -51,16 +51,16 @@ def largest_file(owner: ContentOwner) -> int:
 
 
 def check_quota(owner: ContentOwner, size: int) -> None:
-    """Raise QuotaExceeded where an owner may not store so many bytes more."""
+    """Raise QuotaExceeded if an owner may not store that many more bytes."""
     if owner.user_id is not None:
-        # Two uploads at once are counted one after the other.
+        # Concurrent uploads are counted one after the other.
         get_user_model().objects.select_for_update(no_key=True).filter(pk=owner.user_id).first()
         stored_by_owner = Content.objects.filter(owner_id=owner.user_id)
     else:
         stored_by_owner = Content.objects.filter(owner_id=None, owner_key=owner.key)
     most_bytes, most = settings.UAMP_STORED_BYTES_PER_USER, settings.UAMP_STORED_FILES_PER_USER
     if owner.user_id is None and owner.key.startswith(VISITOR_KEYS):
-        # Every session of a visitor has another key: they have one quota together.
+        # Every session of a visitor has a different key, so visitors share one quota.
         stored_by_owner = Content.objects.filter(owner_id=None, owner_key__startswith=VISITOR_KEYS)
         most_bytes = settings.UAMP_ANONYMOUS_STORED_BYTES
         most = settings.UAMP_ANONYMOUS_STORED_FILES

@@ -1,7 +1,7 @@
 """Reading rights: which content a caller may read, by its id or its owner's handle.
 
-A content may be read by its owner and by members of chats in which it appears. A missing content
-and a forbidden one raise the same error.
+A content may be read by its owner and by the members of chats in which it appears. A missing
+content and a forbidden one raise the same error.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from chat_app.contents.addresses import ContentReader
 
 VIEW_CONTENT: Final = "chat_app.view_content"
-"""The right of operators to open files."""
+"""The permission with which operators open files."""
 
 
 class ContentNotFound(LookupError):
-    """There is no such content, or it is not for this caller: the answer is the same."""
+    """There is no such content, or this caller may not read it: they cannot tell which."""
 
 
 def readable(content_id: str, *, owner: ContentOwner) -> Content:
     """Return a content that an owner may read, by its id or handle; raises ContentNotFound.
 
-    One query decides, the same for a missing content and for a forbidden one.
+    A single query treats missing and forbidden contents alike.
     """
     content = named(content_id).filter(_readable_by(owner)).first()
     if content is None:
@@ -54,13 +54,13 @@ def _readable_by(owner: ContentOwner) -> Q:
 
 
 def behind(content_id: UUID, reader: ContentReader) -> Content | None:
-    """Return the content of a signed address, or None where its reader may no longer read it."""
+    """Return the content of a signed address, or None if its reader may no longer read it."""
     allowed = _readable_behind(reader)
     return None if allowed is None else Content.objects.filter(allowed, pk=content_id).first()
 
 
 def _readable_behind(reader: ContentReader) -> Q | None:
-    # What an answer of the chat shows before it has ended.
+    # Contents that an answer of the chat shows before it has ended.
     is_made_there = Q(owner_key=f"chat:{reader.chat_id}")
     if reader.user_id is None:
         uses = ContentUse.objects.filter(content=OuterRef("pk"))
@@ -77,7 +77,7 @@ def _readable_behind(reader: ContentReader) -> Q | None:
 
 
 def named(content_id: str) -> QuerySet[Content]:
-    """Return what an id may mean: the content that has it before those that have it as a handle."""
+    """Return the contents that an id may name, a content's own id before handles."""
     by_id = Case(When(pk=content_id, then=0), default=1)
     return Content.objects.filter(Q(pk=content_id) | Q(handle=content_id)).order_by(
         by_id, "created_at", "pk"
@@ -85,7 +85,7 @@ def named(content_id: str) -> QuerySet[Content]:
 
 
 def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
-    """Return a content if it is this owner's own, by its id or handle."""
+    """Return a content by its id or handle if this owner owns it."""
     rows = named(content_id)
     if owner.user_id is None:
         return rows.filter(owner_key=owner.key).first() if owner.key else None
@@ -93,9 +93,9 @@ def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
 
 
 def used_copy(sha256: str, *, owner: ContentOwner, mime_type: str, filename: str) -> Content | None:
-    """Return the owner's content of these bytes that appears in a chat, the oldest one.
+    """Return the owner's oldest content with these bytes that appears in a chat.
 
-    What appears nowhere may be discarded by a turn that is refused meanwhile.
+    A content that appears nowhere might be discarded by a turn that is refused in the meantime.
     """
     rows = Content.objects.filter(
         Exists(ContentUse.objects.filter(content=OuterRef("pk"))),
@@ -121,10 +121,10 @@ def in_chat(content_id: str, chat_id: str) -> Content:
 
 
 def use(chat_id: str, used: Iterable[str], *, shown: Iterable[str] = ()) -> None:
-    """Let the members of a chat read contents that a message of it carries.
+    """Let the members of a chat read the contents of one of its messages.
 
-    `shown` are those that the message itself has. What was deleted meanwhile is left out: the
-    message must be written all the same.
+    `shown` are those in the message itself. Contents deleted in the meantime are left out, since
+    the message must be written all the same.
     """
     kept = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
     ContentUse.objects.bulk_create(

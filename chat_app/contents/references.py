@@ -1,7 +1,7 @@
 """References to stored contents in content items (UAMP §8.4.1, §8.5.4).
 
-A medium that arrives as base64 is stored once and travels on as `/api/content/<uuid>`; the log
-keeps references, not payloads. Everything here is synchronous.
+A medium that arrives as base64 is stored once and passed on as `/api/content/<uuid>`; the log holds
+references, not payloads. Everything here is synchronous.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from chat_app.models import Content
 
 
-# These formats have no header that could be looked at.
+# These formats have no header to inspect.
 _HEADERLESS: Final = {"pcm16", "g711_ulaw", "g711_alaw", "aac"}
 _AUDIO_FORMATS: Final = {
     "mp3": "audio/mpeg",
@@ -47,7 +47,7 @@ _AUDIO_FORMATS: Final = {
     "aac": "audio/aac",
 }
 _AUDIO_WORDS: Final = {"audio/mpeg": "mp3", "audio/wav": "wav"}
-# Data that may be sound or film: nothing shows what it is.
+# Types of data that may be audio or video, with nothing to decide which.
 _UNDECIDED: Final = {DEFAULT_MIME, "application/ogg"}
 
 
@@ -87,7 +87,7 @@ def media_of(item: uamp.ContentItem) -> uamp.MediaUrl | str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Ingestion:
-    """Whose the media are, which ids the server chose, and whether they are of a history."""
+    """Who owns the media, which ids the server chose, and whether they belong to a history."""
 
     owner: ContentOwner
     new_ids: Collection[str]
@@ -96,10 +96,10 @@ class _Ingestion:
 
 
 def absolute_url(item: uamp.ContentItem, *, base_url: str, reader: ContentReader) -> str | None:
-    """Return an address of an item's medium for a client that has no key; None without a medium.
+    """Return an address of an item's medium for a client without a key; None without a medium.
 
-    A content of this server gets a signed address below `base_url` (`https://host`), which every
-    holder may read for UAMP_CONTENT_URL_SECONDS, while `reader` may. An address elsewhere is
+    A content of this server gets a signed address below `base_url` (`https://host`), which any
+    holder may read for UAMP_CONTENT_URL_SECONDS, while `reader` may. Addresses elsewhere are
     returned unchanged. Rights are checked when the address is opened.
     """
     medium = media_of(item)
@@ -118,11 +118,11 @@ def ingest(
 ) -> list[uamp.ContentItem]:
     """Store the base64 media of a message and return its items with references instead.
 
-    References to our own content are checked for access; other URLs are kept and never fetched.
-    What a tool result carries is treated alike. A content_id among `new_ids` was chosen by the
-    server and is the id of the stored content; another one is its owner's handle. With `reuse` a
-    medium that the owner sent before is not stored again. Raises InvalidMedia and ContentNotFound;
-    then nothing is kept of the message.
+    References to our own contents are checked for access; other URLs are kept and never fetched.
+    Media in tool results are treated the same. A content_id in `new_ids` was chosen by the server
+    and becomes the id of the stored content; any other is its owner's handle. With `reuse`, a
+    medium that the owner sent before is not stored again. Raises InvalidMedia and ContentNotFound,
+    in which case nothing of the message is stored.
     """
     how = _Ingestion(owner=owner, new_ids=new_ids, reuse=reuse)
     return _ingest_messages([items], how)[0]
@@ -131,11 +131,11 @@ def ingest(
 def ingest_history(
     messages: Sequence[Sequence[uamp.ContentItem]], *, owner: ContentOwner
 ) -> tuple[list[list[uamp.ContentItem]], list[str]]:
-    """Store the base64 media of a history as `ingest` does; return its items and their contents.
+    """Store the base64 media of a history as `ingest` does; return its items and content ids.
 
-    The contents are those that the owner may read. A client sends its history with every turn, so
-    that what it sent before is not stored again, and a reference that leads nowhere any more stays
-    as it is. Raises InvalidMedia; then nothing is kept of the history.
+    The ids are those of contents that the owner may read. Clients send their history with every
+    turn, so media sent before are not stored again, and dangling references stay as they are.
+    Raises InvalidMedia, in which case nothing of the history is stored.
     """
     how = _Ingestion(owner=owner, new_ids=(), reuse=True, is_history=True)
     ingested = _ingest_messages(messages, how)
@@ -207,7 +207,7 @@ def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.Conten
     """Store the data of a medium and return its item with a reference instead."""
     data = _decode(medium)
     if isinstance(item, uamp.AudioContent) and (wave := wave_file(data, item.format)) is not None:
-        # Samples without a header could not be played, nor read by a model.
+        # Without a header, samples could be neither played nor read by a model.
         item, data = msgspec.structs.replace(item, format="wav"), wave
     mime_type, filename = _declared(item, data)
     chosen = getattr(item, "content_id", None)
@@ -226,9 +226,9 @@ def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.Conten
 
 
 def _described(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
-    """Return an item as what was stored is, whatever its client said of it.
+    """Describe an item by the content that was stored, whatever its client said.
 
-    A picture that is not shown, and data of another kind than the item's, become a file.
+    A picture that is not displayed, and data of a different kind than the item's, become a file.
     """
     kind, _, subtype = content.mime_type.partition("/")
     match item:
@@ -254,7 +254,7 @@ def _described(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
 
 
 def _as_stored(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
-    """Return the item of a content, with what its client says of it in words."""
+    """Return the item of a content, keeping the client's id and description."""
     stored = item_of(content)
     if not (isinstance(item, uamp.MediaContent) and isinstance(stored, uamp.MediaContent)):
         return item
@@ -266,7 +266,7 @@ def _as_stored(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
 
 
 def _referring(item: uamp.ContentItem, content: Content, content_id: str) -> uamp.ContentItem:
-    """Return an item whose address is the content's own, also where it was named by its handle."""
+    """Return an item with the content's own address, even if it was named by its handle."""
     if str(content.pk) == content_id.lower():
         return item
     url = uamp.MediaUrl(url=content_url(content.pk))

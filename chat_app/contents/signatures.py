@@ -1,4 +1,4 @@
-"""Media types that the bytes of a file prove; labels and names make no difference."""
+"""Media types that the bytes of a file prove, whatever its label and name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 import puremagic
 
-# So many equal bytes of a signature that is not in the table below prove a type.
+# How many matching bytes of a signature outside the table below prove a type.
 _MAGIC_BYTES: Final = 4
 _HEAD_BYTES: Final = 4096
 
@@ -35,7 +35,7 @@ _STARTS: Final = (
     (b"\0\0\1\xb3", "video/mpeg"),
     (b"FLV\1", "video/x-flv"),
 )
-# Chunked files: the first four bytes, and the four at 8.
+# Chunked files: the first four bytes, and the four at offset 8.
 _CHUNKED: Final = {
     (b"RIFF", b"WEBP"): "image/webp",
     (b"RIFF", b"WAVE"): "audio/wav",
@@ -44,7 +44,7 @@ _CHUNKED: Final = {
     (b"FORM", b"AIFF"): "audio/aiff",
     (b"FORM", b"AIFC"): "audio/aiff",
 }
-# Brands of an ISO base media file (ISO/IEC 14496-12), the more special ones first.
+# Brands of an ISO base media file (ISO/IEC 14496-12), the more specific ones first.
 _BRANDS: Final = (
     ({b"avif", b"avis"}, "image/avif"),
     ({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"}, "image/heic"),
@@ -68,7 +68,7 @@ _PAGE: Final = re.compile(
 
 
 def type_of(data: bytes) -> str:
-    """Return the media type that the bytes prove; '' where they prove none."""
+    """Return the media type that the bytes prove; '' if none."""
     proven = next((kind for start, kind in _STARTS if data.startswith(start)), "")
     proven = proven or _CHUNKED.get((data[:4], data[8:12]), "") or _container_type(data)
     if proven or is_text(data):
@@ -79,14 +79,14 @@ def type_of(data: bytes) -> str:
 
 
 def guessed_type(data: bytes) -> str:
-    """Return the type of less known formats, which their first bytes suggest; '' for none."""
+    """Return the type of a less common format suggested by the first bytes; '' if none."""
     if is_text(data):
         return ""
     try:
         matches = puremagic.magic_string(data[:_HEAD_BYTES])
     except (puremagic.PureError, ValueError):
         return ""
-    # One or two equal bytes prove nothing.
+    # One or two matching bytes prove nothing.
     known = (str(m.mime_type) for m in matches[:1] if len(m.byte_match or b"") >= _MAGIC_BYTES)
     return next(known, "")
 
@@ -102,7 +102,7 @@ def is_text(data: bytes) -> bool:
 
 
 def page_type(data: bytes) -> str:
-    """Return the type of a text that a browser would run as a page or a drawing; '' for others."""
+    """Return the type of a text that a browser would run as a page or a drawing; '' otherwise."""
     page = _PAGE.match(data[:_HEAD_BYTES].removeprefix(codecs.BOM_UTF8))
     if page is None:
         return ""
@@ -136,7 +136,7 @@ def _is_bitmap(data: bytes) -> bool:
 
 
 def _is_transport_stream(data: bytes) -> bool:
-    """Return whether the bytes are packets of MPEG-TS: each begins with the sync byte."""
+    """Return whether the bytes are packets of MPEG-TS, which all begin with the sync byte."""
     return any(
         len(data) >= size
         and all(data[at] == _SYNC_BYTE for at in range(first, len(data), size)[:_PACKETS])

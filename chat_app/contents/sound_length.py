@@ -1,7 +1,7 @@
-"""How long a sound may be at most, read from its bytes.
+"""An upper bound for the length of a sound, measured from its bytes.
 
-What a file says about its length is not believed: its frames are counted. Bytes that are no frame
-last as long as they may in their format.
+The length that a file claims is not trusted: its frames are counted. Bytes that are not frames
+count as long as their format allows.
 """
 
 # ruff: noqa: PLR2004 the numbers are those of the formats
@@ -11,11 +11,11 @@ import struct
 from typing import Final
 
 LONGEST_MS: Final = 10**9
-"""No sound is counted as longer."""
+"""No sound counts as longer."""
 STEPS: Final = 1_500_000
-"""So many frames of a file are looked at; the bytes after them count by their size."""
+"""How many frames of a file are visited; the bytes after them count by size."""
 PACKETS: Final = 500_000
-"""So many packets of Opus say how long they are; each one after them counts as the longest."""
+"""How many Opus packets are measured; each one after them counts as the longest."""
 _MP3_US: Final = 1_000
 """Microseconds that one byte of MP3 or AAC lasts at 8 kbit/s, the lowest bit rate."""
 _OPUS_US: Final = 1_334
@@ -34,7 +34,7 @@ _ADTS_RATES: Final = (
     96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000,
     7_350,
 )  # fmt: skip
-# Kilobits a second of MPEG 1 and of MPEG 2, by layer as the header has it (1 is III, 3 is I).
+# Bit rates of MPEG 1 and MPEG 2 in kbit/s, by the layer number in the header (1 is III, 3 is I).
 _MPEG_1: Final = {
     1: (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
     2: (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
@@ -52,7 +52,7 @@ _OPUS_FRAMES: Final = (10_000, 20_000, 40_000, 60_000)
 
 
 def longest_ms(data: bytes, mime_type: str) -> int:
-    """Return how many milliseconds a sound lasts at most."""
+    """Return the maximum length of a sound in milliseconds."""
     if data.startswith(b"OggS"):
         us = _ogg_us(data)
     elif data.startswith(b"RIFF") and data[8:12] == b"WAVE":
@@ -71,14 +71,14 @@ def longest_ms(data: bytes, mime_type: str) -> int:
 
 
 def _frames_us(data: bytes) -> int:
-    """Return the length of frames of MPEG or ADTS."""
+    """Return the length of MPEG or ADTS frames."""
     position, end, total = _after_tag(data), len(data), 0
     known: dict[bytes, tuple[int, int] | None] = {}
     for _ in range(STEPS):
         if position >= end:
             break
         header = data[position : position + 7]
-        # Of MPEG three bytes say it all.
+        # For MPEG three bytes suffice.
         key = header[:3] if len(header) > 1 and header[1] & 6 else header
         frame = known[key] if key in known else known.setdefault(key, _frame(header))
         if frame is None:
@@ -95,7 +95,7 @@ def _frames_us(data: bytes) -> int:
 
 
 def _after_tag(data: bytes) -> int:
-    """Return where the sound begins after a tag of ID3, which no decoder plays."""
+    """Return where the sound begins after an ID3 tag, which decoders skip."""
     if not data.startswith(b"ID3") or len(data) < 10:
         return 0
     size = 0
@@ -105,7 +105,7 @@ def _after_tag(data: bytes) -> int:
 
 
 def _frame(header: bytes) -> tuple[int, int] | None:
-    """Return the size of a frame in bytes and its length in microseconds; None for other bytes."""
+    """Return a frame's size in bytes and length in microseconds; None for other bytes."""
     if len(header) < 7 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
         return None
     layer, version = header[1] >> 1 & 3, header[1] >> 3 & 3
@@ -132,7 +132,7 @@ def _adts_frame(header: bytes) -> tuple[int, int] | None:
 
 
 def _wave_us(data: bytes) -> int:
-    """Return the length of all bytes of a WAV file, as slowly as its format lets them be read."""
+    """Return the length of all bytes of a WAV file at the slowest rate its format allows."""
     at = data.find(b"fmt ", 12, 4096)
     if at < 0 or len(data) < at + 24:
         return len(data) * _LEAST_US
@@ -145,7 +145,7 @@ def _wave_us(data: bytes) -> int:
 
 
 def _flac_us(data: bytes) -> int:
-    """Return the length of a FLAC file: of as many blocks as there may be frames."""
+    """Return the length of a FLAC file with as many blocks as it may have frames."""
     if len(data) < 26:
         return len(data) * _LEAST_US
     samples = max(int.from_bytes(data[10:12]), 4096)
@@ -156,7 +156,7 @@ def _flac_us(data: bytes) -> int:
 
 
 def _ogg_us(data: bytes) -> int:
-    """Return the length of the packets of an Ogg file, all of its streams together."""
+    """Return the length of the packets of an Ogg file, summed over its streams."""
     lengths: dict[bytes, int | None] = {}
     position = total = packets = 0
     while (page := data.find(b"OggS", position)) >= 0 and len(data) >= page + 27:
@@ -179,7 +179,7 @@ def _ogg_us(data: bytes) -> int:
 
 
 def _packet_us(head: bytes) -> int | None:
-    """Return the longest packet of a stream that begins so; None for Opus, whose packets say it."""
+    """Return the longest packet of a stream by its head; None for Opus, whose packets state it."""
     if head.startswith(b"OpusHead"):
         return None
     if head.startswith(b"\x01vorbis") and len(head) >= 29:

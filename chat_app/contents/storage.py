@@ -1,6 +1,6 @@
-"""Blobs that are stored, read and deleted (UAMP §8.4.1).
+"""Storing, reading and deleting blobs (UAMP §8.4.1).
 
-A blob is checked for its declared type before it is stored. Everything here is synchronous.
+A blob is checked against its declared type before it is stored. Everything here is synchronous.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ def store(
     handle: str | None = None,
     reuse: bool = False,
 ) -> Content:
-    """Store a blob; with an id that this owner used for the same bytes, return that one.
+    """Store a blob; if this owner already used the id for the same bytes, return that content.
 
-    With `reuse` the same file, of the same owner and in use in a chat, is returned instead.
-
-    `content_id` is the server's own choice of the id, `handle` is what a client chose: what others
-    use a handle for makes no difference. Raises InvalidMedia for an empty or too large blob, a type
-    that is not true, or an id that this owner used for other bytes; QuotaExceeded; OSError where
-    there is no space. Then nothing was stored.
+    With `reuse`, an identical file of the same owner in use in a chat is returned instead.
+    `content_id` is an id chosen by the server, `handle` one chosen by a client; handles of other
+    owners do not matter. Raises InvalidMedia for an empty or too large blob, a wrong type, or an id
+    that this owner used for other bytes; QuotaExceeded; OSError if there is no space. Nothing is
+    stored then.
     """
     if not data:
         raise InvalidMedia("The file is empty.")
@@ -74,11 +73,11 @@ def store(
     try:
         with transaction.atomic():
             check_quota(owner, len(data))
-            # The stored name is the id: what a client calls its file never reaches the file system.
+            # The stored name is the id: a client's file name never reaches the file system.
             content.blob.save(str(content.id), ContentFile(data), save=False)
             content.save(force_insert=True)
     except BaseException:
-        # A full disk keeps a part of the file, a row that was refused the whole.
+        # A full disk leaves a part of the file behind, a refused row the whole file.
         blob = content.blob
         blob.storage.delete(blob.field.generate_filename(content, str(content.id)))
         raise
@@ -93,7 +92,7 @@ def read(content: Content) -> bytes:
 
 
 def discard(stored: Iterable[str], *, since: datetime) -> None:
-    """Forget contents that were stored since a time for something that was not written."""
+    """Delete contents stored since a time for something that was not written after all."""
     unused = Content.objects.filter(pk__in=list(stored), created_at__gte=since, uses__isnull=True)
     for content in unused:
         content.delete()
@@ -103,7 +102,7 @@ def discard(stored: Iterable[str], *, since: datetime) -> None:
 def read_in_chat(content_id: str, chat_id: str) -> tuple[bytes, str]:
     """Return the bytes and type of a content that appears in a chat; raises ContentNotFound.
 
-    An id may come from a client's own history: it need not be one of ours.
+    The id may come from a client's own history and need not be ours.
     """
     try:
         content = in_chat(str(uuid.UUID(content_id)), chat_id)

@@ -1,7 +1,7 @@
-"""Files that arrive in parts: begun, continued, made a content, and deleted. Synchronous.
+"""Files uploaded in parts: starting, continuing, completing and deleting. Synchronous.
 
-The whole length counts against the owner's quota from the beginning. Parts are files of their own,
-so that every storage can keep them.
+The whole length counts against the owner's quota from the start. Parts are separate files, so that
+any storage can hold them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from chat_app.models import Content
 
 OPEN_UPLOADS: Final = 20
-"""So many uploads of one person are under way at once."""
+"""How many uploads of one person may be in progress at once."""
 PARTS: Final = 1_000
-"""An upload has so many parts at most."""
+"""The most parts of an upload."""
 
 
 class WrongOffset(Exception):
-    """The upload has another length by now: `offset` is what it has."""
+    """The part does not continue the upload, whose actual length is `offset`."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"The upload has {offset} bytes.")
@@ -40,12 +40,12 @@ class WrongOffset(Exception):
 
 
 def begin(*, user_id: int, length: int, filename: str, mime_type: str) -> Upload:
-    """Begin an upload; raises InvalidMedia for a wrong length, QuotaExceeded for no room."""
+    """Start an upload; raises InvalidMedia for a bad length, QuotaExceeded if there is no room."""
     most = largest_file(ContentOwner(user_id=user_id))
     if not 0 < length <= most:
         raise InvalidMedia(f"A file has 1 to {most} bytes.")
     with transaction.atomic():
-        # Locks the person's row, so that two are begun one after the other.
+        # Locks the person's row, so that concurrent uploads are counted one after the other.
         check_quota(ContentOwner(user_id=user_id), 0)
         unfinished = Upload.objects.filter(owner_id=user_id, content__isnull=True)
         if unfinished.count() >= OPEN_UPLOADS:
@@ -62,16 +62,16 @@ def begin(*, user_id: int, length: int, filename: str, mime_type: str) -> Upload
 
 
 def find(upload_id: uuid.UUID, *, user_id: int) -> Upload | None:
-    """Return a person's own upload that has not expired."""
+    """Return a person's own upload, unless it has expired."""
     rows = Upload.objects.filter(pk=upload_id, owner_id=user_id, expires_at__gt=timezone.now())
     return rows.first()
 
 
 def add_part(upload_id: uuid.UUID, *, offset: int, data: bytes) -> Upload:
-    """Add the bytes from an offset on; the last ones make the content.
+    """Append bytes at an offset; the last ones complete the content.
 
-    Raises WrongOffset where the upload does not end there, InvalidMedia for more than was promised
-    and for a file that cannot be kept, whose upload is deleted.
+    Raises WrongOffset if the upload does not end there, InvalidMedia for more bytes than announced
+    and for an invalid file, whose upload is deleted.
     """
     with transaction.atomic():
         upload = Upload.objects.select_for_update(no_key=True).get(pk=upload_id)
@@ -99,7 +99,7 @@ def _keep(upload: Upload, data: bytes) -> None:
 
 
 def _finish(upload_id: uuid.UUID) -> Upload:
-    """Make the content of an upload that is whole; a second time does nothing."""
+    """Store the content of a complete upload; doing so twice has no effect."""
     try:
         with transaction.atomic():
             upload = Upload.objects.select_for_update(no_key=True).get(pk=upload_id)
@@ -127,7 +127,7 @@ def _stored(upload: Upload) -> Content:
 
 
 def delete(upload_id: uuid.UUID) -> None:
-    """Delete an upload with its parts; a content that it made stays."""
+    """Delete an upload with its parts; a content stored from it stays."""
     _delete_parts(upload_id)
     Upload.objects.filter(pk=upload_id).delete()
 
@@ -139,7 +139,7 @@ def _delete_parts(upload_id: uuid.UUID) -> None:
 
 
 def forget_expired(*, limit: int) -> int:
-    """Delete uploads that have expired, at most so many; return how many."""
+    """Delete at most `limit` expired uploads; return how many."""
     expired = Upload.objects.filter(expires_at__lte=timezone.now()).order_by("expires_at")
     ids = list(expired.values_list("pk", flat=True)[:limit])
     for upload_id in ids:
