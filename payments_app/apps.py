@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class PaymentsAppConfig(AppConfig):
-    """Its name and the kind of its automatic ids."""
+    """The name of the app and the type of its automatic ids."""
 
     name = "payments_app"
     verbose_name = "Payments"

@@ -14,7 +14,7 @@ from payments_app.tokens import endings
 def expire_and_audit() -> int:
     """Expire holds and tokens, audit once a minute; return how many holds expired."""
     ended = expire_holds()
-    # After the holds: what they release may belong to an ended token.
+    # After the holds, because money they release may belong to an ended token.
     endings.return_available()
     if audit_if_due() is not None:
         endings.return_available(thorough=True)

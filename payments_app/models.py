@@ -1,10 +1,10 @@
 """The ledger's rows: accounts, transfers with their entries, holds, keys, receipts.
 
-Transfers and entries are written once; a hold is changed only while it is active; the
-entries of a transfer add up to zero. Triggers in the first migration keep that on both databases,
-against every writer. Amounts are smallest units of the account's asset (`money.ASSETS`). Times
-are the database's. Rows are written by the services alone: the balance of an account is a sum
-that only they keep true.
+Transfers and entries are written once; a hold changes only while it is active; the entries of a
+transfer add up to zero. Triggers in the first migration enforce this on both databases, against
+every writer. Amounts are in the smallest unit of the account's asset (`money.ASSETS`). Times are
+the database's. Only the services may write rows: an account's balance is a sum that they alone
+maintain.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Account(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """The database itself refuses to spend more than an account has."""
+        """The database itself refuses to overdraw an account."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(held__gte=0), name="account_held_is_not_negative"),
@@ -93,7 +93,7 @@ class Account(models.Model):
 
 
 class HoldState(models.TextChoices):
-    """Only an active hold changes; the others say how it ended."""
+    """Only an active hold changes; the other states say how it ended."""
 
     ACTIVE = "active"
     SETTLED = "settled"
@@ -102,10 +102,10 @@ class HoldState(models.TextChoices):
 
 
 class Hold(models.Model):
-    """A pending transfer: money that is reserved until it is captured, released or expires.
+    """A pending transfer: money reserved until it is captured, released or expires.
 
-    A hold that `extends` another one belongs to it: they are captured and released together, the
-    older first. So do the holds of one response.
+    A hold that `extends` another belongs to it: they are captured and released together, the older
+    first. The same goes for the holds of one response.
     """
 
     id = models.CharField(primary_key=True, max_length=40)
@@ -118,16 +118,16 @@ class Hold(models.Model):
     purpose = models.CharField(max_length=100, blank=True)
     response_id = models.CharField(max_length=40, blank=True)
     agent_id = models.CharField(max_length=40, blank=True)
-    # The chat whose budgets count it; None where none does.
+    # The chat whose budgets count it; None if none does.
     chat_id = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
-    # The credential whose budget counts it, such as `key:7`; None where none does.
+    # The credential whose budget counts it, such as `key:7`; None if none does.
     credential = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     extends = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="+")
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """A hold never gives more than it took."""
+        """A hold never yields more than it reserved."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="hold_is_of_something"),
@@ -156,9 +156,9 @@ class Hold(models.Model):
 
 
 class Transfer(models.Model):
-    """One movement of money, with what it was for. `amount` is what left the debited account.
+    """One movement of money, and its purpose. `amount` is what left the debited account.
 
-    `by` is a number without a constraint: a person who is erased leaves it, and the row unchanged.
+    `by` is a number without a constraint, so that erasing the person leaves the row unchanged.
     """
 
     id = models.CharField(primary_key=True, max_length=40)
@@ -208,7 +208,7 @@ class Transfer(models.Model):
 
 
 class Entry(models.Model):
-    """One side of a transfer. Ids grow within an account: they are given under its row lock."""
+    """One side of a transfer. Ids grow within an account, since its row lock is held for them."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="entries", db_index=False)
@@ -232,7 +232,7 @@ class Entry(models.Model):
 
 
 class Idempotency(models.Model):
-    """A key that was used: what was asked with it (as a hash) and what was answered."""
+    """A used idempotency key, with a hash of the request and the outcome."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     scope = models.CharField(max_length=100, blank=True)
@@ -254,7 +254,7 @@ class Idempotency(models.Model):
 
 
 class ReceiptState(models.TextChoices):
-    """Money is credited at `confirmed`, once; a late success may follow a failure."""
+    """Money is credited once, at `confirmed`; a late success may follow a failure."""
 
     RECEIVED = "received"
     VERIFIED = "verified"
@@ -264,7 +264,7 @@ class ReceiptState(models.TextChoices):
 
 
 class Receipt(models.Model):
-    """The report of an outside provider about incoming money, under the provider's own id."""
+    """An outside provider's report of incoming money, under the provider's own id."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     provider = models.CharField(max_length=40)
@@ -300,7 +300,7 @@ class Receipt(models.Model):
 
 
 class VerifiedAccount(models.Model):
-    """Up to where an account was seen by a sound audit: its entries to there add up to `posted`."""
+    """How far a passed audit has verified an account: entries up to there add up to `posted`."""
 
     account = models.OneToOneField(Account, models.CASCADE, primary_key=True, related_name="+")
     entry_id = models.BigIntegerField()
@@ -311,9 +311,9 @@ class VerifiedAccount(models.Model):
 
 
 class LedgerState(models.Model):
-    """One row: when the ledger was last audited, and whether payouts are frozen since.
+    """The single row that says when the ledger was last audited, and whether payouts are frozen.
 
-    `report` is of the last audit of what is new, `whole_report` of the last one of all rows.
+    `report` is from the last audit of new rows, `whole_report` from the last audit of all rows.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

@@ -1,8 +1,7 @@
-"""Amounts: integers in the smallest unit of an asset, decimal strings outside.
+"""Amounts: integers in the smallest unit of an asset, decimal strings at the edges.
 
-No float, ever. A decimal string becomes an integer by shifting its digits, and an amount
-that has more digits than its asset is refused instead of rounded. Amounts of two assets are never
-added or compared.
+Never a float. A decimal string becomes an integer by shifting its digits, and an amount with more
+digits than its asset is refused, not rounded. Amounts of two assets are never added or compared.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class InvalidAmount(ValueError):
 
 
 class AssetMismatch(ValueError):
-    """Two amounts of different assets met."""
+    """Amounts of two different assets were combined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ DEFAULT_ASSET: Final = "USD"
 
 
 def asset_named(code: str) -> Asset:
-    """Return an asset; InvalidAmount when this ledger does not keep it."""
+    """Return an asset; raises InvalidAmount if this ledger does not have it."""
     try:
         return ASSETS[code]
     except KeyError:
@@ -55,8 +54,8 @@ def asset_named(code: str) -> Asset:
 class Money:
     """`amount` smallest units of an asset: Money(10_000_000, "USD") is one cent.
 
-    Raises InvalidAmount for what is not a whole number, has more than 18 digits, or an unknown
-    asset; AssetMismatch when it meets another asset.
+    Raises InvalidAmount for anything but a whole number of at most 18 digits and a known asset;
+    AssetMismatch when combined with another asset.
     """
 
     amount: int
@@ -71,12 +70,12 @@ class Money:
 
     @classmethod
     def zero(cls, asset: str = DEFAULT_ASSET) -> Money:
-        """Return nothing of an asset."""
+        """Return a zero amount of an asset."""
         return cls(0, asset)
 
     @classmethod
     def parse(cls, text: str, asset: str = DEFAULT_ASSET, *, signed: bool = False) -> Money:
-        """Return the amount that a decimal string names: "0.01" or "12"; "-3" only if `signed`.
+        """Parse a decimal string: "0.01" or "12"; "-3" only if `signed`.
 
         Raises InvalidAmount for everything else: exponents, signs, blanks, underscores, digits of
         other scripts, a bare point, more places than the asset has, more than 18 digits.

@@ -1,7 +1,7 @@
 """Reads of the ledger: balances, statements, spending.
 
-Every figure comes from the ledger's own rows, so usage, cost and balance agree. Spent is
-what captures took, less what refunds of captures gave back.
+Every figure comes from the ledger's own rows, so usage, cost and balance agree. Spending is what
+captures took, less refunds of captures.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COLUMNS: Final[dict[Dimension, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """The balance of an account: `available` is `posted` less what is `held`."""
+    """The balance of an account: `available` is `posted` less `held`."""
 
     available: Money
     held: Money
@@ -49,7 +49,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRow:
-    """One entry of an account; `entry_id` is the place to read on from."""
+    """One entry of an account; `entry_id` is the cursor for the next page."""
 
     entry_id: int
     transfer_id: str
@@ -66,7 +66,7 @@ class StatementRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """The spending of one day, agent, chat, …; `name` is its id, "" where there was none."""
+    """The spending of one day, agent, chat, …; `name` is its id, "" if there was none."""
 
     name: str
     amount: Money
@@ -75,7 +75,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldRow:
-    """A hold as it is now."""
+    """The current state of a hold."""
 
     hold_id: str
     account_id: int
@@ -99,7 +99,7 @@ class LedgerHealth:
 
 
 def balance(account_id: int) -> Balance:
-    """Return what an account has; UnknownAccount when there is none."""
+    """Return the balance of an account; raises UnknownAccount."""
     found = Account.objects.filter(pk=account_id).values_list("asset", "posted", "held").first()
     if found is None:
         raise UnknownAccount(f"There is no account {account_id}.")
@@ -113,7 +113,7 @@ def _balance(asset: str, posted: int, held: int) -> Balance:
 
 
 def balance_behind(response_id: str) -> Money | None:
-    """Return what the account has available that paid for a response last; None if none did."""
+    """Return the available balance of the account that last paid for a response, if any did."""
     found = (
         Hold.objects.filter(response_id=response_id)
         .exclude(response_id="")
@@ -130,7 +130,7 @@ def holds_of_response(response_id: str) -> list[HoldRow]:
 
 
 def with_money(response_ids: Collection[str]) -> set[str]:
-    """Return which of these responses the ledger has a hold or a transfer of."""
+    """Return which of these responses have a hold or a transfer in the ledger."""
     named = Q(response_id__in=response_ids) & ~Q(response_id="")
     holds = Hold.objects.filter(named).values_list("response_id", flat=True)
     return {*holds, *Transfer.objects.filter(named).values_list("response_id", flat=True)}
@@ -166,7 +166,7 @@ def statement(
 ) -> list[StatementRow]:
     """Return an account's entries, the newest first, older than the entry `before`.
 
-    At most PAGE_MAX rows. A page of `limit` rows goes on with its last row's `entry_id`.
+    At most PAGE_MAX rows. The next page of `limit` rows starts from the last row's `entry_id`.
     """
     entries = Entry.objects.filter(account_id=account_id).select_related("transfer")
     if before is not None:
@@ -195,7 +195,7 @@ def statement(
 def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[date, Money]]:
     """Return (UTC day, amount) of a person's spending, tokens included, oldest first.
 
-    Days of nothing are left out.
+    Days without spending are left out.
     """
     rows = (
         _spending(since)
@@ -220,7 +220,7 @@ def usage_by(
     asset: str | None = None,
     limit: int = PAGE_MAX,
 ) -> list[Spent]:
-    """Return what was spent, grouped by one dimension, the most first, narrowed by the others."""
+    """Return spending grouped by one dimension, highest first, narrowed by the others."""
     column = _COLUMNS[dimension]
     narrowed = {
         "account_id": account_id,
@@ -256,7 +256,7 @@ def _spending(since: datetime | None) -> QuerySet[Entry]:
 
 
 def ledger_health() -> LedgerHealth:
-    """Return what the last audits found, and whether payouts are frozen."""
+    """Return the findings of the last audits, and whether payouts are frozen."""
     state = LedgerState.objects.filter(pk=1).first() or LedgerState()
     found = {(check, name): off_by for check, name, off_by in [*state.whole_report, *state.report]}
     return LedgerHealth(

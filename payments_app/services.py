@@ -1,11 +1,12 @@
 """The ledger's interface: what other apps may do with money.
 
-Every operation is one transaction and joins the caller's. Each takes a `key`: the same key with
-the same request gives the first answer again, marked `replayed`, and with another request raises
-IdempotencyConflict. A caller that lost an answer asks again with the same key. A key that a client
-chose is given a `scope` of its own (its user), so that no client uses up another one's keys.
-Inside a transaction of the caller, rows that others wait for (chats) are locked before; after a
-refusal that transaction can go on.
+Every operation is one transaction and joins the caller's. Each takes a `key`: repeating a request
+with its key returns the first answer, marked `replayed`; a different request with the same key
+raises IdempotencyConflict. A caller that lost an answer retries with the same key. Keys chosen by a
+client get their own `scope` (its user), so that clients cannot use up each other's keys.
+
+Inside a transaction of the caller, rows that others wait for (chats) must be locked first; after a
+refusal that transaction can continue.
 
 Every process calls `expire_and_audit` every few seconds.
 """

@@ -1,7 +1,7 @@
-"""Rows of permissions to spend: payment tokens, limits, approvals, requests for a top-up.
+"""Rows of permissions to spend: payment tokens, limits, approvals, top-up requests.
 
-None of these rows is money. A token's money is in its account, where the ledger guards it;
-a limit and an approval bound what is taken of an account that has more.
+None of these rows is money. A token's money is in its account, where the ledger guards it; limits
+and approvals bound what may be taken from an account that has more.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 
 
 class PaymentToken(models.Model):
-    """A budget that the holder of its secret may spend. Its money is in an account of its own.
+    """A budget that the holder of its secret may spend; its money is in a separate account.
 
-    `id` is the `jti` of its JWT form. The secret of the opaque form is kept as a hash; `salt` makes
-    the same secret again, with the server's key, when a client repeats the request that made it.
+    `id` is the `jti` of its JWT form. The secret of the opaque form is stored as a hash; with the
+    server's key, `salt` recreates the same secret when a client repeats the request that made it.
     """
 
     id = models.CharField(primary_key=True, max_length=40)
@@ -42,7 +42,7 @@ class PaymentToken(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """A secret opens one token; a token is passed on five times at most."""
+        """A secret opens one token; a token is passed on at most five times."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -72,8 +72,8 @@ class SpendingPeriod(models.TextChoices):
 class SpendingLimit(models.Model):
     """The amount that a person may spend in a period, on one agent or (blank) on all.
 
-    One of a `token` counts what that token and those that were made of it spend, one of a
-    `credential` (such as `key:7`) what programs spend with it: that is the credential's budget.
+    The limit of a `token` counts spending by that token and its descendants. The limit of a
+    `credential` (such as `key:7`) counts what programs spend with it, and is its budget.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -88,7 +88,7 @@ class SpendingLimit(models.Model):
     amount = models.BigIntegerField()
 
     class Meta:
-        """One limit for each period and agent, for each period of a token, and of a credential."""
+        """One limit for each period and agent, for each period of a token, and for a credential."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -117,7 +117,7 @@ class SpendingLimit(models.Model):
 
 
 class Approval(models.Model):
-    """The amount that a person lets an agent take for each answer without being asked."""
+    """The amount that a person lets an agent charge for each answer without asking."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -139,7 +139,7 @@ class Approval(models.Model):
 
 
 class TopUpRequestState(models.TextChoices):
-    """Open until the provider's money came, or it was refused."""
+    """Open until the provider's money arrives, or the request is refused."""
 
     OPEN = "open"
     CREDITED = "credited"
@@ -147,7 +147,7 @@ class TopUpRequestState(models.TextChoices):
 
 
 class TopUpRequest(models.Model):
-    """Money that a person asked to put in, through a provider; its id is the receipt's."""
+    """Money that a person asked to pay in through a provider; its id is the receipt's."""
 
     id = models.CharField(primary_key=True, max_length=40)
     provider = models.CharField(max_length=40)
@@ -173,7 +173,7 @@ class TopUpRequest(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Nothing is not asked for."""
+        """A request is for a positive amount."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="top_up_is_of_something")

@@ -1,4 +1,4 @@
-"""The REST paths of payments (docs/rest.md). An id that no row can have is no path."""
+"""The REST paths of payments (docs/rest.md). Paths match only well-formed ids."""
 
 from django.urls import path, re_path
 
