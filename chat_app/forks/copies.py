@@ -1,6 +1,6 @@
-"""The messages of a chat that a fork copies: the shown version of each, in the chat's order.
+"""The messages that a fork copies: the visible version of each, in the chat's order.
 
-Synchronous, without a transaction and without a lock: what is found here was so a moment ago.
+Synchronous, without a transaction or lock: the result may be outdated at once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _SIZE: Final = Length("content") + Length(Cast("content_items", TextField()))
 
 
 class ForkTooLarge(Exception):
-    """The history up to the message is longer than a fork may be; `str` says how long that is."""
+    """The history up to the message exceeds the limit of a fork, which `str` states."""
 
 
 class CopiedHistory(NamedTuple):
-    """The messages to copy, first to last, and of every version the first one of its message."""
+    """The messages to copy, in order, and for every version the first one of its message."""
 
     messages: list[Message]
     first_versions: dict[str, str]
@@ -48,9 +48,9 @@ _COLUMNS: Final = ("pk", "version_of", "replaced_by", "deleted_at", "size")
 def history_until(message: Message) -> CopiedHistory:
     """Return the history that ends with a message; raises ForkTooLarge.
 
-    It is that of the chat, or of a thread where that alone shows the message. The version that was
-    named is the last one; of every other answer it is the current version. Deleted messages are not
-    among them. `size` is in bytes of text and content items.
+    It is the history of the chat, or of the thread if the message appears only there. It ends with
+    exactly the given version; of every other answer it has the current one. Deleted messages are
+    left out. `size` is in bytes of text and content items.
     """
     rows = Message.objects.filter(chat_id=message.chat_id)
     if message.thread_only:
@@ -62,7 +62,7 @@ def history_until(message: Message) -> CopiedHistory:
     if sum(place.size for place in shown) > settings.UAMP_FORK_BYTES:
         raise _too_large()
     found = Message.objects.in_bulk([place.id for place in shown])
-    # What was deleted since is not there any more, or has no text.
+    # Messages deleted in the meantime are missing, or have no text.
     messages = [found[place.id] for place in shown if place.id in found]
     size = sum(
         len(one.content.encode()) + len(msgspec.json.encode(one.content_items)) for one in messages
@@ -73,9 +73,9 @@ def history_until(message: Message) -> CopiedHistory:
 
 
 def _shown(rows: QuerySet[Message], message: Message) -> tuple[list[_Place], dict[str, str]]:
-    """Return the shown version of each message, and the first version of every one.
+    """Return the visible version of each message, and the first version of every version.
 
-    A version that was made later stands in the place of the first.
+    A later version takes the place of the first.
     """
     first_id = message.version_of or message.pk
     last = message.seq
@@ -102,7 +102,7 @@ def _shown(rows: QuerySet[Message], message: Message) -> tuple[list[_Place], dic
 def _add_later_versions(
     rows: QuerySet[Message], groups: dict[str, _Place | None], first_versions: dict[str, str]
 ) -> None:
-    """Add the current versions of answers that were made again after the last message."""
+    """Add the current versions of answers regenerated after the last message."""
     replaced = [first_id for first_id, shown in groups.items() if shown is None]
     if not replaced:
         return

@@ -1,7 +1,8 @@
-"""Forking a chat: a new chat of a person that begins with a copy of another one's history.
+"""Forking a chat: creating a new chat that begins with a copy of another chat's history.
 
-Synchronous. The history is read without a lock; one transaction writes the new chat, which no one
-else can see before its commit. Nothing of the source is locked or changed, and no money moves.
+Synchronous. The history is read without a lock; one transaction writes the new chat, which is
+invisible to everyone else until its commit. The source is neither locked nor changed, and no money
+moves.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from uamp import events as ev
 
 ATTEMPTS: Final = 3
-"""How often a history is read where messages of it are deleted meanwhile."""
+"""How often a history is read while messages of it keep being deleted."""
 
 
 class _HistoryChanged(Exception):
@@ -71,12 +72,11 @@ def fork_chat(
     key: str | None = None,
     admit: Callable[[int], None],
 ) -> ev.ChatForked:
-    """Make a chat with the history of another one up to a message; returns its event without `seq`.
+    """Create a chat with another chat's history up to a message; return its event without `seq`.
 
-    The same `key` for the same message leads to the chat that it led to before. `admit` is called
-    with the bytes of text that are stored, and may raise. Raises MessageNotFound to strangers and
-    for a message that is not there, ForkTooLarge, and OperationalError where messages of the
-    history are deleted again and again meanwhile.
+    Repeating the same `key` for the same message returns the same chat. `admit` is called with the
+    bytes of text to be stored, and may raise. Raises MessageNotFound for strangers and unknown
+    messages, ForkTooLarge, and OperationalError if messages of the history keep being deleted.
     """
     digest = None if key is None else _digest(message_id, key)
     for attempt in range(ATTEMPTS):
@@ -154,7 +154,7 @@ def _write(
     ChatEvent.objects.bulk_create(entries)
     chat.save(update_fields=chain.HEAD)
     _use_contents(chat, source, history)
-    # What the person saw in the source is not news to them here.
+    # Messages that the person saw in the source are not unread here.
     newest = rows[-1][0]
     ReadReceipt.objects.create(
         chat=chat, user=forked_by, message=newest, seq=newest.seq, read_at=now
@@ -163,7 +163,7 @@ def _write(
 
 
 def _check_unchanged(message: Message, history: CopiedHistory, forked_by: User) -> None:
-    """Raise where the person left, or a text was deleted, since the history was read."""
+    """Raise if the person left, or a text was deleted, after the history was read."""
     if not is_member(message.chat_id, forked_by.pk):
         raise MessageNotFound
     ids = [one.pk for one in history.messages]
@@ -173,7 +173,7 @@ def _check_unchanged(message: Message, history: CopiedHistory, forked_by: User) 
 
 
 def _agents_for(chat_id: str, person: User) -> _Agents:
-    """Return the agents of a chat that a person may use themselves, as new members."""
+    """Return the agents of a chat as new members, if the person may use them themselves."""
     rows = Participant.objects.filter(
         chat_id=chat_id, agent__isnull=False, left_at__isnull=True
     ).select_related("agent")
@@ -186,7 +186,7 @@ def _agents_for(chat_id: str, person: User) -> _Agents:
         else:
             members.append((spec.id, spec.trigger))
     if len(members) == 1:
-        # Alone with one agent, everything that is said is said to it.
+        # In a chat with a single agent, every message addresses it.
         members = [(members[0][0], ParticipantReplyTrigger.ALWAYS)]
     return _Agents(members, left_out)
 
@@ -227,9 +227,9 @@ def _entry(chat: Chat, seq: int, payload: dict[str, Any], at: datetime) -> ChatE
 
 
 def _use_contents(chat: Chat, source: Chat, history: CopiedHistory) -> None:
-    """Let the members of the fork read what the copied messages show to those of the source.
+    """Give the fork's members access to the contents of the copied messages.
 
-    A content that was withdrawn from the source is not shown here either.
+    Contents withdrawn from the source stay withdrawn.
     """
     shown: Counter[UUID] = Counter()
     for one in history.messages:

@@ -1,4 +1,4 @@
-"""Where chats come from: the message of another chat up to which their history was copied."""
+"""The origins of chats: the message of another chat up to which their history was copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def forked_event(fork: ChatOrigin) -> ev.ChatForked:
-    """Return the event that says where a chat comes from."""
+    """Return the event that announces the origin of a chat."""
     by = fork.forked_by
     at = milliseconds(fork.forked_at)
     return ev.ChatForked(
@@ -34,9 +34,9 @@ def forked_event(fork: ChatOrigin) -> ev.ChatForked:
 
 
 def origins_of(chat_ids: Collection[str], reader: int) -> dict[str, dict[str, Any]]:
-    """Return where each chat that is a fork comes from, for a person who reads it.
+    """Return the origins of those of these chats that are forks, for a reader.
 
-    `readable` says whether they are in the source.
+    `readable` says whether the reader is in the source.
     """
     rows = list(ChatOrigin.objects.filter(pk__in=chat_ids).select_related("forked_by"))
     if not rows:

@@ -1,9 +1,9 @@
-"""Display names, status texts and titles: their characters, and by what names are compared.
+"""Display names, status texts and titles: their characters, and how names are compared.
 
-A name that looks like another one's misleads. What cannot be seen is taken out, names that mix
-scripts are refused, and two names are the same where they have the same letters and digits in any
-case, width and spacing. Letters of other scripts that look alike are not compared: pages show the
-username beside a display name, and it is unique.
+A name that looks like another person's misleads. Invisible characters are removed, names that mix
+scripts are refused, and names are equal if they have the same letters and digits in any case, width
+and spacing. Lookalike letters of different scripts are not compared: pages show the unique username
+beside a display name.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 import regex
 
 NAME_CHARS: Final = 40
-"""Graphemes of a display name: what people see as characters."""
+"""The most graphemes of a display name: what people see as characters."""
 STATUS_CHARS: Final = 80
-# One grapheme may have any number of code points: the columns bound those.
+# A grapheme may have any number of code points, which the column bounds.
 _NAME_POINTS: Final = 160
 _STATUS_POINTS: Final = 400
 _ZERO_WIDTH_JOINER: Final = "\u200d"
@@ -24,7 +24,7 @@ _VARIATION: Final = "\ufe0f"
 # Marks on one letter; some languages write two or three.
 _MARKS_MAX: Final = 4
 _MARKS = regex.compile(rf"\p{{M}}{{{_MARKS_MAX + 1},}}")
-# Scripts that one name may have together: Japanese and Korean are written with several.
+# Scripts that may be mixed in one name: Japanese and Korean use several.
 _TOGETHER: Final = (
     frozenset({"Latin"}),
     frozenset({"Han", "Hiragana", "Katakana", "Latin"}),
@@ -40,7 +40,7 @@ _GRAPHEME = regex.compile(r"\X")
 
 
 class InvalidName(ValueError):
-    """A display name or status text cannot be used; the message is for the person."""
+    """The display name or status text is invalid; the message is for the person."""
 
 
 def clean_name(text: str) -> str:
@@ -65,12 +65,12 @@ def clean_status(text: str) -> str:
 
 
 def clean_title(text: str) -> str:
-    """Return a title of a chat or of a shared page without invisible characters, on one line."""
+    """Return a title of a chat or shared page on one line, without invisible characters."""
     return _visible(text)
 
 
 def key_of(name: str) -> str:
-    """Return what names are compared by: their letters and digits, in one case and width."""
+    """Return the key by which names are compared: letters and digits in one case and width."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     kept = "".join(
         c for c in unicodedata.normalize("NFKC", folded) if unicodedata.category(c)[0] in "LNM"
@@ -84,12 +84,12 @@ def graphemes(text: str) -> int:
 
 
 def _visible(text: str) -> str:
-    """Return a text on one line without controls, direction marks and what is not assigned."""
+    """Return a text on one line without controls, direction marks and unassigned characters."""
     kept = []
     for at, character in enumerate(text):
         category = unicodedata.category(character)
         if character in {_ZERO_WIDTH_JOINER, _VARIATION}:
-            # They belong between and behind parts of an emoji, and to letters of some scripts.
+            # They join parts of an emoji, and belong to letters of some scripts.
             if at and unicodedata.category(text[at - 1]) in {"So", "Sk", "Mn", "Lo"}:
                 kept.append(character)
         elif category in {"Cc", "Zl", "Zp"}:

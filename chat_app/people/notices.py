@@ -1,4 +1,4 @@
-"""Notices to the open pages of a person that something of theirs is another. Synchronous."""
+"""Notices to a person's open pages that something of theirs has changed. Synchronous."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def notify_person(
     removed: bool = False,
     waits: bool = True,
 ) -> None:
-    """Send `person.changed` to the sockets that watch a person's chats, once this is committed.
+    """Send `person.changed` to the sockets that watch a person's chats, on commit.
 
-    `added` and `removed`: they watch the chat from now on, or no more. The caller `waits` until it
-    is sent, which keeps the order of two notices.
+    With `added` or `removed` they start or stop watching the chat. With `waits` the caller waits
+    until the notice is sent, which keeps two notices in order.
     """
     event = ev.PersonChanged(
         event_id=new_event_id(),

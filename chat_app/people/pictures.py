@@ -1,6 +1,6 @@
-"""Pictures of people: what is uploaded becomes a small square that the server encoded itself.
+"""Pictures of people: an upload becomes a small square that the server re-encodes.
 
-Nothing of the file itself is kept or served: no metadata, no second frame, no trailing bytes.
+Nothing of the file itself is stored or served: no metadata, no second frame, no trailing bytes.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 PICTURE_MIME: Final = "image/webp"
 PICTURE_PIXELS: Final = 256
-"""Width and height of what is stored."""
+"""Width and height of the stored picture."""
 SOURCE_PIXELS_MAX: Final = 30_000_000
 DECODED_PIXELS_MAX: Final = 16_000_000
-"""Pixels that are held in memory; a JPEG is decoded at a fraction of its size."""
+"""The most pixels held in memory; a JPEG is decoded at a fraction of its size."""
 _FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF")
 _QUALITY: Final = 82
 
 
 class InvalidPicture(ValueError):
-    """The file cannot be the picture of a person; the message is for them."""
+    """The file cannot be used as a person's picture; the message is for them."""
 
 
 class Square(NamedTuple):
-    """A picture as it is stored, and the version that is in its address."""
+    """A picture in its stored form, and the version for its address."""
 
     data: bytes
     version: str
@@ -36,7 +36,7 @@ class Square(NamedTuple):
 def square_of(data: bytes) -> Square:
     """Return the middle of a picture as a square of PICTURE_PIXELS. Raises InvalidPicture.
 
-    The type is what the bytes are; a name or a declared type makes no difference.
+    The bytes alone decide its type, not a name or a declared type.
     """
     if len(data) > settings.UAMP_PICTURE_BYTES:
         raise InvalidPicture(f"The picture is larger than {settings.UAMP_PICTURE_BYTES} bytes.")
@@ -49,7 +49,7 @@ def square_of(data: bytes) -> Square:
             if image.width * image.height > DECODED_PIXELS_MAX:
                 raise InvalidPicture("A picture that is no JPEG has at most 16 megapixels.")
             mode = "RGBA" if image.has_transparency_data else "RGB"
-            # Averaged before it is turned and fitted: each of these copies the picture.
+            # Averaged before rotating and fitting, each of which copies the picture.
             times = max(1, min(image.size) // (2 * PICTURE_PIXELS))
             reduced = image.convert(mode).reduce(times)
             small = ImageOps.fit(

@@ -1,4 +1,4 @@
-"""Profiles: the display name, status and avatar that a person gives themselves.
+"""Profiles: the display name, status and avatar that people choose for themselves.
 
 Functions open their own transaction.
 """
@@ -25,7 +25,7 @@ _COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
 
 
 class InvalidProfile(ValueError):
-    """A field of a profile cannot be so; `field` is which one, the message is for the person."""
+    """A field of a profile is invalid; `field` names it, the message is for the person."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class InvalidProfile(ValueError):
 
 
 class ProfileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields of a profile to change; None keeps a value, an empty text clears it."""
+    """Fields of a profile to change; None leaves a field as it is, an empty string clears it."""
 
     display_name: str | None = None
     status_text: str | None = None
@@ -42,7 +42,7 @@ class ProfileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def update_profile(*, user: User, change: ProfileChange) -> Profile:
-    """Change a person's profile. Raises InvalidProfile; then nothing was changed."""
+    """Change a person's profile. Raises InvalidProfile without changing anything."""
     values = _checked(change, user)
     try:
         with transaction.atomic():
@@ -52,14 +52,14 @@ def update_profile(*, user: User, change: ProfileChange) -> Profile:
             profile.updated_at = timezone.now()
             profile.save(update_fields=[*values, "updated_at"])
     except IntegrityError:
-        # Another person took the name since it was looked for.
+        # Another person took the name after the check.
         raise _taken() from None
     return profile
 
 
 def set_picture(*, user_id: int, data: bytes) -> Profile:
     """Make an uploaded file the picture of a person. Raises InvalidPicture."""
-    # Before the transaction: on SQLite only one is written at a time, and decoding takes long.
+    # Outside the transaction: SQLite allows one writer at a time, and decoding is slow.
     square = square_of(data)
     with transaction.atomic():
         profile = _locked(user_id)
@@ -71,7 +71,7 @@ def set_picture(*, user_id: int, data: bytes) -> Profile:
 
 @transaction.atomic
 def remove_picture(*, user_id: int) -> Profile:
-    """Take away the picture of a person; one without a picture stays so."""
+    """Remove the picture of a person, if they have one."""
     profile = _locked(user_id)
     ProfilePicture.objects.filter(profile=profile).delete()
     return _with_version(profile, "")
@@ -79,12 +79,12 @@ def remove_picture(*, user_id: int) -> Profile:
 
 @transaction.atomic
 def clear_profile(*, user_id: int) -> None:
-    """Take away all that a person shows of themselves; an operator does it."""
+    """Delete a person's profile on behalf of an operator."""
     Profile.objects.filter(pk=user_id).delete()
 
 
 def picture_of(user_id: int, version: str) -> bytes | None:
-    """Return the picture of a person; None where they have none of this version."""
+    """Return the picture of a person; None if they have none of this version."""
     row = ProfilePicture.objects.filter(
         profile_id=user_id, profile__picture_version=version, profile__user__is_active=True
     ).first()
@@ -92,7 +92,7 @@ def picture_of(user_id: int, version: str) -> bytes | None:
 
 
 def profile_data(user: User) -> dict[str, Any]:
-    """Return what a person shows of themselves as REST has it; needs `profile` selected."""
+    """Return a person's public profile for REST; needs `profile` selected."""
     profile = getattr(user, "profile", None) or Profile(user=user)
     version = profile.picture_version
     return {
@@ -105,12 +105,12 @@ def profile_data(user: User) -> dict[str, Any]:
 
 
 def picture_url(user_id: int, version: str) -> str:
-    """Return the address of a picture: another one for each picture."""
+    """Return the address of a picture, which differs for each version."""
     return reverse("chat_app:picture", args=[user_id, version])
 
 
 def people_named(prefix: str) -> Q:
-    """Return the condition that a person's username or display name begins so."""
+    """Return the condition that a person's username or display name starts with a prefix."""
     found = Q(username__istartswith=prefix)
     if key := key_of(prefix):
         found |= Q(profile__name_key__startswith=key)
@@ -158,9 +158,9 @@ def _clean(field: str, clean: Any, text: str) -> str:
 
 
 def _is_taken(name: str, user: User) -> bool:
-    """Return whether a name is that of another person, or of an agent that the person may use.
+    """Return whether another person, or an agent that the person may use, has the name.
 
-    Agents that they may not use are not looked at: the answer would say that there is one.
+    Agents that they may not use are ignored: the answer would reveal that one exists.
     """
     spellings = {name, key_of(name)}
     if any(agents.get_agent(one, viewer=user) is not None for one in spellings):

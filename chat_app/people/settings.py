@@ -1,4 +1,4 @@
-"""Settings of people for the pages: one row for a person, the same on all of their devices."""
+"""People's settings for the pages: one row per person, shared by all of their devices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]{0,30}(?:/[A-Za-z0-9_+\-]{1,3
 
 
 class InvalidSettings(ValueError):
-    """A setting cannot be so; `field` is which one, the message is for the person."""
+    """A setting is invalid; `field` names it, the message is for the person."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -60,15 +60,15 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_of(user_id: int) -> PersonSettings:
-    """Return a person's settings; the defaults where they changed none."""
+    """Return a person's settings; the defaults if they never changed any."""
     found = PersonSettings.objects.filter(pk=user_id).first()
     return found or PersonSettings(user_id=user_id)
 
 
 def update_settings(*, user_id: int, change: SettingsChange) -> PersonSettings:
-    """Change the settings that are named; the last change of each one holds.
+    """Change the named settings; the last writer of each wins.
 
-    Raises InvalidSettings; then nothing was changed.
+    Raises InvalidSettings without changing anything.
     """
     PersonSettings.objects.get_or_create(user_id=user_id)
     with transaction.atomic():
@@ -92,7 +92,7 @@ def language_of(user_id: int) -> str:
 
 
 def settings_data(row: PersonSettings) -> dict[str, Any]:
-    """Return settings as REST has them."""
+    """Return settings for REST."""
     return {name: getattr(row, name) for name in FIELDS}
 
 
@@ -106,7 +106,7 @@ def _check_quiet_hours(row: PersonSettings) -> None:
         value = getattr(row, name)
         if value and not _TIME.fullmatch(value):
             raise InvalidSettings(name, "A time is written as 22:30.")
-    # A machine without a database of time zones knows none: there the form is enough.
+    # A machine without a time zone database knows no zones: there only the form is checked.
     zones = available_timezones()
     if row.time_zone and not (row.time_zone in zones if zones else _ZONE.fullmatch(row.time_zone)):
         raise InvalidSettings("time_zone", "A time zone is written as Europe/Berlin.")

@@ -1,7 +1,7 @@
-"""Searching all messages for words: what an operator who may view contents may ask.
+"""Searching all messages for words, for operators who may view contents.
 
-The index finds at most CANDIDATES messages that may have the words, on SQLite those of the chats
-that were made last; the text decides. Without an index nothing is found.
+The index yields at most CANDIDATES messages that may contain the words, on SQLite from the newest
+chats; then the text decides. Without an index nothing is found.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ CANDIDATES: Final = 500
 
 
 def find_messages(text: str, *, limit: int) -> list[Message]:
-    """Return messages with all words of a text, with their chats, the newest of them first.
+    """Return messages with all words of a text, with their chats, newest first.
 
-    Words of fewer than three letters find nothing by themselves.
+    Words of fewer than three letters alone find nothing.
     """
     words = [word.replace("\0", "").lower() for word in text.split()]
     words = [word for word in words if word]
@@ -55,7 +55,7 @@ def _of_postgresql(words: list[str]) -> list[str]:
 
 
 def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
-    """Return places in chats by the chat's id."""
+    """Return log places by chat id."""
     match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,7 +1,7 @@
 """Parse the text of a search field into words and filters.
 
-`from:ada agent:echo in:"My chat" has:file before:2026-01-31 after:2026-01-01 words`. A filter is
-given once; other words with a colon are words.
+`from:ada agent:echo in:"My chat" has:file before:2026-01-31 after:2026-01-01 words`. Each filter
+may appear once; other words with a colon are plain words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HAS: Final = ("file",)
 
 
 class InvalidSearch(ValueError):
-    """The search cannot be read, or names what is not there; the text is for the person."""
+    """The search cannot be parsed, or names something unknown; the text is for the person."""
 
 
 class SearchTerms(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,16 @@
-"""The index of words in messages, which the database itself keeps with every write.
+"""The index of words in messages, maintained by the database itself on every write.
 
 PostgreSQL: a GIN index on the chat and the trigrams of the text (extensions pg_trgm and btree_gin,
-which the owner of a database may create). SQLite: a table of FTS5 with the trigrams of each text,
-written by triggers. Its row of a message is numbered by the chat and the place in the chat's log,
-so that a search reads its own chat only, newest first.
+which the owner of a database may create). SQLite: an FTS5 table with the trigrams of each text,
+written by triggers. The row number of a message combines the chat and the place in its log, so that
+a search reads only its own chat, newest first.
 
-Indexed are the first CHARS characters of a text: the index is written in the transaction of the
-message, and its cost grows with the text. Searches look at the same characters.
+Only the first CHARS characters of a text are indexed: the index is written in the message's
+transaction, and its cost grows with the text. Searches look at the same characters.
 
-`prepare` runs after each `migrate`: it makes what is missing and reads in what was written before.
-Where a database has neither, searching reads a bounded number of messages (`search.search`).
+`prepare` runs after each `migrate`: it creates the index if missing and fills it with existing
+messages. On a database without either, a search reads a bounded number of messages
+(`search.search`).
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CHARS: Final = 16_384
-"""Characters of a text that are indexed. Another number needs other names below: see FORMER."""
+"""Characters of a text that are indexed. Changing it requires new names below: see FORMER."""
 INDEX: Final = "chat_app_message_search_start"
 FORMER: Final = "chat_app_message_search"
-"""The index of whole texts, which `prepare` replaces; on SQLite so are its triggers."""
+"""The former index of whole texts, which `prepare` replaces; on SQLite also its triggers."""
 TEXT: Final = f"upper(left(content, {CHARS}))"
-"""The indexed expression on PostgreSQL. A query uses the index only with the same one."""
+"""The indexed expression on PostgreSQL. A query must use the same one to hit the index."""
 EXTENSIONS: Final = ("pg_trgm", "btree_gin")
 SEQ_BITS: Final = 32
-"""The number of a row is the chat's number, shifted by so many bits, and the `seq`."""
+"""A row's number is its chat's number, shifted left by this many bits, plus the `seq`."""
 
 _TABLES: Final = (
     """
@@ -72,7 +73,7 @@ INSERT INTO chat_app_search (rowid, content)
 
 
 def prepare(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
-    """Make and fill the index where it is missing, lost or of a former form.
+    """Create and fill the index if it is missing, broken or outdated.
 
     A receiver of post_migrate.
     """
@@ -88,7 +89,7 @@ def prepare(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
         else:
             _prepare_sqlite(using)
     except DatabaseError:
-        # The rest of the product works without; the operator reads what is missing.
+        # Everything else works without it; the log informs the operator.
         logger.warning(
             "messages have no search index: searches read the newest of a chat only", exc_info=True
         )
@@ -117,7 +118,7 @@ def _exists(database: BaseDatabaseWrapper) -> bool:
 
 
 def _prepare_postgresql(database: BaseDatabaseWrapper) -> None:
-    # Building must not stop the servers that write meanwhile, which a transaction would.
+    # A build in a transaction would block servers that are writing.
     concurrently = "" if database.in_atomic_block else "CONCURRENTLY"
     with database.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")

@@ -1,8 +1,8 @@
-"""Searching the messages of a chat for words: what a person or an agent in it may ask.
+"""Searching the messages of a chat for words, for the people and agents in it.
 
-A word is found anywhere in the first `search_index.CHARS` characters of a text, in any case. Words
-of three letters or digits in a row are looked up in the index (`chat_app.search.index`). Shorter
-ones can only be read for, as can all words where a database has no index: then the newest WINDOW
+A word matches anywhere in the first `search_index.CHARS` characters of a text, in any case. Words
+with three letters or digits in a row are looked up in the index (`chat_app.search.index`). Shorter
+words, or all words on a database without an index, require reading: then only the newest WINDOW
 messages of the chat are searched.
 """
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 WINDOW: Final = 10_000
-"""Messages that are read where the index cannot help."""
+"""How many messages are read when the index cannot help."""
 RECENT: Final = 1_000
-"""Messages that PostgreSQL reads before the index, which knows no order: often they suffice."""
+"""How many messages PostgreSQL reads before the unordered index: often they suffice."""
 GRAM: Final = 3
 GRAMS: Final = 24
-"""Trigrams of a word that are looked up; the text itself decides."""
+"""How many trigrams of a word are looked up; the text itself decides."""
 BATCH: Final = 200
 
 _INDEXED: Final = re.compile(r"[^\W_]{3}")
@@ -43,10 +43,10 @@ def search_messages(
     without: str | None = None,
     filters: Q | None = None,
 ) -> list[Message]:
-    """Return the messages of a chat that have all of the words, newest first.
+    """Return the messages of a chat that contain all of the words, newest first.
 
-    `without` is the id of a message that is left out, `filters` a condition that messages meet
-    too. No words find nothing.
+    `without` is the id of a message to leave out, `filters` a further condition. No words find
+    nothing.
     """
     wanted = [word.replace("\0", "").lower() for word in words]
     wanted = [word for word in wanted if word]
@@ -64,7 +64,7 @@ def search_messages(
 
 
 def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
-    """Return the messages among the newest WINDOW of a chat that meet a condition, newest first."""
+    """Return those of the newest WINDOW messages of a chat that meet a condition, newest first."""
     there = Message.objects.filter(
         chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True
     ).order_by("-seq")
@@ -75,7 +75,7 @@ def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
 def _candidates(
     messages: QuerySet[Message], chat_id: str, words: Sequence[str], *, limit: int
 ) -> Iterator[Message]:
-    """Yield messages that may have the words, newest first."""
+    """Yield messages that may contain the words, newest first."""
     indexed = [word for word in words if _INDEXED.search(word)]
     if not indexed or not index.is_kept(str(connection.settings_dict["NAME"])):
         yield from _newest(messages, words, window=WINDOW, limit=limit)
@@ -88,19 +88,19 @@ def _candidates(
 def _newest(
     messages: QuerySet[Message], words: Sequence[str], *, window: int, limit: int
 ) -> Iterator[Message]:
-    """Read the newest messages of a chat, and no more than a window of them."""
+    """Yield the newest messages of a chat, at most a window of them."""
     newest = messages.order_by("-seq")[:window]
     if connection.vendor == "postgresql":
         ids = _matching(newest, words, limit=limit)
         newest = Message.objects.filter(pk__in=ids).order_by("-seq")
         yield from newest
         return
-    # SQLite knows the case of ASCII only: there every text is read, and the rest of the hits alone.
+    # SQLite folds only ASCII case: every text is read, but other columns only for hits.
     yield from newest.only("content").iterator(chunk_size=BATCH)
 
 
 def _whole(found: list[Message]) -> list[Message]:
-    """Return found messages with all of their columns; one that was deleted since is left out."""
+    """Return found messages with all columns, leaving out any deleted in the meantime."""
     if not any(message.get_deferred_fields() for message in found):
         return found
     rows = Message.objects.in_bulk([message.pk for message in found])
@@ -108,7 +108,7 @@ def _whole(found: list[Message]) -> list[Message]:
 
 
 def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) -> list[str]:
-    """Return the ids of the newest of some messages that have the words (PostgreSQL)."""
+    """Return the ids of the newest of some messages that contain the words (PostgreSQL)."""
     rows, parameters = messages.values("id", "seq", "content").query.sql_with_params()
     likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
     patterns = [pattern_of(word) for word in words]
@@ -124,7 +124,7 @@ SELECT id FROM found ORDER BY seq DESC LIMIT %s"""  # noqa: S608 marks only
 def _of_postgresql(
     messages: QuerySet[Message], words: Sequence[str], *, limit: int
 ) -> Iterator[Message]:
-    """Read the newest, then what the index has: a word that is frequent now needs no index."""
+    """Yield hits among recent messages, then from the index: frequent words never need it."""
     recent = list(_newest(messages, words, window=RECENT, limit=limit))
     yield from recent
     if len(recent) == limit:
@@ -137,7 +137,7 @@ def _of_postgresql(
 def _of_sqlite(
     messages: QuerySet[Message], chat_id: str, words: Sequence[str]
 ) -> Iterator[Message]:
-    """Read what the index has, from the end of the chat backwards."""
+    """Yield hits from the index, from the end of the chat backwards."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT number FROM chat_app_search_chat WHERE chat_id = %s", [chat_id])
         row = cursor.fetchone()
@@ -147,7 +147,7 @@ def _of_sqlite(
     grams = matching_grams(words)
     match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
     before = first + (1 << index.SEQ_BITS)
-    # A frequent word beside one that is too short for the index has many candidates.
+    # A frequent word next to one too short for the index yields many candidates.
     for _ in range(WINDOW // BATCH):
         with connection.cursor() as cursor:
             cursor.execute(
@@ -164,12 +164,12 @@ def _of_sqlite(
 
 
 def pattern_of(word: str) -> str:
-    """Return the pattern of LIKE for a word anywhere in a text."""
+    """Return the LIKE pattern for a word anywhere in a text."""
     return f"%{word.translate(_SPECIAL)}%"
 
 
 def matching_grams(words: Iterable[str]) -> list[str]:
-    """Return the trigrams that a text with these words has; short words have none."""
+    """Return the trigrams that a text with these words contains; short words have none."""
     return list(dict.fromkeys(gram for word in words for gram in _grams(word)))
 
 
