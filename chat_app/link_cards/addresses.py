@@ -1,4 +1,4 @@
-"""The links of a text that a card is made of."""
+"""The links of a text that get a card."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from typing import Final
 
 CARDS: Final = 3
-"""Cards of one message."""
+"""The most cards of one message."""
 URL_CHARS: Final = 2048
 
-# Code is not a link. Each part is read once: a text of quotes must not take long.
+# Links in code do not count. Possessive matching keeps long quotes from taking long.
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*+`", re.DOTALL)
 _URL = re.compile(r"https?://[^\s<>\"`|\\^{}\[\]]++", re.IGNORECASE)
 _AFTER = ".,;:!?\u2026'*_~"
 
 
 def addresses_of(text: str) -> list[str]:
-    """Return the first links of a message's Markdown, without fragments, each once."""
+    """Return the first links in a message's Markdown, without fragments or duplicates."""
     found: dict[str, None] = {}
     for match in _URL.finditer(_CODE.sub(" ", text)):
         url = _trimmed(match.group()).partition("#")[0]
@@ -28,7 +28,7 @@ def addresses_of(text: str) -> list[str]:
 
 
 def _trimmed(url: str) -> str:
-    """Return a link without what a sentence puts behind it."""
+    """Return a link without the punctuation that follows it in a sentence."""
     url = url.rstrip(_AFTER)
     while url.endswith(")") and url.count(")") > url.count("("):
         url = url[:-1].rstrip(_AFTER)

@@ -1,7 +1,7 @@
-"""Cards of the pages to which messages link. Synchronous.
+"""Cards for the pages that messages link to. Synchronous.
 
-A row is known by the digest of its address: the address itself, which may hold a secret, is not
-kept. What could not be read is remembered too, so that it is not fetched again at once.
+A row is keyed by the digest of its address: the address itself, which may hold a secret, is not
+stored. Failures are recorded too, so that a page is not fetched again at once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ KEPT: Final = timedelta(days=7)
 """A page is read again after this time."""
 FORGOTTEN: Final = timedelta(days=30)
 ASKED_AGAIN: Final = timedelta(minutes=1)
-"""A page that no worker has read by then is asked for again."""
+"""A page that no worker has read by then is requested again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A page in short, and the link of the message that leads there."""
+    """A summary of a page, and the link of the message that leads there."""
 
     url: str
     title: str
@@ -46,17 +46,17 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The cards of a message; `pending`: a worker reads more of its pages."""
+    """The cards of a message; `pending` says that a worker is reading more of its pages."""
 
     cards: list[Card]
     pending: bool
 
 
 def cards_of(message: Message, ask: Callable[[str], None]) -> Cards:
-    """Return the cards of a message of a person; `ask` has a worker read a page.
+    """Return the cards of a person's message; `ask` has a worker read a page.
 
-    Messages of agents have none: an agent that was misled could send what it knows to a server by
-    the address that it writes.
+    Messages of agents have none: a misled agent could leak what it knows to a server through the
+    address that it writes.
     """
     if message.role != "user" or message.sender_user_id is None or message.deleted_at is not None:
         return Cards([], pending=False)
@@ -79,7 +79,7 @@ def cards_of(message: Message, ask: Callable[[str], None]) -> Cards:
 
 
 def keep(url: str, head: PageHead | None) -> None:
-    """Keep what was read of a page; None where there was nothing."""
+    """Store the head of a page; None if there was nothing to read."""
     said = {} if head is None else {
         "title": head.title, "description": head.description, "site": head.site,
     }  # fmt: skip
@@ -89,7 +89,7 @@ def keep(url: str, head: PageHead | None) -> None:
 
 
 def forget_old(now: datetime, *, limit: int) -> int:
-    """Delete a batch of cards that were asked for long ago; return how many."""
+    """Delete a batch of cards last requested long ago; return how many."""
     old = LinkCard.objects.filter(created_at__lt=now - FORGOTTEN).order_by("created_at")
     keys = list(old.values_list("pk", flat=True)[:limit])
     return LinkCard.objects.filter(pk__in=keys).delete()[0] if keys else 0
@@ -106,7 +106,7 @@ def _is_due(row: LinkCard, now: datetime) -> bool:
 
 
 def _ask(key: str, url: str, now: datetime, ask: Callable[[str], None]) -> None:
-    """Have one worker read a page, also where several look at the message at once."""
+    """Have a single worker read a page, even if several people view the message at once."""
     with transaction.atomic():
         _, is_new = LinkCard.objects.get_or_create(
             pk=key, defaults={"state": LinkCardState.ASKED, "created_at": now}

@@ -1,4 +1,4 @@
-"""Read the head of a web page. Its author may mean harm: all of it is text."""
+"""Read the head of a web page. It is untrusted, so all of it is treated as text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ TITLE_CHARS: Final = 200
 DESCRIPTION_CHARS: Final = 300
 SITE_CHARS: Final = 80
 
-# The names of each, the better one first.
+# The names of each property, the preferred one first.
 _TITLES = ("og:title", "twitter:title")
 _DESCRIPTIONS = ("og:description", "twitter:description", "description")
 
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """A page in short; `title` is never empty."""
+    """A summary of a page; `title` is never empty."""
 
     title: str
     description: str
@@ -27,7 +27,7 @@ class PageHead:
 
 
 def read_head(source: str) -> PageHead | None:
-    """Return what a page says about itself; None for one without a title."""
+    """Return a page's description of itself; None if it has no title."""
     said: dict[str, str] = {}
     for token in tokens(source):
         if not isinstance(token, Tag) or token.is_end:

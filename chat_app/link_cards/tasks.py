@@ -1,4 +1,4 @@
-"""The reading of linked pages by a worker."""
+"""Workers that read linked pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OK: Final = 200
 
 
 def ask(url: str) -> None:
-    """Have a worker read a page; where there is no broker, the page is asked for again later."""
+    """Have a worker read a page; without a broker, the page is requested again later."""
     try:
         read_link.apply_async(kwargs={"url": url}, retry=False, expires=EXPIRES_SECONDS)
     except Exception:
@@ -37,7 +37,7 @@ def ask(url: str) -> None:
 
 @shared_task
 def read_link(*, url: str, **kwargs: Any) -> None:
-    """Read the head of a page and keep it."""
+    """Read the head of a page and store it."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
     cards.keep(url, _head(url))

@@ -1,7 +1,7 @@
-"""Invite links: making, listing and revoking them, and joining a chat by one. Synchronous.
+"""Invite links: creating, listing and revoking them, and joining a chat. Synchronous.
 
-Functions that write open their own transaction, under the lock of the chat: the last use of a link
-is one person's.
+Functions that write open their own transaction, under the lock of the chat, so that two people
+cannot share the last use of a link.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class UsedUp(Exception):
-    """As many people have joined by the link as may."""
+    """As many people as allowed have joined through the link."""
 
 
 class WasRemoved(Exception):
@@ -62,9 +62,9 @@ def create_invite_link(
     most_uses: int | None = None,
     days: int | None = None,
 ) -> tuple[InviteLink, str]:
-    """Make a link by which people join a chat; admins and owners are invited by owners only.
+    """Create a link for joining a chat; only owners may invite admins and owners.
 
-    Returns the link and its secret, which is not kept. Raises NotAMember, NotAllowed and
+    Returns the link and its secret, which is not stored. Raises NotAMember, NotAllowed and
     TooManyLinks.
     """
     with transaction.atomic():
@@ -99,9 +99,9 @@ def invite_links(chat_id: str) -> QuerySet[InviteLink]:
 
 
 def revoke_invite_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
-    """Revoke a link at once: its maker may, and those who remove members.
+    """Revoke a link immediately; its creator may, and members who may remove others.
 
-    Raises NotAMember where there is none, and NotAllowed.
+    Raises NotAMember if there is no such link, and NotAllowed.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -115,7 +115,7 @@ def revoke_invite_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
 
 
 def invitation(secret: str, user: User) -> Invitation | None:
-    """Return what a person is invited to by a link; None where it is not in force."""
+    """Return the invitation behind a link for a person; None if the link is not active."""
     link = link_of(InviteLink, secret)
     if not isinstance(link, InviteLink):
         return None
@@ -136,17 +136,17 @@ def invitation(secret: str, user: User) -> Invitation | None:
 
 
 def join_by_link(secret: str, user: User) -> str | None:
-    """Let a person join by a link, and return the chat's id; None where it is not in force.
+    """Let a person join through a link and return the chat's id; None if it is not active.
 
-    A member stays as they are, and uses up nothing. Raises UsedUp, and WasRemoved for a person whom
-    a member removed.
+    A member stays as they are and does not use up the link. Raises UsedUp, and WasRemoved for a
+    person who was removed.
     """
     found = link_of(InviteLink, secret)
     if found is None:
         return None
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).get(pk=found.chat_id)
-        # What was read before the lock may be over: by now it may be revoked, or used up.
+        # The link may have been revoked or used up before the lock was taken.
         link = link_of(InviteLink, secret)
         if not isinstance(link, InviteLink):
             return None
@@ -169,7 +169,7 @@ def _membership(link: InviteLink, user: User) -> Participant | None:
 
 
 def _was_removed(member: Participant) -> bool:
-    """Return whether a person who is not there was removed, or may have been."""
+    """Return whether a former member was removed, or may have been."""
     return member.left_at is not None and not member.left_freely
 
 

@@ -1,4 +1,4 @@
-"""Share links: making, listing, revoking and opening them. Synchronous.
+"""Share links: creating, listing, revoking and opening them. Synchronous.
 
 Functions that write open their own transaction, under the lock of the chat.
 """
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 def create_share_link(
     *, chat_id: str, made_by: User, title: str = "", grows: bool = False, days: int | None = None
 ) -> tuple[ShareLink, str]:
-    """Make a link to what a chat says up to now, or with `grows` also to what it says later.
+    """Create a link to a chat's messages so far, or with `grows` also to later ones.
 
-    Returns the link and its secret, which is not kept. Raises NotAMember, NotAllowed and
+    Returns the link and its secret, which is not stored. Raises NotAMember, NotAllowed and
     TooManyLinks.
     """
     with transaction.atomic():
@@ -70,7 +70,7 @@ def share_links(chat_id: str) -> QuerySet[ShareLink]:
 
 
 def revoke_share_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
-    """Revoke a link at once; raises NotAMember where there is none, and NotAllowed."""
+    """Revoke a link immediately; raises NotAMember if there is no such link, and NotAllowed."""
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
         member = member_of(chat, revoked_by.pk)
@@ -82,13 +82,13 @@ def revoke_share_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
 
 
 def share_link_of(secret: str) -> ShareLink | None:
-    """Return the share link with a secret, where it is in force."""
+    """Return the share link with a secret, if it is active."""
     link = link_of(ShareLink, secret)
     return link if isinstance(link, ShareLink) else None
 
 
 def count_opening(link: ShareLink) -> None:
-    """Count that the page of a link was opened."""
+    """Count a visit to the page of a link."""
     ShareLink.objects.filter(pk=link.pk).update(
         opened_count=F("opened_count") + 1, opened_at=timezone.now()
     )

@@ -1,7 +1,7 @@
 """Shared pages: messages as strangers may read them. Synchronous.
 
-A page has the messages that the chat shows now, up to the place where the link ends. Of deleted
-ones it has nothing, and of no message an id, a price, a receipt or what an agent thought.
+A page has the messages that the chat shows now, up to the place where the link ends. Deleted
+messages leave no trace, and no message shows its id, price, receipts or an agent's thoughts.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 PAGE: Final = 50
-"""Messages of one page."""
+"""Messages per page."""
 SHOWN_CHARS: Final = 20_000
-"""So much of the arguments and of the result of a tool call is shown."""
+"""How many characters of the arguments and of the result of a tool call are shown."""
 _MEDIA: Final = frozenset({"image", "audio", "video", "file"})
-# Long lines of code are scrolled with the keyboard, too. No text and no attribute has `"><`.
+# Long lines of code must scroll by keyboard too. No text or attribute contains `"><`.
 _CODE: Final = '"><pre><code>'
 _CODE_BY_KEYBOARD: Final = '"><pre tabindex="0"><code>'
 _OWN_ADDRESS: Final = re.compile(r'(?<=")/api/content/([0-9a-fA-F-]{36})(?=")')
@@ -60,7 +60,7 @@ class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as strangers see it; `place` is its own on the page's chat."""
+    """A message as strangers see it; `place` is its place in the log of the chat."""
 
     place: int
     name: str
@@ -70,12 +70,12 @@ class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
     is_cut: bool
     quote: str
     parts: tuple[ShownPart, ...]
-    # Of a completed answer of an agent: what its signature says of it (docs/signatures.md).
+    # The result of verifying the signature of a completed answer (docs/signatures.md).
     signature: str = ""
 
 
 class SharedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of messages, the oldest first; `older` and `newer` are places to go on from."""
+    """A page of messages, the oldest first; `older` and `newer` are cursors."""
 
     messages: tuple[SharedMessage, ...]
     older: int | None
@@ -87,7 +87,7 @@ def shared_page(
 ) -> SharedPage:
     """Return the messages before or after a place, or the first ones.
 
-    `asker` takes turns with others where texts are rendered.
+    Rendering is shared fairly between different `asker` keys.
     """
     rows = _shown(link)
     if before is not None:
@@ -123,9 +123,9 @@ def shared_page(
 
 
 def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
-    """Return what the signatures of completed answers say of them, by the ids of messages.
+    """Return the results of verifying completed answers' signatures, by message id.
 
-    A page has no ids, and so no signature: the server verifies it.
+    The page has no ids for checking a signature, so the server verifies it.
     """
     answers = [row for row in rows if row.response_id and row.status == "completed"]
     found = signatures_of(chat_id, {row.response_id for row in answers})
@@ -148,10 +148,10 @@ def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
 
 
 def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature: str) -> Content:
-    """Return a content by the signed address that a page of a link has.
+    """Return a content by the signed address on the page of a link.
 
-    The link is still in force, and the message at that place is shown and has the content. Raises
-    ContentNotFound in every other case.
+    The link must still be active, and the message at that place must be shown and contain it.
+    Raises ContentNotFound otherwise.
     """
     signer = TimestampSigner(salt="shared content")
     try:
@@ -169,7 +169,7 @@ def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature
 
 
 def _shown(link: ShareLink) -> QuerySet[Message]:
-    """Return the messages that a link shows: of each answer the version that was current there."""
+    """Return the messages that a link shows, each answer in the version current at its end."""
     rows = Message.objects.filter(
         chat_id=link.chat_id,
         deleted_at__isnull=True,
@@ -183,7 +183,7 @@ def _shown(link: ShareLink) -> QuerySet[Message]:
 
 
 def _quotes(link: ShareLink, rows: Sequence[Message]) -> dict[str, str]:
-    """Return the beginnings of the messages that are answered, where the link shows those."""
+    """Return the beginnings of the messages that are replied to, if the link shows those."""
     wanted = {row.reply_to for row in rows if row.reply_to}
     if not wanted:
         return {}
@@ -200,7 +200,7 @@ def _named(message: Message) -> set[str]:
 
 
 def _address(link: ShareLink, place: int) -> Callable[[str], str]:
-    """Return the function that makes the address of a content for the readers of a link."""
+    """Return a function from content id to an address for the readers of a link."""
 
     def address(content_id: str) -> str:
         content_id = content_id.lower()
@@ -250,7 +250,7 @@ def _tool(
     status: str,
     address: Callable[[str], str],
 ) -> ShownPart:
-    """Return a call with what came of it; a call without a result was stopped, or goes on."""
+    """Return a call with its result; one without a result was stopped, or is still running."""
     given = result or {}
     state = "failed" if given.get("is_error") else "done"
     if result is None and status != "completed":
@@ -272,7 +272,7 @@ def _medium(item: dict[str, Any], address: Callable[[str], str]) -> ShownPart:
     found = uamp.content_id_of(str(medium.get("url", ""))) if isinstance(medium, dict) else None
     name = str(item.get("filename") or item.get("alt_text") or item.get("description") or "")
     mime_type = str(item.get("mime_type") or item.get("format") or "")
-    # A drawing can run scripts: it is a file to download.
+    # A drawing can run scripts, so it is a file to download.
     is_drawing = "svg" in f"{mime_type} {name}".lower()
     if found is None or is_drawing:
         kind = "file"
@@ -282,11 +282,11 @@ def _medium(item: dict[str, Any], address: Callable[[str], str]) -> ShownPart:
 
 
 def _laid_out(value: object) -> str:
-    """Return JSON for reading, cut where it is long; a text as it is."""
+    """Return JSON pretty-printed, cut if it is long; a text is not parsed further."""
     if value is None:
         return ""
     if isinstance(value, str):
-        with suppress(msgspec.DecodeError):  # words are no JSON
+        with suppress(msgspec.DecodeError):  # plain text is not JSON
             value = msgspec.json.decode(value)
     shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
     return f"{shown[:SHOWN_CHARS]}…" if len(shown) > SHOWN_CHARS else shown
