@@ -1,4 +1,4 @@
-"""REST: the call that goes on in a chat, and the servers that its clients connect through."""
+"""REST: the current call of a chat, and the servers through which its clients connect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CallMemberSerializer(serializers.Serializer[Any]):
-    """A person of a call."""
+    """A person in a call."""
 
     user_id = serializers.CharField()
     username = serializers.CharField()
@@ -31,7 +31,7 @@ class CallMemberSerializer(serializers.Serializer[Any]):
 
 
 class CallAgentSerializer(serializers.Serializer[Any]):
-    """An agent of a call, and the person whose client speaks with it."""
+    """An agent in a call, and the person whose client speaks with it."""
 
     agent_id = serializers.CharField()
     agent = serializers.CharField(help_text="Its name.")
@@ -44,7 +44,7 @@ class CallAgentSerializer(serializers.Serializer[Any]):
 
 
 class CallSerializer(serializers.Serializer[Any]):
-    """A call, as `call.updated` has it."""
+    """A call, as in `call.updated`."""
 
     call_id = serializers.CharField()
     chat_id = serializers.CharField()
@@ -71,7 +71,7 @@ class CurrentCallSerializer(serializers.Serializer[Any]):
 
 
 class CallView(RestView):
-    """The call that goes on in a chat."""
+    """The current call of a chat."""
 
     read_scope = "chats:read"
 
@@ -80,7 +80,7 @@ class CallView(RestView):
         responses={200: CurrentCallSerializer, **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the call that goes on, or null, and the STUN and TURN servers to use."""
+        """Return the current call, or null, and the STUN and TURN servers to use."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         call = current_call(chat_id)

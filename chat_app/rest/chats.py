@@ -1,4 +1,4 @@
-"""REST: agents, the caller's chats, and how far their members have read (docs/rest.md)."""
+"""REST: the caller's chats, how far their members have read, and rendering (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ChatsView(RestView):
         responses={200: list_of(ChatSerializer), **responses(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return a page of chats, the one with the latest event first."""
+        """Return a page of chats, the most recently active first."""
         query = read_query(request, ChatsQuery)
         user = caller(request)
         chats = seen_chats(request)
@@ -73,7 +73,7 @@ class ChatsView(RestView):
         others = user_ids(names["users"])
         invited = agents_named(names["agents"], user)
         if not others and len(invited) == 1:
-            # Alone with one agent, everything that is said is said to it.
+            # In a chat with a single agent, every message addresses it.
             invited = [(invited[0][0], ParticipantReplyTrigger.ALWAYS)]
         chat = create_chat(
             title=names["title"],
@@ -103,7 +103,7 @@ class ChatView(RestView):
         responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def patch(self, request: Request, chat_id: str) -> Response:
-        """Change what the chat is called and how it works; docs/members.md says who may."""
+        """Change the chat's title, description or rules; docs/members.md lists who may."""
         check_member(request, chat_id)
         body = ChatChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)

@@ -1,7 +1,7 @@
-"""The base of the REST views of chats: caching, the size of bodies, membership.
+"""The base of the REST views of chats: caching, body size, membership.
 
-A view passes the caller to a selector or a service. A person who is not a member gets the 404 of a
-chat that does not exist.
+A view passes the caller to a selector or a service. A person who is not a member gets the same 404
+as for a chat that does not exist.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class StrictJSONParser(BaseParser):
-    """JSON as strict as on the wire, of at most DATA_UPLOAD_MAX_MEMORY_SIZE bytes."""
+    """JSON parsed as strictly as on the wire, of at most DATA_UPLOAD_MAX_MEMORY_SIZE bytes."""
 
     media_type = "application/json"
 
@@ -56,9 +56,9 @@ class StrictJSONParser(BaseParser):
 @method_decorator(conditional_page, name="dispatch")
 @method_decorator(cache_control(private=True, no_cache=True), name="dispatch")
 class RestView(JsonView):
-    """A REST view whose answers carry an ETag; a repeated request is answered with 304.
+    """A REST view whose responses carry an ETag; an unchanged one is answered with 304.
 
-    A write with `If-Match` is refused where GET of the same path has another ETag by now (RFC 9110
+    A write with `If-Match` is refused if a GET of the same path now has a different ETag (RFC 9110
     §13.1.1).
     """
 
@@ -73,7 +73,7 @@ class RestView(JsonView):
 
 
 def check_match(request: Request, current: HttpResponseBase) -> None:
-    """Raise Problem precondition_failed where `If-Match` has not the ETag of an answer to GET."""
+    """Raise Problem precondition_failed if `If-Match` lacks the ETag of the GET response."""
     wanted = request.headers["If-Match"]
     if not isinstance(current, Response):
         return
@@ -96,17 +96,17 @@ class UnknownPathView(RestView):
 
 
 def seen_chats(request: Request) -> QuerySet[Chat]:
-    """Return the caller's chats, of which the credential may be for some alone."""
+    """Return those of the caller's chats that the credential may see."""
     chats, only = chats_of(caller(request).pk), rights_of(request).chats
     return chats if only is None else chats.filter(pk__in=only)
 
 
 def chats_for(request: Request, chat_id: str) -> QuerySet[Chat]:
-    """Return the chat as a queryset that is empty for people who are not members."""
+    """Return the chat as a queryset, which is empty for strangers."""
     return seen_chats(request).filter(pk=chat_id)
 
 
 def check_member(request: Request, chat_id: str) -> None:
-    """Raise Http404 where the caller is not a member, or the chat does not exist."""
+    """Raise Http404 if the caller is not a member, or the chat does not exist."""
     if not chats_for(request, chat_id).exists():
         raise Http404

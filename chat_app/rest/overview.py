@@ -1,8 +1,8 @@
 """Facts for the list of chats: unread messages, the last message, members, presence.
 
-The number of queries does not depend on the number of chats, nor the cost of a chat on its length.
-Unread is derived from the marker, never counted up and down: a counter that missed one message
-would be wrong for ever.
+Neither the number of queries depends on the number of chats, nor the cost of a chat on its length.
+Unread counts are derived from the marker rather than maintained: a counter that missed one message
+would stay wrong forever.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PREVIEW_CHARS: Final = 200
 class _News(NamedTuple):
     """A person's unread messages in a chat, its last message, and whether it is a fork.
 
-    `last_seq` is the end of the log at which all of it was counted: who counts on from a place
-    before it counts a message twice.
+    `last_seq` is the end of the log at which everything was counted: continuing to count from an
+    earlier place would count a message twice.
     """
 
     unread: int = 0
@@ -50,9 +50,9 @@ class _News(NamedTuple):
     last_seq: int = 0
 
 
-# The marker is read once for each chat and bounds the range of the index; what one chat costs is
-# bounded by the limits, however long it is, however far behind its reader, and however much of it
-# was deleted or replaced: that is left out of what a limit has taken.
+# The marker is read once per chat and bounds the index range. Limits bound the cost of one chat,
+# however long it is, however far behind its reader, and however much was deleted or replaced: such
+# messages are skipped only within what a limit has taken.
 _NEWS: Final = """
 SELECT chat.id, (
     SELECT COUNT(*) FROM (
@@ -110,7 +110,7 @@ FROM chat_app_chat chat WHERE chat.id IN ({marks})"""
 
 
 def _news(chat_ids: list[str], user_id: int) -> dict[str, _News]:
-    """Return what each chat has that a person did not read; without a marker that is everything."""
+    """Return the unread news of each chat for a person; without a marker, everything is unread."""
     if not chat_ids:
         return {}
     statement = _NEWS.format(marks=", ".join(["%s"] * len(chat_ids)))
@@ -123,13 +123,13 @@ def _news(chat_ids: list[str], user_id: int) -> dict[str, _News]:
 
 
 def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
-    """Return chats as ChatSerializer describes them to a person.
+    """Return chats for a person, as described by ChatSerializer.
 
-    Deleted messages and former versions of answers count for nothing. `unread` counts the messages
-    of others among the UNREAD_WINDOW newest behind the marker, up to UNREAD_MAX; `unread_replies`
-    those of the threads that the person follows, among the THREADS_WINDOW that were written to
-    last; `unread_mentions` the messages behind the marker that mention the person. `preview` is the
-    last of the UNREAD_WINDOW newest messages.
+    Deleted messages and former versions of answers do not count. `unread` counts messages of others
+    among the UNREAD_WINDOW newest after the marker, up to UNREAD_MAX; `unread_replies` those in the
+    threads that the person follows, among the THREADS_WINDOW most recently active;
+    `unread_mentions` messages after the marker that mention the person. `preview` is the last of
+    the UNREAD_WINDOW newest messages.
     """
     chat_ids = [chat.pk for chat in chats]
     news = _news(chat_ids, user_id)
@@ -137,7 +137,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     online = online_user_ids(
         {row.user_id for rows in members.values() for row in rows if row.user_id is not None}
     )
-    # Most lists have no fork, and then nothing is asked for.
+    # Most lists contain no fork, which saves the query.
     origins = origins_of([chat_id for chat_id, new in news.items() if new.is_fork], user_id)
     previews = _previews([new.newest_id for new in news.values() if new.newest_id])
     return [
@@ -173,7 +173,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
 
 
 def _own(members: Sequence[Participant], user_id: int) -> dict[str, Any]:
-    """Return what a person is in a chat, and what they may do."""
+    """Return a person's role, rights and notification settings in a chat."""
     own = next((row for row in members if row.user_id == user_id), None)
     return {
         "role": own.role if own else "",
@@ -203,7 +203,7 @@ def _members(chat_ids: list[str]) -> dict[str, list[Participant]]:
 
 
 def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
-    """Return a member as ParticipantSerializer describes it; `online` are ids of people."""
+    """Return a member as described by ParticipantSerializer; `online` holds ids of people."""
     if row.user is not None:
         return {
             "participant_id": row.pk,
@@ -233,5 +233,5 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
 
 
 def pricing_data(pricing: Pricing) -> dict[str, Any] | None:
-    """Return prices as PricingSerializer describes them; None for an agent that is free."""
+    """Return prices as described by PricingSerializer; None for an agent that is free."""
     return None if pricing.is_free else msgspec.to_builtins(pricing)

@@ -1,7 +1,7 @@
-"""Pages of REST lists: by key, never by offset or count, so that a page costs the same anywhere.
+"""Pages of REST lists: by key, never by offset or count, so every page costs the same.
 
-A list is ordered by something unique (`seq` in a chat; a time and the id elsewhere), and a
-cursor is signed and belongs to one path with one set of filters.
+A list is ordered by something unique (`seq` in a chat; a time and the id elsewhere), and a cursor
+is signed for one path with one set of filters.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 200
 SEQ_MAX: Final = 2**53 - 1
 WINDOW: Final = 20_000
-"""Places of a log at which one page looks for rows that meet filters."""
+"""How many places of a log one page scans for rows that match filters."""
 _SALT: Final = "rest.cursor"
-# These say where in the list to look; all other parameters say which list it is.
+# These select a place in a list; all other parameters select the list.
 _PLACE: Final = {"cursor", "limit"}
 
 
@@ -50,7 +50,7 @@ ModelRow = TypeVar("ModelRow", bound="Model")
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[Row]):
-    """One page of rows, and the cursor of the next one where there is more."""
+    """One page of rows, and the cursor of the next page, if any."""
 
     rows: list[Row]
     next_cursor: str | None = None
@@ -68,7 +68,7 @@ class ListQuery(serializers.Serializer[Any]):
 
 
 class SeqQuery(ListQuery):
-    """The query parameters of lists in the order of a chat's log."""
+    """The query parameters of lists in log order."""
 
     before = serializers.IntegerField(
         min_value=0, max_value=SEQ_MAX, required=False, help_text="Only rows with a smaller `seq`."
@@ -80,7 +80,7 @@ class SeqQuery(ListQuery):
 
 
 def read_query(request: Request, query: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-    """Return the checked query parameters of a request.
+    """Return the validated query parameters of a request.
 
     Raises Problem: unknown_parameter for names that the route does not know, invalid for values.
     """
@@ -105,7 +105,7 @@ def read_query(request: Request, query: type[serializers.Serializer[Any]]) -> di
 
 
 def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Page[Any]:
-    """Return the page of rows that have a `seq`; raises Problem for a wrong cursor."""
+    """Return a page of rows that have a `seq`; raises Problem for a bad cursor."""
     if (before := query.get("before")) is not None:
         rows = rows.filter(seq__lt=before)
     if (after := query.get("after")) is not None:
@@ -123,10 +123,10 @@ def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Pa
 def window_page(
     rows: QuerySet[Any], request: Request, query: dict[str, Any], *, last: int
 ) -> Page[Any]:
-    """Return a page of rows that meet filters, of which the log may have few.
+    """Return a page of rows that match filters, of which the log may have few.
 
-    It looks at WINDOW places of a log that has `last`; where there are more, a page has a cursor
-    though it has few rows, or none. Raises Problem for a wrong cursor.
+    It scans WINDOW places of a log whose head is `last`; if there are more, a page has a cursor
+    even with few rows or none. Raises Problem for a bad cursor.
     """
     falling = query["order"] == "desc"
     above = min(query.get("before", last + 1), last + 1)
@@ -154,9 +154,9 @@ def window_page(
 def found_page(
     request: Request, query: dict[str, Any], find: Callable[[Q, int], list[Any]]
 ) -> Page[Any]:
-    """Return a page of what `find` finds within bounds of `seq`, at most so many, newest first.
+    """Return a page of at most that many results of `find` within bounds of `seq`, newest first.
 
-    Raises Problem for a wrong cursor.
+    Raises Problem for a bad cursor.
     """
     bounds = Q()
     if "before" in query:
@@ -172,11 +172,11 @@ def found_page(
 def _page_around(
     rows: QuerySet[Any], request: Request, query: dict[str, Any], around: int
 ) -> Page[Any]:
-    """Return the rows on both sides of a place; the cursor goes on in the asked order."""
+    """Return the rows on both sides of a place; the cursor continues in the requested order."""
     limit = query["limit"]
     older = list(rows.filter(seq__lte=around).order_by("-seq")[: limit + 1])
     newer = list(rows.filter(seq__gt=around).order_by("seq")[: limit + 1])
-    # A side that is short leaves its share to the other one.
+    # A short side leaves its share to the other one.
     share = max(limit - limit // 2, limit - len(newer))
     kept_older = older[:share]
     kept_newer = newer[: limit - len(kept_older)]
@@ -191,9 +191,9 @@ def _page_around(
 def time_page(
     rows: QuerySet[ModelRow], request: Request, query: dict[str, Any], *, field: str
 ) -> Page[ModelRow]:
-    """Return the page of rows by a time field and id, newest first.
+    """Return a page of rows by a time field and id, newest first.
 
-    Raises Problem for a wrong cursor.
+    Raises Problem for a bad cursor.
     """
     if cursor := query.get("cursor"):
         at, _, pk = _read_cursor(request, cursor).partition("|")
@@ -216,7 +216,7 @@ def id_page(
     falling: bool = False,
     field: str = "pk",
 ) -> Page[ModelRow]:
-    """Return the page of rows by an integer field, oldest first; raises Problem for a wrong cursor.
+    """Return a page of rows by an integer field, oldest first; raises Problem for a bad cursor.
 
     The field is the id, or another one that is unique among these rows.
     """
@@ -228,7 +228,7 @@ def id_page(
 
 
 def cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
-    """Return the first `limit` rows; one row more than that says that there is a next page."""
+    """Return the first `limit` rows; one more row indicates that there is a next page."""
     if len(found) <= limit:
         return Page(rows=found)
     return Page(rows=found[:limit], next_cursor=_make_cursor(request, place(found[limit - 1])))
@@ -257,7 +257,7 @@ def list_response(
 
 @cache
 def list_of(item: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """Return the OpenAPI shape of a list of such items."""
+    """Return the OpenAPI schema of a list of such items."""
     shape: serializers.Serializer[Any] = inline_serializer(
         f"{item.__name__.removesuffix('Serializer')}List",
         {
@@ -273,7 +273,7 @@ def list_of(item: type[serializers.Serializer[Any]]) -> serializers.Serializer[A
 
 
 def _list_of(request: Request) -> str:
-    """Return which list a request asks for: its path and filters, as a short digest."""
+    """Return a short digest of the list that a request selects: its path and filters."""
     filters = sorted((k, v) for k, v in request.query_params.items() if k not in _PLACE)
     return hashlib.sha256(repr((request.path, filters)).encode()).hexdigest()[:16]
 
@@ -293,7 +293,7 @@ def _read_cursor(request: Request, cursor: str) -> str:
 
 
 def place_before(request: Request, query: dict[str, Any], read: Callable[[str], Row]) -> Row | None:
-    """Return what the cursor of a list says, where there is one; raises Problem for a wrong one."""
+    """Return the place in a list's cursor, if there is one; raises Problem for a bad cursor."""
     if not (cursor := query.get("cursor")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The reference pages of REST: the OpenAPI document and its reader, and the list of problems."""
+"""The reference pages of REST: the OpenAPI document, its viewer, and the list of problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _schema() -> dict[str, Any]:
 
 
 class ApiDocsView(SpectacularSwaggerSplitView):
-    """The page that reads the OpenAPI document; it answers GET and HEAD only."""
+    """The viewer of the OpenAPI document; it answers only GET and HEAD."""
 
     url_name = "schema"
     template_name = "chat_app/api_docs.html"
@@ -45,7 +45,7 @@ class ApiDocsView(SpectacularSwaggerSplitView):
         request: Request,
         force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
     ) -> tuple[BaseRenderer, str]:
-        """Answer a reader with the page and everything else in JSON."""
+        """Return the page for GET and HEAD, and JSON for everything else."""
         if request.method in {"GET", "HEAD"}:
             return super().perform_content_negotiation(request, force=True)
         return JSONRenderer(), JSONRenderer.media_type
@@ -53,15 +53,15 @@ class ApiDocsView(SpectacularSwaggerSplitView):
 
 @require_safe
 def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 the interface's
-    """Return the OpenAPI document; it is the same for every client and made once per process."""
+    """Return the OpenAPI document, the same for every client and built once per process."""
     return JsonResponse(_schema())
 
 
 @require_safe
 def problems(request: HttpRequest) -> HttpResponse:
-    """Return what each problem's code means: the places that `type` points to (RFC 9457 §3.1.1).
+    """Return the page that documents each problem code, as linked by `type` (RFC 9457 §3.1.1).
 
-    The HTTP transports of the protocol answer with its own codes; they are listed below ours.
+    The HTTP transports of the protocol have their own codes, which are listed below ours.
     """
     ours = [
         (code, kind.status, _with_code(f"{kind.title} {kind.remedy}"))
@@ -76,7 +76,7 @@ def problems(request: HttpRequest) -> HttpResponse:
 
 
 def _with_code(text: str) -> str:
-    """Return a text as HTML, with what stands between backticks as code."""
+    """Return a text as HTML, with text between backticks as code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", one) if n % 2 else one,) for n, one in parts)

@@ -1,4 +1,4 @@
-"""The shapes of agents, chats and contents in REST: what goes out, what may come in (docs/rest.md).
+"""Serializers of agents, chats and contents in REST, out and in (docs/rest.md).
 
 Times are ISO 8601 in UTC here; the UAMP wire has milliseconds (UAMP §4).
 """
@@ -35,7 +35,7 @@ HOPS_MAX: Final = 20
 
 
 class BudgetField(serializers.RegexField):
-    """A decimal string of money with nine places at most; an empty one takes the budget away."""
+    """A decimal amount of money with at most nine places; an empty string removes the budget."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -123,7 +123,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
 
 
 class OriginSerializer(serializers.Serializer[Any]):
-    """Where a forked chat comes from; `seq` is the entry of its log behind the copied messages."""
+    """The origin of a forked chat; `seq` is the log entry after the copied messages."""
 
     chat_id = serializers.CharField(allow_null=True, help_text="Null where it was deleted.")
     message_id = serializers.CharField()
@@ -199,13 +199,13 @@ class ContentSerializer(serializers.Serializer[Any]):
 
 
 class HtmlSerializer(serializers.Serializer[Any]):
-    """Rendered text: safe to insert into a page of this server."""
+    """Rendered text, safe to insert into a page of this server."""
 
     html = serializers.CharField()
 
 
 def content_data(content: Content, *, user_id: int | None) -> dict[str, Any]:
-    """Return a content as ContentSerializer describes it to a person."""
+    """Return a content for a person, as described by ContentSerializer."""
     return {
         "content_id": content.pk,
         "url": addresses.content_url(content.pk),
@@ -237,14 +237,14 @@ class NewChatSerializer(StrictSerializer):
 
 
 class NewForkSerializer(StrictSerializer):
-    """The body of POST /api/v1/chats/{id}/forks: the message that the copied history ends with."""
+    """The body of POST /api/v1/chats/{id}/forks: the last message of the copied history."""
 
     message_id = serializers.RegexField(r"\A[A-Za-z0-9_-]{1,40}\Z")
     title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
 
 
 class ChatChangeSerializer(StrictSerializer):
-    """The body of PATCH /api/v1/chats/{id}: what is to be another."""
+    """The body of PATCH /api/v1/chats/{id}: the fields to change."""
 
     title = serializers.CharField(max_length=TITLE_CHARS, required=False, allow_blank=True)
     payer = serializers.ChoiceField(choices=PayerRule.choices, required=False)
@@ -276,7 +276,7 @@ class ParticipantChangeSerializer(StrictSerializer):
 
 
 class MuteSerializer(StrictSerializer):
-    """The body of PUT /api/v1/chats/{id}/mute: one of them, or both."""
+    """The body of PUT /api/v1/chats/{id}/mute: at least one field."""
 
     muted = serializers.BooleanField(required=False)
     notifications = serializers.ChoiceField(
@@ -299,7 +299,7 @@ class NewParticipantSerializer(StrictSerializer):
     trigger = serializers.ChoiceField(choices=ParticipantReplyTrigger.choices, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse none and two; a trigger is an agent's."""
+        """Require exactly one of the two; only an agent has a trigger."""
         attrs = super().validate(attrs)
         if ("user" in attrs) == ("agent" in attrs):
             raise serializers.ValidationError("Name one user or one agent.")

@@ -1,7 +1,7 @@
-"""Content over HTTP: files come in as multipart, and go out so that they cannot act as a page.
+"""Content over HTTP: files arrive as multipart, and are served so that they cannot act as a page.
 
-UAMP §8.4.1: a caller who may not read a content learns nothing of
-it, and no stored byte is interpreted by a browser as a page or a script of this site.
+UAMP §8.4.1: a caller who may not read a content learns nothing about it, and no browser ever
+interprets stored bytes as a page or a script of this site.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 256 * 1024
 # The lines around the file in a multipart body.
 _MULTIPART_BYTES: Final = 64 * 1024
-# Python reads no number of thousands of digits; so many are larger than any limit.
+# Python refuses numbers of thousands of digits; this many exceed any limit.
 _DIGITS: Final = 18
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INLINE_KINDS: Final = {"audio", "video"}
@@ -56,9 +56,9 @@ class Part(NamedTuple):
 
 
 class BlobResponse(StreamingHttpResponse):
-    """Part of a stored file, read piece by piece; in an ASGI server off the event loop.
+    """Part of a stored file, read piece by piece; on an ASGI server off the event loop.
 
-    The file is opened for the first piece: an answer that becomes a 304 opens nothing.
+    The file is opened for the first piece, so a response that becomes a 304 opens nothing.
     """
 
     def __init__(self, blob: FieldFile, part: Part, **kwargs: Any) -> None:
@@ -106,7 +106,7 @@ class ContentsView(RestView):
         responses={201: ContentSerializer, **responses(400, 403, 413, 415, 422)},
     )
     def post(self, request: Request) -> Response:
-        """Store one file; its bytes must be of its type."""
+        """Store one file, whose bytes must match its type."""
         length = request.headers.get("Content-Length", "")
         if (
             length.isdecimal()
@@ -146,7 +146,7 @@ class ContentView(RestView):
         operation_id="get_content", responses={200: ContentSerializer, **responses(400, 404)}
     )
     def get(self, request: Request, content_id: uuid.UUID) -> Response:
-        """Return the file's description, and an address that every client may read for a while."""
+        """Return the file's metadata, and an address that any client may read for a while."""
         read_query(request, NoQuery)
         user_id = caller(request).pk
         return Response(content_data(readable(content_id, user_id=user_id), user_id=user_id))
@@ -174,7 +174,7 @@ class BlobView(RestView):
         },
     )
     def get(self, request: Request, content_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
-        """Return the bytes, or the range of them that is asked for."""
+        """Return the bytes, or the requested range of them."""
         query = request.query_params
         reader = addresses.reader_of(content_id, query.get("for", ""), query.get("signature", ""))
         content = None if reader is None else reading_rights.behind(content_id, reader)
@@ -198,11 +198,11 @@ def readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
 def blob_response(
     content: Content, request: Request | HttpRequest
 ) -> HttpResponse | StreamingHttpResponse:
-    """Return the bytes of a content, or the range that is asked for, as nothing that can act."""
+    """Return the bytes of a content, or the requested range, with headers that keep it inert."""
     etag = f'"{content.sha256}"'
     asked = request.headers.get("Range", "")
     if request.headers.get("If-Range", etag) != etag:
-        asked = ""  # the file is not the one whose beginning the client has
+        asked = ""  # the client has the beginning of a different file
     part = _part(asked, content.size_bytes)
     headers = _headers(content, etag)
     if part is None:
@@ -219,7 +219,7 @@ def blob_response(
 
 
 def _part(asked: str, size: int) -> Part | None:
-    """Return the part that a Range header asks for; None when the file has no such part.
+    """Return the part that a Range header requests; None if the file has no such part.
 
     Several ranges and other units are answered with the whole file, as RFC 9110 §14.2 allows.
     """

@@ -1,4 +1,4 @@
-"""REST: the pages to which a message links, in short (docs/link-cards.md)."""
+"""REST: summaries of the pages that a message links to (docs/link-cards.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LinkCardSerializer(serializers.Serializer[Any]):
-    """A page in short; everything but `url` is the page's own word."""
+    """A summary of a page; everything but `url` is the page's own claim."""
 
     url = serializers.CharField(help_text="As the message has it.")
     title = serializers.CharField()
@@ -50,7 +50,7 @@ class LinkCardsView(RestView):
         responses={200: LinkCardsSerializer, **responses(404)},
     )
     def post(self, request: Request, message_id: str) -> Response:
-        """Return the cards of a person's message; pages that are not known are read now."""
+        """Return the cards of a person's message; unknown pages are read now."""
         message = message_for(request, message_id)
         found = cards_of(message, ask) if settings.UAMP_LINK_CARDS else Cards([], pending=False)
         return Response({"cards": [asdict(card) for card in found.cards], "pending": found.pending})

@@ -1,4 +1,4 @@
-"""Multipart bodies whose files have the names that their senders gave them."""
+"""Multipart bodies that keep the file names chosen by their senders."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class _NamingParser(DjangoMultiPartParser):
-    """Django's parser; its own rule takes spaces and joiners of other scripts from names."""
+    """Django's parser, except that spaces and joiners of other scripts stay in names."""
 
     def sanitize_file_name(self, file_name: str) -> str:
-        """Return the name without what is dangerous in one."""
+        """Return the name without dangerous characters."""
         return clean_filename(file_name) or "file"
 
 

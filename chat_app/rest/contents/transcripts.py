@@ -1,4 +1,4 @@
-"""REST: what is said in a stored sound (docs/calls.md)."""
+"""REST: transcripts of stored recordings (docs/calls.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TranscriptSerializer(serializers.Serializer[Any]):
-    """The transcript of a sound."""
+    """The transcript of a recording."""
 
     state = serializers.ChoiceField(
         choices=["asked", "done", "none"],
@@ -34,7 +34,7 @@ class TranscriptSerializer(serializers.Serializer[Any]):
 
 
 class TranscriptView(RestView):
-    """The transcript of a sound."""
+    """The transcript of a recording."""
 
     write_scope = "messages:write"
 
@@ -46,10 +46,10 @@ class TranscriptView(RestView):
         responses={200: TranscriptSerializer, **responses(404)},
     )
     def post(self, request: Request, content_id: uuid.UUID) -> Response:
-        """Return the transcript of a sound that the caller may hear; it is made the first time.
+        """Return the transcript of a recording that the caller may play, made on first request.
 
-        Where the server has none made, it is what an agent wrote down that was spoken to. For
-        other files it is 404.
+        On a server that makes none, it is the one written down by an agent that was spoken to.
+        Other files are answered with 404.
         """
         content = readable(content_id, user_id=caller(request).pk)
         if not has_transcript(content):

@@ -1,6 +1,6 @@
-"""REST: files in parts, as tus 1.0 has it, with its creation, expiration and termination.
+"""REST: files in parts with tus 1.0 and its creation, expiration and termination extensions.
 
-A client that lost its connection asks how much is there (HEAD), and goes on from there.
+A client that lost its connection asks how much has arrived (HEAD) and resumes from there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _METADATA_CHARS: Final = 4_000
 
 
 class PartParser(BaseParser):
-    """The bytes of a part, of at most UAMP_BODY_BYTES."""
+    """The bytes of a part, at most UAMP_BODY_BYTES."""
 
     media_type = PART_TYPE
 
@@ -61,7 +61,7 @@ class PartParser(BaseParser):
 
 
 class UploadedSerializer(serializers.Serializer[Any]):
-    """An upload; `content` is the file, once it is whole."""
+    """An upload; `content` is the file, once it is complete."""
 
     id = serializers.CharField()
     length = serializers.IntegerField()
@@ -80,7 +80,7 @@ _RESUMABLE: Final = _header("Tus-Resumable", f"{VERSION}, the version of tus.")
 
 
 def _largest(request: Request) -> int:
-    """Return the limit of the caller; that of the server where there is none."""
+    """Return the caller's limit, or the server's for an anonymous caller."""
     user_id = request.user.pk
     if user_id is None:
         return int(settings.UAMP_UPLOAD_BYTES)
@@ -88,7 +88,7 @@ def _largest(request: Request) -> int:
 
 
 class TusView(RestView):
-    """A path of tus: each answer names its version."""
+    """A path of tus: each response names its version."""
 
     read_scope = "chats:read"
     write_scope = "messages:write"
@@ -97,7 +97,7 @@ class TusView(RestView):
     parser_classes = (PartParser,)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Name the version and the limit."""
+        """Add the version and the limit."""
         done = super().finalize_response(request, response, *args, **kwargs)
         done["Tus-Resumable"], done["Tus-Version"] = VERSION, VERSION
         done["Tus-Extension"] = "creation,expiration,termination"
@@ -123,7 +123,7 @@ class UploadsView(TusView):
         responses={201: UploadedSerializer, **responses(400, 403, 412, 413, 415, 422)},
     )
     def post(self, request: Request) -> Response:
-        """Begin an upload; its address is in `Location`."""
+        """Start an upload; its address is in `Location`."""
         _check_version(request)
         length = _number(request, "Upload-Length")
         metadata = _metadata(request.headers.get("Upload-Metadata", ""))
@@ -148,13 +148,13 @@ class UploadView(TusView):
         responses={200: UploadedSerializer, **responses(400, 404)},
     )
     def get(self, request: Request, upload_id: uuid.UUID) -> Response:
-        """Return how much is there; HEAD returns `Upload-Offset` and `Upload-Length` alone."""
+        """Return how much has arrived; HEAD returns only `Upload-Offset` and `Upload-Length`."""
         read_query(request, NoQuery)
         upload = _found(request, upload_id)
         return Response(_data(upload), headers={**_place(upload), "Cache-Control": "no-store"})
 
     def head(self, request: Request, upload_id: uuid.UUID) -> Response:
-        """Return where to go on from."""
+        """Return the offset at which to resume."""
         return self.get(request, upload_id)
 
     @extend_schema(
@@ -164,11 +164,11 @@ class UploadView(TusView):
         responses={204: None, **responses(400, 403, 404, 409, 412, 413, 415, 422)},
     )
     def patch(self, request: Request, upload_id: uuid.UUID) -> Response:
-        """Add bytes to the end; the last ones make the content, whose id is `X-Content-Id`."""
+        """Append bytes; the last ones complete the content, whose id is in `X-Content-Id`."""
         _found(request, upload_id)
         _check_version(request)
         offset = _number(request, "Upload-Offset")
-        # A body of nothing has no type that a parser would be chosen by.
+        # An empty body has no type by which to choose a parser.
         data: Any = request.data or b""
         try:
             upload = uploads.add_part(upload_id, offset=offset, data=data)
@@ -187,7 +187,7 @@ class UploadView(TusView):
         responses={204: None, **responses(403, 404, 412)},
     )
     def delete(self, request: Request, upload_id: uuid.UUID) -> Response:
-        """Delete what is there; a file that is whole already stays."""
+        """Delete the parts that have arrived; a completed file stays."""
         upload = _found(request, upload_id)
         _check_version(request)
         uploads.delete(upload.pk)
@@ -202,7 +202,7 @@ def _found(request: Request, upload_id: uuid.UUID) -> Upload:
 
 
 def _check_version(request: Request) -> None:
-    """Refuse another version of tus."""
+    """Refuse other versions of tus."""
     if request.headers.get("Tus-Resumable") != VERSION:
         raise Problem("precondition_failed", f"Send `Tus-Resumable: {VERSION}`.")
 
