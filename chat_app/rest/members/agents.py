@@ -1,4 +1,4 @@
-"""REST: the agents that the caller may use, and those that they make and change."""
+"""REST: the agents that the caller may use, and those that they create and change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AgentChangeSerializer(StrictSerializer):
-    """Fields of an agent to set, as on its page in the admin; omitted ones keep their value."""
+    """Fields of an agent to set, as on its admin page; omitted ones keep their value."""
 
     name = serializers.CharField(required=False, max_length=64)
     description = serializers.CharField(required=False, allow_blank=True)
@@ -84,7 +84,7 @@ class NewAgentSerializer(AgentChangeSerializer):
 
 
 class HealthSerializer(serializers.Serializer[Any]):
-    """How a remote agent does, and what its address says of itself."""
+    """The health of a remote agent, and how its address describes it."""
 
     state = serializers.ChoiceField(
         choices=["online", "paused", "off"],
@@ -101,7 +101,7 @@ class HealthSerializer(serializers.Serializer[Any]):
 
 
 class ConfiguredAgentSerializer(AgentSerializer):
-    """An agent; `configuration` is there for those who may change it, `health` of a remote one."""
+    """An agent; `configuration` is only for those who may change it, `health` for a remote one."""
 
     configuration = AgentChangeSerializer(required=False)
     health = HealthSerializer(required=False)
@@ -166,7 +166,7 @@ class AgentsView(RestView):
         responses={201: ConfiguredAgentSerializer, **responses(400, 403, 413, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Make an agent of the caller's own; it needs the permission `agents_app.add_agent`."""
+        """Create an agent owned by the caller; requires the permission `agents_app.add_agent`."""
         if rights_of(request).agents is not None or rights_of(request).chats is not None:
             raise MissingRight("This credential is for certain agents, and makes no others.")
         if not editing.may_make(caller(request)):
@@ -193,7 +193,7 @@ class AgentView(RestView):
         responses={200: ConfiguredAgentSerializer, **responses(400, 404)},
     )
     def get(self, request: Request, name: str) -> Response:
-        """Return an agent that the caller may use, or change, by its name or id."""
+        """Return an agent that the caller may use or change, by its name or id."""
         read_query(request, NoQuery)
         user = caller(request)
         spec = agents.get_agent(name, viewer=user)
@@ -209,9 +209,9 @@ class AgentView(RestView):
         responses={200: ConfiguredAgentSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def patch(self, request: Request, name: str) -> Response:
-        """Change an agent of the caller's own; it needs `agents_app.change_agent`.
+        """Change one of the caller's own agents; requires `agents_app.change_agent`.
 
-        Switch one off with `is_enabled`: its answers stay.
+        To switch one off, set `is_enabled`: its answers stay.
         """
         agent = _own(request, name)
         if agent is None:
@@ -226,7 +226,7 @@ class AgentView(RestView):
 
 
 class DiscoveryView(RestView):
-    """The agents behind an address, before a remote agent is made of one."""
+    """The agents behind an address, before creating a remote agent for one."""
 
     write_scope = "agents:write"
 
@@ -236,7 +236,7 @@ class DiscoveryView(RestView):
         responses={200: FoundAgentSerializer, **responses(400, 403, 413, 415, 429)},
     )
     def post(self, request: Request) -> Response:
-        """Read the address, for people who may make agents; it takes a few seconds at most."""
+        """Read the address, for people who may create agents; takes at most a few seconds."""
         if not editing.may_make(caller(request)):
             raise PermissionDenied("An operator allows people to make agents.")
         body = AddressSerializer(data=request.data)
@@ -256,7 +256,7 @@ class DiscoveryView(RestView):
 
 
 class ProbeView(RestView):
-    """A look at the address of a remote agent."""
+    """A probe of a remote agent's address."""
 
     write_scope = "agents:write"
     takes_restricted_keys = True
@@ -267,7 +267,7 @@ class ProbeView(RestView):
         responses={200: ConfiguredAgentSerializer, **responses(400, 403, 404, 429)},
     )
     def post(self, request: Request, name: str) -> Response:
-        """Look now, for who may change it; one that says what it is is called again at once."""
+        """Probe now, for people who may change the agent; on success it is called again at once."""
         agent = _own(request, name)
         if agent is None or agent.kind != "remote":
             raise Http404
@@ -283,7 +283,7 @@ def _count_look(request: Request) -> None:
 
 
 def _own(request: Request, name: str) -> Agent | None:
-    """Return the agent of a name or id, where the caller may change it."""
+    """Return the agent of a name or id if the caller may change it."""
     found = agents.agent_id_named(name)
     if found is None or not rights_of(request).may_ask(found):
         return None

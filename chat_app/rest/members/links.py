@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from chat_app.models import InviteLink, ShareLink
 
 LISTED: Final = 200
-"""So many links of a chat are listed, the newest ones."""
+"""How many of a chat's links are listed, newest first."""
 
 
 class NewShareLinkSerializer(StrictSerializer):
-    """A share link that is made."""
+    """A share link to create."""
 
     title = serializers.CharField(required=False, allow_blank=True, max_length=200)
     grows = serializers.BooleanField(
@@ -44,7 +44,7 @@ class NewShareLinkSerializer(StrictSerializer):
 
 
 class NewInviteLinkSerializer(StrictSerializer):
-    """An invite link that is made."""
+    """An invite link to create."""
 
     role = serializers.ChoiceField(required=False, choices=ParticipantRole.choices)
     most_uses = serializers.IntegerField(required=False, min_value=1, max_value=10_000)
@@ -94,7 +94,7 @@ class ShareLinksView(RestView):
         responses={200: list_of(ShareLinkSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the links, the newest first: every member knows that the chat is shown."""
+        """Return the links, newest first: every member may know that the chat is shared."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         found = [_share_data(link) for link in share_links.share_links(chat_id)[:LISTED]]
@@ -106,7 +106,7 @@ class ShareLinksView(RestView):
         responses={201: ShareLinkSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Make a link; its address is in this answer and nowhere else."""
+        """Create a link; only this response contains its address."""
         check_member(request, chat_id)
         body = NewShareLinkSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -126,7 +126,7 @@ class ShareLinkView(RestView):
 
     @extend_schema(operation_id="revoke_share_link", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, chat_id: str, link_id: str) -> Response:
-        """Revoke the link: its page is not found any more."""
+        """Revoke the link: its page is no longer found."""
         with refused():
             share_links.revoke_share_link(
                 chat_id=chat_id, link_id=int(link_id), revoked_by=caller(request)
@@ -157,7 +157,7 @@ class InviteLinksView(RestView):
         responses={201: InviteLinkSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Make a link; its address is in this answer and nowhere else."""
+        """Create a link; only this response contains its address."""
         check_member(request, chat_id)
         body = NewInviteLinkSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -177,7 +177,7 @@ class InviteLinkView(RestView):
 
     @extend_schema(operation_id="revoke_invite_link", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, chat_id: str, link_id: str) -> Response:
-        """Revoke the link: no one joins by it any more."""
+        """Revoke the link: it can no longer be used to join."""
         with refused():
             invite_links.revoke_invite_link(
                 chat_id=chat_id, link_id=int(link_id), revoked_by=caller(request)
@@ -187,7 +187,7 @@ class InviteLinkView(RestView):
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Answer with a 409 where the chat has as many links as it may have."""
+    """Answer with a 409 if the chat has as many links as allowed."""
     try:
         yield
     except TooManyLinks as error:

@@ -1,4 +1,4 @@
-"""Bodies of the views of chats and members: a chat as JSON, people and agents by name, refusals."""
+"""Shared parts of the views of chats and members: chat JSON, look-ups by name, refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Answer why a member may not change something: 404, 403 or 400."""
+    """Convert refusals to change something into 404, 403 or 400."""
     try:
         yield
     except NotAMember as error:

@@ -45,7 +45,7 @@ class ParticipantsView(RestView):
         responses={200: list_of(ParticipantSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the members, in the order in which they came."""
+        """Return the members, in the order of joining."""
         read_query(request, NoQuery)
         members = chat_data(request, chat_id)["participants"]
         return list_response(request, members, next_cursor=None, key="participant_id")
@@ -56,7 +56,7 @@ class ParticipantsView(RestView):
         responses={201: ParticipantSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Add a person or an agent; a member who is there already stays as they are."""
+        """Add a person or an agent; an existing member stays as they are."""
         check_member(request, chat_id)
         body = NewParticipantSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -121,7 +121,7 @@ class ParticipantView(RestView):
 
 
 class MuteView(RestView):
-    """Whether the caller is notified of a chat."""
+    """Whether a chat notifies the caller."""
 
     write_scope = "chats:write"
 
@@ -131,7 +131,7 @@ class MuteView(RestView):
         responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def put(self, request: Request, chat_id: str) -> Response:
-        """Mute the chat for the caller, or set what notifies them; the others do not see it."""
+        """Mute the chat for the caller, or set what notifies them; other members do not see it."""
         check_member(request, chat_id)
         body = MuteSerializer(data=request.data)
         body.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""REST: the caller, their profile, picture and settings; the people that they can add to a chat."""
+"""REST: the caller, their profile, picture and settings, and people they can add to a chat."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _DIGITS: Final = 18
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Answer which field cannot be so: 400, and 422 for a picture."""
+    """Convert an invalid field to a 400, an invalid picture to a 422."""
     try:
         yield
     except (InvalidProfile, InvalidSettings) as error:
@@ -58,7 +58,7 @@ def _refused() -> Iterator[None]:
 
 
 def person_data(user: User) -> dict[str, Any]:
-    """Return a person as PersonSerializer describes them; needs `profile` selected."""
+    """Return a person as described by PersonSerializer; needs `profile` selected."""
     return {"id": str(user.pk), "username": user.get_username(), **profile_data(user)}
 
 
@@ -85,7 +85,7 @@ class MeView(RestView):
         responses={200: MeSerializer, **responses(400, 403, 413, 415)},
     )
     def patch(self, request: Request) -> Response:
-        """Change what the caller shows of themselves."""
+        """Change the caller's public profile."""
         body = ProfileChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         with _refused():
@@ -116,7 +116,7 @@ class SettingsView(RestView):
         responses={200: SettingsSerializer, **responses(400, 403, 413, 415)},
     )
     def patch(self, request: Request) -> Response:
-        """Change the settings that are named; the others stay as they are."""
+        """Change the named settings; the others stay as they are."""
         body = SettingsChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         with _refused():
@@ -141,7 +141,7 @@ class OwnPictureView(RestView):
         responses={200: MeSerializer, **responses(400, 403, 413, 415, 422)},
     )
     def put(self, request: Request) -> Response:
-        """Make the middle of an uploaded picture the caller's own."""
+        """Crop an uploaded picture to its middle and make it the caller's."""
         most = settings.UAMP_PICTURE_BYTES
         length = request.headers.get("Content-Length", "")
         too_large = Problem("content_too_large", f"A picture has at most {most} bytes.")
@@ -160,7 +160,7 @@ class OwnPictureView(RestView):
         operation_id="remove_picture", request=None, responses={200: MeSerializer, **responses(403)}
     )
     def delete(self, request: Request) -> Response:
-        """Take the picture away."""
+        """Remove the picture."""
         profiles.remove_picture(user_id=caller(request).pk)
         return _me(request)
 
@@ -176,7 +176,7 @@ class PictureView(JsonView):
         responses={(200, PICTURE_MIME): OpenApiTypes.BINARY, **responses(404)},
     )
     def get(self, request: Request, user_id: int, version: str) -> HttpResponse:
-        """Return the picture; the address of another picture is another one."""
+        """Return the picture; a new picture gets a new address."""
         del request
         data = profiles.picture_of(user_id, version)
         if data is None:

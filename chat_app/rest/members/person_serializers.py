@@ -1,4 +1,4 @@
-"""The shapes of people in REST: profiles, and settings for the pages (docs/rest.md)."""
+"""Serializers of people in REST: profiles, and settings for the pages (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rest_framework import serializers
 from agents_app.rest.views import StrictSerializer
 from chat_app.models import Density, NotificationLevel, SendKey, Theme
 
-# Code points; graphemes are counted by `chat_app.people.names`.
+# Code points; `chat_app.people.names` counts graphemes.
 NAME_POINTS: Final = 160
 STATUS_POINTS: Final = 400
 
 
 class PersonSerializer(serializers.Serializer[Any]):
-    """A person: their username, and what they show of themselves."""
+    """A person: their username and public profile."""
 
     id = serializers.CharField()
     username = serializers.CharField()
@@ -62,7 +62,7 @@ class ProfileChangeSerializer(StrictSerializer):
 
 
 class SettingsChangeSerializer(StrictSerializer):
-    """The body of PATCH /api/v1/me/settings: what is to be another."""
+    """The body of PATCH /api/v1/me/settings: the settings to change."""
 
     theme = serializers.ChoiceField(choices=Theme.choices, required=False)
     density = serializers.ChoiceField(choices=Density.choices, required=False)

@@ -40,7 +40,7 @@ class CheckpointView(RestView):
         responses={200: CheckpointSerializer, **responses(400, 404, 409)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the head of the log as it is now; 404 where its last entry is in no chain."""
+        """Return the current head of the log; 404 if its last entry is not in a chain."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         try:

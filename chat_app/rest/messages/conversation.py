@@ -57,7 +57,7 @@ class MessageView(RestView):
     write_scope = "messages:write"
     takes_restricted_keys = True
 
-    # The log keeps every revision, so that edits count as stored text.
+    # The log keeps every revision, so edits count as stored text.
     methods_storing_text: ClassVar = ("PATCH",)
 
     @extend_schema(
@@ -81,13 +81,13 @@ class MessageView(RestView):
         responses={200: MessageSerializer, **responses(400, 403, 404, 409, 412, 413, 415)},
     )
     def patch(self, request: Request, message_id: str) -> Response:
-        """Change the text of the caller's own message; answers that it had stay as they are."""
+        """Change the text of the caller's own message; answers to it stay as they are."""
         message = message_for(request, message_id)
         body = MessageEditSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         values = body.validated_data
         if "If-Match" in request.headers:
-            # The edit is of the revision that the ETag is of, whatever is written meanwhile.
+            # The edit applies to the revision behind the ETag, whatever is written in the meantime.
             data = messages_data([message], html=False, reader=caller(request).pk)
             check_match(request, Response(data[0]))
             values = {"revision": message.revision or 0, **values}
@@ -103,7 +103,7 @@ class MessageView(RestView):
 
     @extend_schema(operation_id="delete_message", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, message_id: str) -> Response:
-        """Delete the caller's own message, or as an owner of the chat any message."""
+        """Delete the caller's own message, or, as an owner of the chat, any message."""
         message = message_for(request, message_id)
         with _refusals():
             delete_message(
@@ -113,7 +113,7 @@ class MessageView(RestView):
 
 
 class RevisionsView(RestView):
-    """The texts that a message had."""
+    """The revisions of a message."""
 
     read_scope = "chats:read"
     takes_restricted_keys = True
@@ -146,7 +146,7 @@ class VersionsView(RestView):
         responses={200: list_of(MessageSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, message_id: str) -> Response:
-        """Return a page of the versions of an answer, which any of them names."""
+        """Return a page of the versions of an answer, given any one of them."""
         query = read_query(request, SeqQuery)
         message = message_for(request, message_id)
         rows = versions_of(message.chat_id, message.version_of or message.pk)
@@ -168,7 +168,7 @@ class ReactionsView(RestView):
         responses={200: list_of(ReactorSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, message_id: str) -> Response:
-        """Return a page of who gave what, the latest first."""
+        """Return a page of reactions with their authors, the latest first."""
         query = read_query(request, ListQuery)
         message = message_for(request, message_id)
         rows = Reaction.objects.filter(message=message).select_related("user")
@@ -192,7 +192,7 @@ class ReactionsView(RestView):
         responses={204: None, **responses(400, 404)},
     )
     def delete(self, request: Request, message_id: str) -> Response:
-        """Take back the emoji in the query, which the caller gave."""
+        """Remove the caller's reaction with the emoji in the query."""
         return self._change(request, message_id, remove_reaction)
 
     @staticmethod
@@ -219,7 +219,7 @@ class PinView(RestView):
 
     @extend_schema(operation_id="unpin_message", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, message_id: str) -> Response:
-        """Take the message from the pins of its chat."""
+        """Unpin the message."""
         return self._change(request, message_id, unpin_message)
 
     @staticmethod
@@ -241,7 +241,7 @@ class PinsView(RestView):
         responses={200: list_of(MessageSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return a page of messages, in the order in which they were pinned."""
+        """Return a page of pinned messages, in the order of pinning."""
         query = read_query(request, SeqQuery)
         check_member(request, chat_id)
         pins = Pin.objects.filter(chat_id=chat_id).select_related("message")
@@ -262,7 +262,7 @@ def message_for(request: Request, message_id: str) -> Message:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise the problem of why a member may not do something with a message."""
+    """Convert refusals to act on a message into problems."""
     try:
         yield
     except errors.MessageNotFound as error:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WITH_LOG: Final = {"json": json, "ndjson": ndjson}
-"""The formats that have a place for the log."""
+"""The formats that can include the log."""
 
 
 class ExportQuery(serializers.Serializer["Any"]):
@@ -52,14 +52,14 @@ class ExportQuery(serializers.Serializer["Any"]):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse the log in formats that have no place for it."""
+        """Refuse the log in formats that cannot include it."""
         if attrs.get("log") and attrs["format"] not in _WITH_LOG:
             raise serializers.ValidationError({"log": "Only NDJSON and JSON have the log."})
         return attrs
 
 
 class ExportResponse(StreamingHttpResponse):
-    """A file that is made page by page; in an ASGI server off the event loop."""
+    """A file that is written page by page; on an ASGI server off the event loop."""
 
     def __init__(self, pieces: Iterator[bytes], **kwargs: Any) -> None:
         self._pieces = pieces
@@ -69,7 +69,7 @@ class ExportResponse(StreamingHttpResponse):
         try:
             return next(self._pieces, b"")
         finally:
-            # The next piece may be made in another thread.
+            # The next piece may be written in another thread.
             connections.release()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -78,7 +78,7 @@ class ExportResponse(StreamingHttpResponse):
 
 
 class ExportView(RestView):
-    """A chat as a file. The room that knows what answers cost names its `receipts`."""
+    """A chat as a file. The app that knows what answers cost sets `receipts`."""
 
     read_scope = "chats:read"
 
@@ -97,7 +97,7 @@ class ExportView(RestView):
         },
     )
     def get(self, request: Request, chat_id: str) -> StreamingHttpResponse:
-        """Return the messages as they are now; the end of the file has their count."""
+        """Return the current messages; the file ends with their count."""
         query = read_query(request, ExportQuery)
         chosen = query["format"]
         chat = chats_for(request, chat_id).first()
@@ -121,7 +121,7 @@ class ExportView(RestView):
 
 
 def _until_stopped(pieces: Iterator[bytes], chat_id: str) -> Iterator[bytes]:
-    """Yield the pieces of a file; it ends without its last line where its reader has left."""
+    """Yield the pieces of a file; its last line is missing if the reader left meanwhile."""
     try:
         yield from pieces
     except ExportStopped:

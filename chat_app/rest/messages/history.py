@@ -68,8 +68,8 @@ class MessagesView(RestView):
     def get(self, request: Request, chat_id: str) -> Response:
         """Return a page of current messages, the newest first unless `order=asc`.
 
-        With filters a page may have few messages, or none, and `has_more`: so many entries of the
-        log were looked at. With `q` it has the newest messages that have all words.
+        With filters a page may have few messages or none, and still `has_more`: each page scans a
+        limited number of log entries. With `q` it has the newest messages that contain all words.
         """
         query = read_query(request, MessagesQuery)
         check_member(request, chat_id)
@@ -103,11 +103,11 @@ class MessagesView(RestView):
         return seq_page(messages, request, query)
 
     def conditions(self, query: dict[str, Any], chat_id: str) -> Q:
-        """Return what the filters ask of messages."""
+        """Return the condition for the filters of a query."""
         return conditions(query, chat_id)
 
     def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
-        """Add to messages what `expand` names."""
+        """Add the parts named by `expand` to messages."""
         wanted = query.get("expand", "").split(",")
         if "attachments" in wanted:
             with_attachments(data, user_id=reader)
@@ -138,9 +138,9 @@ class EventsView(RestView):
 
 
 def _in_thread(chat_id: str, thread: str | None) -> Q:
-    """Return the condition of the messages of one thread, or of those outside of threads.
+    """Return the condition for the messages of one thread, or for those outside threads.
 
-    Raises Http404 for a thread of a message that the chat does not have.
+    Raises Http404 if the chat does not have the thread's root.
     """
     if thread is None:
         return Q()
@@ -153,7 +153,7 @@ def _in_thread(chat_id: str, thread: str | None) -> Q:
 
 
 def _place_of(around: str, messages: QuerySet[Message]) -> int:
-    """Return the `seq` that `around` is, or that its message has; raises Http404."""
+    """Return `around` as a `seq`, or the `seq` of the message it names; raises Http404."""
     if around.isdecimal():
         return min(int(around), SEQ_MAX)
     seq = messages.filter(pk=around).values_list("seq", flat=True).first()

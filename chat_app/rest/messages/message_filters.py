@@ -1,4 +1,4 @@
-"""Which messages of a chat a request lists, and what of each: filters, `fields` and `expand`."""
+"""Filters for the messages of a list request, and their parts: `fields` and `expand`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FIELDS: Final = tuple(MessageSerializer().fields)
 
 
 def choices_field(choices: Sequence[str], help_text: str) -> serializers.CharField:
-    """Return a field of a query: some of these, with commas between."""
+    """Return a query field for a comma-separated subset of choices."""
     listed = "|".join(map(re.escape, choices))
     return serializers.RegexField(
         rf"^(?:{listed})(?:,(?:{listed}))*\Z",
@@ -54,7 +54,7 @@ def choices_field(choices: Sequence[str], help_text: str) -> serializers.CharFie
 
 
 class ShownQuery(serializers.Serializer[Any]):
-    """The fields of each message to return."""
+    """The parts of each message to return."""
 
     expand = choices_field(EXPANDABLE, "What is returned beside each message.")
     render = serializers.ChoiceField(choices=["html"], required=False)
@@ -112,7 +112,7 @@ class MessagesQuery(ShownQuery, SeqQuery):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what cannot be asked for together."""
+        """Refuse parameters that contradict each other."""
         narrowed = FILTERS.intersection(attrs) or "q" in attrs
         if "around" in attrs and ({"before", "after"} & set(attrs) or narrowed):
             raise serializers.ValidationError(
@@ -129,7 +129,7 @@ class MessagesQuery(ShownQuery, SeqQuery):
 
 
 def conditions(query: dict[str, Any], chat_id: str) -> Q:
-    """Return what the filters of a query ask of a message's own row."""
+    """Return the condition for those filters of a query that concern a message's own row."""
     found = Q()
     if "author" in query:
         found &= Q(sender_user__in=_people(query["author"]))
@@ -167,13 +167,13 @@ def _people(author: str) -> Any:
 
 
 def with_attachments(data: Sequence[dict[str, Any]], *, user_id: int | None) -> None:
-    """Add `attachments` to messages, which their reader may read."""
+    """Add `attachments` to messages that their reader may read."""
     wanted = {
         row["id"]: content_ids(msgspec.convert(row["content_items"], tuple[uamp.ContentItem, ...]))
         for row in data
     }
     every = {content_id for found in wanted.values() for content_id in found}
-    # What a chat does not show is not for its members, whatever address a message has.
+    # Contents that a chat does not show are off-limits to its members, whatever a message links to.
     used = Content.objects.filter(pk__in=every, uses__chat__in={row["chat_id"] for row in data})
     rows = {str(row.pk): content_data(row, user_id=user_id) for row in used.distinct()}
     for row in data:
@@ -181,7 +181,7 @@ def with_attachments(data: Sequence[dict[str, Any]], *, user_id: int | None) -> 
 
 
 def shown(data: Sequence[dict[str, Any]], query: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return of each message the members that a query asks for, and its id."""
+    """Return only the requested members of each message, and its id."""
     if "fields" not in query:
         return list(data)
     wanted = {"id", *query["fields"].split(","), *query.get("expand", "").split(",")}

@@ -1,4 +1,4 @@
-"""The shapes of messages, reactions, receipts and log entries in REST (docs/rest.md).
+"""Serializers of messages, reactions, receipts and log entries in REST (docs/rest.md).
 
 Times are ISO 8601 in UTC here; the UAMP wire has milliseconds (UAMP §4).
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chat_app.models import ChatEvent, MessageRevision, Reaction, ReadReceipt
 
 TYPES_SPAN: Final = 5_000
-"""How far apart the places may be between which events of some types are looked for."""
+"""The widest range of places that may be searched for events of given types."""
 
 
 class MemberNameSerializer(serializers.Serializer[Any]):
@@ -59,7 +59,7 @@ class ReactorSerializer(serializers.Serializer[Any]):
 
 
 class QuotedSerializer(serializers.Serializer[Any]):
-    """The message that another one answers, with the beginning of its text."""
+    """The message that another one replies to, with the beginning of its text."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -67,7 +67,7 @@ class QuotedSerializer(serializers.Serializer[Any]):
 
 
 class FaceSerializer(serializers.Serializer[Any]):
-    """One who replied, by the name that they had."""
+    """A person or agent who replied, under their name at the time."""
 
     kind = serializers.CharField(help_text="user or agent")
     id = serializers.CharField()
@@ -88,7 +88,7 @@ class ThreadSerializer(serializers.Serializer[Any]):
 
 
 class MessageSerializer(serializers.Serializer[Any]):
-    """A message (UAMP §8.5); `html` is there with `render=html`."""
+    """A message (UAMP §8.5); `html` is set with `render=html`."""
 
     id = serializers.CharField()
     chat_id = serializers.CharField()
@@ -151,7 +151,7 @@ class MessageSerializer(serializers.Serializer[Any]):
 
 
 class RevisionSerializer(serializers.Serializer[Any]):
-    """A text that a message had; revision 0 is the one that was sent."""
+    """A former text of a message; revision 0 is the original."""
 
     revision = serializers.IntegerField()
     seq = serializers.IntegerField(help_text="The entry of the log that has it.")
@@ -183,9 +183,9 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 def messages_data(
     messages: Sequence[Message], *, html: bool, reader: int, until: float | None = None
 ) -> list[dict[str, Any]]:
-    """Return messages as MessageSerializer describes them, for a person who reads them.
+    """Return messages for a reader, as described by MessageSerializer.
 
-    A text that is not HTML `until` then is shown as it was written (`markdown.render`). The number
+    Text that is not rendered before `until` is shown as plain text (`markdown.render`). The number
     of queries does not depend on the number of messages.
     """
     ids = [message.pk for message in messages]
@@ -205,7 +205,7 @@ def messages_data(
 
 
 def with_signatures(data: list[dict[str, Any]]) -> None:
-    """Add to messages of one chat their `signature`, None to those without one."""
+    """Add `signature` to messages of one chat; None for those without one."""
     answers = {row["response_id"] for row in data if row["response_id"]}
     found = signatures_of(data[0]["chat_id"], answers) if answers else {}
     for row in data:
@@ -213,18 +213,18 @@ def with_signatures(data: list[dict[str, Any]]) -> None:
 
 
 def message_data(message_id: str, *, reader: int) -> dict[str, Any]:
-    """Return a message, which the reader may read, as MessageSerializer describes it."""
+    """Return a message that the reader may read, as described by MessageSerializer."""
     message = Message.objects.get(pk=message_id)
     return messages_data([message], html=False, reader=reader)[0]
 
 
 def _root_id(message: Message) -> str:
-    """Return the id under which replies name a message: that of its first version."""
+    """Return the id by which replies name a message: that of its first version."""
     return message.version_of or message.pk
 
 
 def _answered(message_ids: Collection[str | None]) -> dict[str, dict[str, str]]:
-    """Return the messages that others answer; one that was deleted has no text."""
+    """Return the messages that others reply to; a deleted one has no text."""
     if not message_ids:
         return {}
     start = Substr("content", 1, QUOTE_CHARS)
@@ -233,7 +233,7 @@ def _answered(message_ids: Collection[str | None]) -> dict[str, dict[str, str]]:
 
 
 def reactor_data(reaction: Reaction) -> dict[str, Any]:
-    """Return a reaction as ReactorSerializer describes it."""
+    """Return a reaction as described by ReactorSerializer."""
     return {
         "id": str(reaction.pk),
         "emoji": reaction.emoji,
@@ -280,7 +280,7 @@ def _message_data(
 
 
 def events_data(events: Sequence[ChatEvent]) -> list[dict[str, Any]]:
-    """Return log entries as EventSerializer describes them, without what was deleted."""
+    """Return log entries as described by EventSerializer, without deleted bodies."""
     payloads = without_deleted([(event.type, event.response_id, event.payload) for event in events])
     return [
         {
@@ -295,7 +295,7 @@ def events_data(events: Sequence[ChatEvent]) -> list[dict[str, Any]]:
 
 
 def revision_data(revision: MessageRevision, text: str) -> dict[str, Any]:
-    """Return a revision as RevisionSerializer describes it."""
+    """Return a revision as described by RevisionSerializer."""
     edited_by = revision.edited_by_id
     return {
         "revision": revision.number,
@@ -307,7 +307,7 @@ def revision_data(revision: MessageRevision, text: str) -> dict[str, Any]:
 
 
 def receipt_data(receipt: ReadReceipt) -> dict[str, Any]:
-    """Return a marker as ReceiptSerializer describes it."""
+    """Return a marker as described by ReceiptSerializer."""
     return {
         "user_id": str(receipt.user_id),
         "username": receipt.user.get_username(),
@@ -324,16 +324,16 @@ class ReactionQuery(serializers.Serializer[Any]):
 
 
 class MessageEditSerializer(StrictSerializer):
-    """The body of PATCH /api/v1/messages/{id}: the whole new text, of UAMP_MESSAGE_BYTES at most.
+    """The body of PATCH /api/v1/messages/{id}: the whole new text, at most UAMP_MESSAGE_BYTES.
 
-    `revision` is the one that is changed; without it the last change counts.
+    `revision` is the revision being edited; without it the last writer wins.
     """
 
     content = serializers.CharField(allow_blank=True, trim_whitespace=False)
     revision = serializers.IntegerField(min_value=0, max_value=SEQ_MAX, required=False)
 
     def validate_content(self, content: str) -> str:
-        """Refuse a text that a turn could not have either."""
+        """Refuse a text that is too long for a message."""
         if len(content.encode()) > settings.UAMP_MESSAGE_BYTES:
             raise serializers.ValidationError(
                 f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."
@@ -361,7 +361,7 @@ class EventsQuery(SeqQuery):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Split the types; the places between which they are looked for are bounded."""
+        """Split the types, and require a bounded range of places to search."""
         if "types" not in attrs:
             return attrs
         after, before = attrs.get("after"), attrs.get("before")

@@ -34,12 +34,12 @@ class SearchQuery(serializers.Serializer[Any]):
 
 
 class FoundMessageSerializer(MessageSerializer):
-    """A message that was found, with the title of its chat."""
+    """A search hit, with the title of its chat."""
 
     chat_title = serializers.CharField()
 
 
-# What was found, newest first: `searched_chats` of the `chats` that the caller may search.
+# Hits, newest first; `searched_chats` of the `chats` that the caller may search were covered.
 FOUND = inline_serializer(
     "Found",
     {
@@ -67,7 +67,7 @@ class SearchView(RestView):
         responses={200: FOUND, **responses(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return messages that have all words and meet all filters, newest first."""
+        """Return messages that contain all words and match all filters, newest first."""
         query = read_query(request, SearchQuery)
         reader = caller(request).pk
         try:

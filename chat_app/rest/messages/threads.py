@@ -1,4 +1,4 @@
-"""REST: the threads that the caller follows, over all of their chats (docs/rest.md)."""
+"""REST: the threads that the caller follows in all of their chats (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ThreadsQuery(ListQuery):
 
 
 class FollowedThreadSerializer(serializers.Serializer[Any]):
-    """A thread that the caller follows; its id is that of the message with which it begins."""
+    """A thread that the caller follows; its id is that of its first message."""
 
     id = serializers.CharField()
     chat_id = serializers.CharField()
