@@ -1,4 +1,4 @@
-"""Double entry: accounts, transfers, holds and their ends, and the SQL that writes them.
+"""Double entry: accounts, transfers, holds and how they end, and the SQL that writes them.
 
-Nothing else writes these rows; `payments_app.services` has what other apps may call.
+Nothing else writes these rows; other apps call `payments_app.services`.
 """

@@ -1,4 +1,4 @@
-"""Finds and makes accounts. A code names one: `user:12:USD`, `platform:fees:USD:07`."""
+"""Find and create accounts. A code names one: `user:12:USD`, `platform:fees:USD:07`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 FEE_SHARDS: Final = 16
-"""Every settled turn pays a fee: one row would be a queue for all of them."""
+"""Every settled turn pays a fee, so a single row would be a queue for all of them."""
 
 
 def ensure_account(
@@ -26,7 +26,7 @@ def ensure_account(
     agent_id: str = "",
     overdraft: bool = False,
 ) -> AccountRef:
-    """Return the account of a code, made when there is none; the other values are for making it.
+    """Return the account of a code, creating it from the other values if there is none.
 
     Raises InvalidAmount for an unknown asset, ValueError for an unknown kind.
     """
@@ -62,21 +62,21 @@ def find_account(code: str) -> AccountRef | None:
 
 
 def account_of_user(user_id: int, asset: str = DEFAULT_ASSET) -> AccountRef:
-    """Return a person's account in an asset, made on first use."""
+    """Return a person's account in an asset, created on first use."""
     return ensure_account(
         code=f"user:{user_id}:{asset}", kind=AccountKind.USER, asset=asset, owner_id=user_id
     )
 
 
 def account_of_agent(agent_id: str, asset: str = DEFAULT_ASSET) -> AccountRef:
-    """Return what an agent earns into, made on first use."""
+    """Return the account for an agent's earnings, created on first use."""
     return ensure_account(
         code=f"agent:{agent_id}:{asset}", kind=AccountKind.AGENT, asset=asset, agent_id=agent_id
     )
 
 
 def external_account(provider: str, asset: str = DEFAULT_ASSET) -> AccountRef:
-    """Return the mirror of an outside provider: what it brought in is its negative balance."""
+    """Return the mirror of an outside provider, whose negative balance is what it paid in."""
     return ensure_account(
         code=f"external:{provider}:{asset}",
         kind=AccountKind.EXTERNAL,
@@ -86,14 +86,14 @@ def external_account(provider: str, asset: str = DEFAULT_ASSET) -> AccountRef:
 
 
 def suspense_account(asset: str = DEFAULT_ASSET) -> AccountRef:
-    """Return the other side of adjustments."""
+    """Return the account on the other side of adjustments."""
     return ensure_account(
         code=f"suspense:{asset}", kind=AccountKind.SUSPENSE, asset=asset, overdraft=True
     )
 
 
 def fee_prefix(asset: str) -> str:
-    """Return what the codes of the fee account's shards begin with."""
+    """Return the prefix of the codes of the fee account's shards."""
     return f"platform:fees:{asset}:"
 
 
@@ -103,20 +103,21 @@ def fee_code(key: str, asset: str) -> str:
 
 
 def ensure_fee_account(code: str, asset: str) -> AccountRef:
-    """Return a shard of the fee account, made on first use."""
+    """Return a shard of the fee account, created on first use."""
     return ensure_account(code=code, kind=AccountKind.PLATFORM, asset=asset)
 
 
 def lock_with_fees(
     ids: Collection[int], fees: Mapping[str, str]
 ) -> tuple[Mapping[int, balances.LockedAccount], Mapping[str, int]]:
-    """Lock accounts and the fee shards given as code: asset; return those there are, ids by code.
+    """Lock accounts and the fee shards given as code: asset; return those found, and ids by code.
 
-    A shard that is not there yet is made.
+    Missing shards are created.
     """
     accounts, by_code = balances.lock_found(ids, fees)
     if missing := set(fees) - set(by_code):
-        # Made once in the life of the ledger. Its id is the highest: the order of locks holds.
+        # Created once in the life of the ledger. Its id is the highest, so the order of locks
+        # holds.
         for code in sorted(missing):
             ensure_fee_account(code, fees[code])
         accounts, by_code = balances.lock_found(ids, fees)

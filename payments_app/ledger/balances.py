@@ -1,7 +1,7 @@
-"""Balances of accounts: locked, judged and changed.
+"""Balances of accounts: locking, checking and changing them.
 
-Accounts are locked in the order of their ids, after receipts and holds: no two operations deadlock.
-An account is judged after it is locked.
+Accounts are locked in the order of their ids, after receipts and holds, so that operations cannot
+deadlock. An account is checked only once it is locked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LockedAccount:
-    """An account while its row is locked by this transaction."""
+    """An account while this transaction holds the lock of its row."""
 
     id: int
     code: str
@@ -33,7 +33,7 @@ class LockedAccount:
 
 
 def positive(amount: Money) -> Money:
-    """Return the amount; InvalidAmount unless it is positive."""
+    """Return the amount; raise InvalidAmount unless it is positive."""
     if amount.amount <= 0:
         raise InvalidAmount("The amount must be more than nothing.")
     return amount
@@ -44,7 +44,7 @@ def lock_accounts(
 ) -> tuple[dict[int, LockedAccount], dict[str, int]]:
     """Lock accounts in the order of their ids; return them by id, and the ids by code.
 
-    UnknownAccount when an id has none. A code that has none is left out.
+    Raises UnknownAccount for a missing id. A code without an account is left out.
     """
     found, by_code = lock_found(ids, codes)
     if missing := set(ids) - set(found):
@@ -76,15 +76,15 @@ _listeners: Final[list[Callable[[Collection[str]], None]]] = []
 
 
 def changes_to(notify: Callable[[Collection[str]], None]) -> None:
-    """Let a function be called with the codes of accounts whose balance changes.
+    """Register a function to be called with the codes of accounts whose balance changes.
 
-    It is called in the transaction that changes them, and must send nothing before the commit.
+    It is called in the transaction that changes them, and must not send anything before the commit.
     """
     _listeners.append(notify)
 
 
 def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAccount]) -> None:
-    """Change locked accounts by (posted, held) each; InsufficientFunds where that overdraws."""
+    """Change locked accounts by (posted, held) each; raise InsufficientFunds for an overdraft."""
     for account_id, (posted, held) in legs.items():
         account = accounts[account_id]
         before = account.posted - account.held

@@ -1,9 +1,9 @@
-"""Capturing: a hold gives what was used, and the rest goes back.
+"""Capturing: a hold pays for what was used, and the rest is released.
 
-Holds of one response, and a hold with those that extend it, act as one: the oldest gives
-first. All that is asked for is claimed, then locked, then planned (`plans`), then written together.
-The state decides, not the clock: a hold past its time that has not expired yet can
-still be captured, for the work was done.
+The holds of one response, and a hold with its extensions, act as one: the oldest pays first. All
+requests are claimed, then locked, then planned (`plans`), then written together. The state decides,
+not the clock: a hold past its time that has not expired yet can still be captured, because the work
+was done.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def capture(
     scope: str = "",
     **about: Unpack[AboutFields],
 ) -> CaptureOutcome:
-    """Give an amount of a hold to the splits; a hold may be captured several times.
+    """Pay an amount of a hold to the splits; a hold may be captured several times.
 
-    With `release` what is left goes back and the hold ends, and the amount may be nothing. The
-    transfer is about the hold's purpose and response unless `about` says otherwise. Raises
-    UnknownHold, HoldNotActive, OverCapture (with what is left), SplitMismatch, SameAccount,
-    AssetMismatch, UnknownAccount, InvalidAmount, IdempotencyConflict.
+    With `release` the rest is released and the hold ends, and the amount may be zero. The transfer
+    takes its purpose and response from the hold unless `about` overrides them. Raises UnknownHold,
+    HoldNotActive, OverCapture (with what is left), SplitMismatch, SameAccount, AssetMismatch,
+    UnknownAccount, InvalidAmount, IdempotencyConflict.
     """
     return _one(
         Capture(
@@ -70,7 +70,7 @@ def capture(
 
 
 def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> CaptureOutcome:
-    """Give back what is left of a hold and of those that extend it; `by` an operator decided it.
+    """Release what is left of a hold and its extensions; `by` is the operator who decided it.
 
     Raises OwnMoney, UnknownHold, HoldNotActive, IdempotencyConflict.
     """
@@ -87,7 +87,7 @@ def _one(asked: Capture) -> CaptureOutcome:
 
 
 def lock(where: str, params: Sequence[str]) -> list[Held]:
-    """Lock the holds of a condition and return them, the oldest first."""
+    """Lock the holds that match a condition and return them, the oldest first."""
     return [
         Held(*row)
         for row in sql.rows(
@@ -103,10 +103,10 @@ def lock(where: str, params: Sequence[str]) -> list[Held]:
 
 
 def capture_many(asked: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
-    """Capture each in one transaction, with the statements of one; answers stand as questions do.
+    """Capture each in one transaction, batching the statements; answers keep the order of requests.
 
-    A refusal is returned in its place and takes nothing; the others are not touched by it. Each is
-    of other holds: two of one hold or response are a ValueError.
+    A refusal is returned in its place and takes nothing, without affecting the others. Each must
+    concern different holds: two for one hold or response are a ValueError.
     """
     if len({one.group for one in asked}) < len(asked):
         raise ValueError("A hold or response is captured once in a list.")
@@ -138,7 +138,7 @@ def _question(one: Capture) -> idempotency.KeyedRequest:
 
 
 def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal]:
-    """Plan each capture, then write them all together; the answers have the places of `asked`."""
+    """Plan each capture, then write them all together; the answers are keyed like `asked`."""
     if not asked:
         return {}
     holds = _lock_groups([one.group for one in asked.values()])
@@ -164,7 +164,7 @@ def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal
 
 
 def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[Held]]:
-    """Lock the holds of each group: those that act as one, the oldest first."""
+    """Lock the holds of each group, which act as one, the oldest first."""
     found: dict[tuple[str, str], list[Held]] = {group: [] for group in groups}
     firsts = [name for kind, name in found if kind == "hold"]
     responses = [name for kind, name in found if kind == "response"]
@@ -188,7 +188,7 @@ def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], lis
 def _lock_accounts(
     asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[Held]]
 ) -> tuple[Mapping[int, balances.LockedAccount], Mapping[str, int]]:
-    """Lock the accounts that give and get; return those that there are, and fee shards by code."""
+    """Lock the paying and receiving accounts; return those found, and fee shards by code."""
     ids = {hold.account_id for group in holds.values() for hold in group}
     codes: dict[str, str] = {}
     for one in asked:
@@ -199,7 +199,7 @@ def _lock_accounts(
 
 
 def _legs(plans: Iterable[Plan]) -> dict[int, tuple[int, int]]:
-    """Return what accounts move by in all of the plans, as (posted, held)."""
+    """Return the total movements of accounts in all plans, as (posted, held)."""
     legs: dict[int, tuple[int, int]] = {}
     for plan in plans:
         for account_id, (posted, held) in plan.legs.items():
@@ -213,7 +213,7 @@ def _write(
     legs: Mapping[int, tuple[int, int]],
     accounts: Mapping[int, LockedAccount],
 ) -> list[str]:
-    """Write what captures become, and return the ids of their transfers in order."""
+    """Write planned captures, and return the ids of their transfers in order."""
     ended = {pk: values for plan in plans for pk, values in plan.holds.items()}
     if ended:
         sql.run(

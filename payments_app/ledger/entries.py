@@ -1,7 +1,7 @@
 """Transfers and their entries, as they are posted.
 
-The entries are inserted before their transfer, because SQLite checks their sum when the transfer
-arrives.
+The entries are inserted before their transfer, because SQLite checks their sum when the transfer is
+inserted.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 def new_id(prefix: str) -> str:
-    """Return an id of a transfer or hold: time and 64 random bits in hex after a prefix.
+    """Return an id for a transfer or hold: a prefix, then the time and 64 random bits in hex.
 
-    The time keeps holds of one millisecond, the resolution of SQLite's clock, in their order.
+    The time keeps the order of holds made within a millisecond, the resolution of SQLite's clock.
     """
     return f"{prefix}_{time.time_ns():016x}{secrets.token_hex(8)}"
 
 
 def new_transfer_id() -> str:
-    """Return the id of a transfer that is posted later."""
+    """Return the id of a transfer to be posted later."""
     return new_id("tr")
 
 
@@ -40,7 +40,7 @@ def new_transfer_id() -> str:
 class NewTransfer:
     """A transfer to be posted; `entries` are amounts by account and add up to zero.
 
-    One without an `id` gets one.
+    An empty `id` is replaced by a new one.
     """
 
     kind: str
@@ -53,8 +53,8 @@ class NewTransfer:
 
 
 def check(transfer: NewTransfer, accounts: Mapping[int, LockedAccount]) -> None:
-    """Refuse a transfer between assets (AssetMismatch) or to itself (SameAccount)."""
-    if len(transfer.entries) < 2:  # noqa: PLR2004 one that gives and one that takes
+    """Refuse a transfer between assets (AssetMismatch) or to the same account (SameAccount)."""
+    if len(transfer.entries) < 2:  # noqa: PLR2004 a payer and a payee
         raise SameAccount("Money goes from one account to another.")
     for account_id in transfer.entries:
         asset = accounts[account_id].asset
@@ -65,7 +65,7 @@ def check(transfer: NewTransfer, accounts: Mapping[int, LockedAccount]) -> None:
 
 
 def insert(transfers: Sequence[NewTransfer]) -> list[str]:
-    """Insert transfers with their entries and return their ids; balances are changed apart."""
+    """Insert transfers with their entries and return their ids; balances are changed separately."""
     ids = [transfer.id or new_transfer_id() for transfer in transfers]
     entries = [
         value

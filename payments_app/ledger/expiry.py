@@ -1,4 +1,4 @@
-"""Expiry of holds: what they reserved and did not capture is available again."""
+"""Expiry of holds: what they reserved but did not capture becomes available again."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ BATCH: Final = 100
 
 
 def expire_holds(limit: int = BATCH) -> int:
-    """Expire up to `limit` active holds past their time, release the rest; return their number.
+    """Expire up to `limit` overdue active holds and release the rest; return how many.
 
-    A hold that another transaction captures now is skipped. One captured in full is settled.
+    A hold that another transaction is capturing is skipped. One captured in full is settled.
     """
     lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
     due = (
         "FROM payments_app_hold WHERE state = 'active'"
         f" AND expires_at <= {sql.now_sql()} ORDER BY expires_at LIMIT %s"
     )
-    # Asked without a transaction first: on SQLite one would wait for the writer.
+    # Asked outside a transaction first: on SQLite a transaction would wait for the writer.
     if not sql.rows(f"SELECT 1 {due}", [1]):
         return 0
     with transaction.atomic():

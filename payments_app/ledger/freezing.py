@@ -1,6 +1,6 @@
-"""The freeze: after an audit that found a mismatch, the ledger refuses to pay out.
+"""The freeze: after an audit that found a mismatch, the ledger refuses payouts.
 
-Holds are still captured and released, and payments in are credited, so that running answers
+Holds are still captured and released, and incoming payments credited, so that running answers
 continue. Refunds, adjustments and transfers to the outside wait for an operator.
 """
 
@@ -11,7 +11,7 @@ from payments_app.ledger.outcomes import LedgerFrozen
 
 
 def refuse_when_frozen() -> None:
-    """Raise LedgerFrozen when payouts are frozen."""
+    """Raise LedgerFrozen if payouts are frozen."""
     found = sql.rows(
         "SELECT reason FROM payments_app_ledgerstate WHERE id = 1 AND frozen_at IS NOT NULL"
     )
@@ -36,7 +36,7 @@ def freeze(reason: str) -> bool:
 def unfreeze() -> bool:
     """Allow payouts again, as an operator decided; return whether they were frozen.
 
-    The next audit reads the whole ledger: what is still wrong freezes them within a minute.
+    The next audit reads the whole ledger: any remaining error freezes them again within a minute.
     """
     return bool(
         sql.run(

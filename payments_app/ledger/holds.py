@@ -1,8 +1,8 @@
-"""Reserving: a hold keeps money back before the work is done.
+"""Reserving: a hold sets money aside before the work is done.
 
-A hold takes from what is available while its account is locked; so no two holds take the
-same money. All accounts that a list of holds concerns, a guard's among them, are locked together,
-in the order of their ids. What becomes of a hold is in `captures`.
+A hold takes from the available balance while its account is locked, so no two holds take the same
+money. All accounts concerned by a list of holds, including a guard's, are locked together in the
+order of their ids. `captures` implements how holds end.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 RENEWED_BELOW: Final = 0.9
-"""A hold is renewed once it lasts for less than this share of its time."""
+"""A hold is renewed once less than this share of its time is left."""
 
 
 class Guard(Protocol):
-    """A check that has to allow a hold besides the balance; `limits` has one."""
+    """A check that must allow a hold in addition to the balance; `authorizations` has one."""
 
     def accounts(self, asked: Collection[Authorization]) -> Collection[int]:
-        """Return which accounts it wants to be locked too, made if need be. Asked first."""
+        """Return the accounts it also needs locked, created if necessary. Called first."""
 
     def allow(self, asked: Authorization) -> None:
-        """Raise a LedgerError for what it does not allow. Asked while the accounts are locked."""
+        """Raise a LedgerError to refuse a request. Called while the accounts are locked."""
 
     def took(self, asked: Authorization) -> None:
-        """Count what is reserved in this list: the next one is judged after it."""
+        """Count a reservation of this list, before the next request is checked."""
 
 
 def authorize_many(
     asked: Sequence[Authorization], guard: Guard | None = None
 ) -> list[HoldOutcome | Refusal]:
-    """Reserve for many in one transaction; the answers stand where the questions stood.
+    """Make many reservations in one transaction; answers keep the order of requests.
 
-    A refusal (InsufficientFunds with what is available, UnknownAccount, AssetMismatch,
-    InvalidAmount, IdempotencyConflict) is returned in its place and takes nothing; the others are
-    not touched by it. The same key twice in one list is one hold. Another hold with the same
-    `response_id` adds to it: so an answer is topped up.
+    A refusal (InsufficientFunds with the available amount, UnknownAccount, AssetMismatch,
+    InvalidAmount, IdempotencyConflict) is returned in its place and takes nothing, without
+    affecting the others. The same key twice in one list is one hold. Another hold with the same
+    `response_id` adds to it, which is how the reservation of an answer grows.
     """
     if not asked:
         return []
@@ -109,7 +109,7 @@ def extend(
 ) -> HoldOutcome:
     """Reserve more for a hold: a second hold that is captured and released with the first.
 
-    Raises what is a refusal of `authorize_many`, and UnknownHold and HoldNotActive.
+    Raises the refusals of `authorize_many`, and UnknownHold and HoldNotActive.
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("extend", hold_id, amount))
@@ -140,9 +140,9 @@ def extend(
 
 
 def renew(response_ids: Sequence[str], *, seconds: float) -> int:
-    """Let the active holds of responses last for `seconds` from now; return how many it renewed.
+    """Make the active holds of responses last `seconds` from now; return how many were renewed.
 
-    One that lasts for almost as long is left, and one that is being captured is skipped.
+    A hold with most of its time left is skipped, as is one that is being captured.
     """
     if not response_ids:
         return 0
@@ -152,7 +152,7 @@ def renew(response_ids: Sequence[str], *, seconds: float) -> int:
         f" AND response_id <> '' AND expires_at < {sql.later_sql()}"
     )
     params = [*response_ids, seconds * RENEWED_BELOW]
-    # Asked without a transaction first: on SQLite one would wait for the writer.
+    # Asked outside a transaction first: on SQLite a transaction would wait for the writer.
     if not sql.rows(f"SELECT 1 {which} LIMIT 1", params):
         return 0
     lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
@@ -164,7 +164,7 @@ def renew(response_ids: Sequence[str], *, seconds: float) -> int:
 
 
 def _asked(one: Authorization) -> tuple[object, ...]:
-    # How long it lasts is not part of the question: it may be computed anew for each try.
+    # The duration is not part of the request: retries may compute it anew.
     return ("authorize", one.account_id, one.amount, one.purpose, one.response_id)
 
 
@@ -207,7 +207,7 @@ def _reserve_many(
 
 
 def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldOutcome]:
-    """Insert holds of (what was asked, which hold it extends, what its account has left)."""
+    """Insert holds given as (request, hold it extends, what its account has left)."""
     ids = [entries.new_id("hold") for _ in new]
     marks = f"(%s, %s, %s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
     times: dict[str, Any] = dict(

@@ -1,6 +1,6 @@
-"""Idempotency keys: an operation that is repeated with its key returns its first outcome.
+"""Idempotency keys: repeating an operation with its key returns the first outcome.
 
-Claiming its key is the first statement of an operation. A key that was claimed with another request
+An operation's first statement claims its key. A key that was claimed with a different request
 raises IdempotencyConflict.
 """
 
@@ -38,15 +38,15 @@ class ClaimedKey:
 
 
 def fingerprint(request: Sequence[Any]) -> str:
-    """Return the hash of the request of a key."""
+    """Return the hash of a key's request."""
     return hashlib.sha256(msgspec.json.encode(request)).hexdigest()
 
 
 def claim(scope: str, key: str, request: Sequence[Any]) -> ClaimedKey:
-    """Claim a key, waiting for another transaction that has it.
+    """Claim a key, waiting for any other transaction that holds it.
 
-    ValueError for a key that is empty or longer than 255 characters, IdempotencyConflict for one
-    that was used with another request.
+    Raises ValueError for a key that is empty or longer than 255 characters, IdempotencyConflict for
+    one used with a different request.
     """
     if not 0 < len(key) <= KEY_LENGTH:
         raise ValueError(f"A key has 1 to {KEY_LENGTH} characters.")
@@ -73,7 +73,7 @@ def _known(scope: str, key: str, sha256: str) -> ClaimedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRequest:
-    """A key and the request that it stands for."""
+    """A key and its request."""
 
     scope: str
     key: str
@@ -81,7 +81,7 @@ class KeyedRequest:
 
 
 def claim_many(asked: Sequence[KeyedRequest]) -> list[ClaimedKey | IdempotencyConflict]:
-    """Claim keys in one statement, in their order: two lists never deadlock.
+    """Claim keys in one sorted statement, so that two lists cannot deadlock.
 
     The answers are in the order of the requests; the same request twice is one claim.
     """
@@ -124,7 +124,7 @@ def record_many(outcomes: Mapping[int, Outcome]) -> None:
     """Record the outcomes of claimed keys, given by the ids of their claims."""
     if not outcomes:
         return
-    # A value of a list has no type of its own on PostgreSQL.
+    # On PostgreSQL a value of a VALUES list is untyped.
     kind = "::jsonb" if connection.vendor == "postgresql" else ""
     run(
         f"UPDATE payments_app_idempotency SET outcome = kept.column2{kind} FROM (VALUES "  # noqa: S608 marks only

@@ -1,7 +1,7 @@
-"""The answers of the ledger, and its reasons to refuse.
+"""The ledger's answers, and its reasons to refuse.
 
-An answer is kept with its idempotency key and given again to the same request; a
-refusal is not kept, so the same key may be tried again when things have changed.
+An answer is stored with its idempotency key and returned again to the same request; a refusal is
+not, so the same key may be retried once things have changed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class LedgerError(Exception):
-    """An operation that was refused; nothing was written."""
+    """The operation was refused and nothing was written."""
 
 
 class InsufficientFunds(LedgerError):
-    """The account has less than what is asked for; `available` is how much it has."""
+    """The account has less than requested; `available` is how much it has."""
 
     def __init__(self, available: Money, wanted: Money) -> None:
         super().__init__(f"available: {available}, wanted: {wanted} {wanted.asset}")
@@ -30,7 +30,7 @@ class InsufficientFunds(LedgerError):
 
 
 class IdempotencyConflict(LedgerError):
-    """The key was used for something else."""
+    """The key was used for a different request."""
 
 
 class UnknownAccount(LedgerError):
@@ -54,7 +54,7 @@ class HoldNotActive(LedgerError):
 
 
 class OverCapture(LedgerError):
-    """More was to be captured than is held; `left` is how much is held."""
+    """The capture exceeds the hold; `left` is how much is still held."""
 
     def __init__(self, left: Money) -> None:
         super().__init__(f"left: {left}")
@@ -66,19 +66,19 @@ class SplitMismatch(LedgerError):
 
 
 class SameAccount(LedgerError):
-    """Money would go from an account to itself."""
+    """Money would move from an account to itself."""
 
 
 class NotRefundable(LedgerError):
-    """The transfer is a refund, or less than the amount is left of it."""
+    """The transfer is itself a refund, or less than the amount is left of it."""
 
 
 class ReceiptConflict(LedgerError):
-    """The provider's id is known with another amount or account."""
+    """The provider's id is already known with a different amount or account."""
 
 
 class LimitReached(LedgerError):
-    """More than a limit allows; `left` is what it still does, `resets_at` when it begins anew."""
+    """A limit would be exceeded; `left` is what it still allows, `resets_at` when it resets."""
 
     def __init__(self, period: str, left: Money, resets_at: datetime | None) -> None:
         again = f", again from {resets_at:%Y-%m-%d %H:%M} UTC" if resets_at else ""
@@ -89,23 +89,23 @@ class LimitReached(LedgerError):
 
 
 class OwnMoney(LedgerError):
-    """An operator decides about money of their own."""
+    """Operators may not decide about their own money."""
 
 
 class LedgerFrozen(LedgerError):
-    """The last audit found a mismatch: nothing is paid out until an operator has looked."""
+    """The last audit found a mismatch: payouts stop until an operator has looked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of a captured amount and who gets it; None is the platform's fee account."""
+    """A part of a captured amount and its payee; None means the platform's fee account."""
 
     account_id: int | None
     amount: Money
 
 
 class ForFields(TypedDict, total=False):
-    """The purpose of a movement, as keyword arguments; usage and cost are read back from these."""
+    """The purpose of a movement, as keyword arguments; usage and cost are grouped by these."""
 
     memo: str
     chat_id: str
@@ -115,14 +115,14 @@ class ForFields(TypedDict, total=False):
 
 
 class AboutFields(ForFields, total=False):
-    """The same, where the response is not said in another way."""
+    """The same, if the response is not given in another way."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """The purpose of a transfer, as its row stores it; `by` is a person's id."""
+    """The purpose of a transfer, as stored in its row; `by` is a person's id."""
 
     memo: str = ""
     response_id: str = ""
@@ -134,7 +134,7 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRef:
-    """An account as others name it."""
+    """A reference to an account."""
 
     id: int
     code: str
@@ -144,7 +144,7 @@ class AccountRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldOutcome:
-    """A hold that was made; `available` is what its account had left then."""
+    """A hold that was made; `available` is what its account had left at the time."""
 
     hold_id: str
     account_id: int
@@ -159,7 +159,7 @@ class CaptureOutcome:
     """The outcome of a capture or release: one transfer for each hold that paid something.
 
     `captured` went to the splits, `released` back to the account, `left` is still held. `available`
-    is what the account of the newest hold had left then.
+    is what the account of the newest hold had left at the time.
     """
 
     transfer_ids: tuple[str, ...]
@@ -183,10 +183,9 @@ class TransferOutcome:
 class Authorization:
     """One hold of `authorize_many`. `expires_in` is in seconds.
 
-    `agent_id` is the agent that will get it: limits on one agent count it.
-
-    `limits_of` is the person whose spending limits have to allow it, whatever account pays;
-    `credential` is the one with which it was asked for, whose budget has to allow it too.
+    `agent_id` is the agent to be paid, for limits on a single agent. `limits_of` is the person
+    whose spending limits must allow it, whichever account pays; `credential` is the one used for
+    the request, whose budget must allow it too.
     """
 
     key: str
@@ -204,7 +203,7 @@ class Authorization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """A sentence of the audit that is not true, of what, and by how much."""
+    """An audit sentence that does not hold: for what, and by how much."""
 
     check: str
     subject: str
@@ -213,7 +212,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """The findings of an audit; an empty list is a clean ledger."""
+    """The findings of an audit; an empty list means a clean ledger."""
 
     checked_at: datetime
     mismatches: Sequence[Mismatch]

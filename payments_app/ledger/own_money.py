@@ -1,4 +1,4 @@
-"""No operator decides about money of their own: another one has to."""
+"""Operators may not decide about their own money: another one has to."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def refuse_own(account_ids: Iterable[int], by: int | None) -> None:
-    """Raise OwnMoney where one of the accounts is of the operator, or of an agent of theirs.
+    """Raise OwnMoney if one of the accounts belongs to the operator, or to an agent of theirs.
 
-    `by` is None for what the server decides, or the person at its command line.
+    `by` is None for decisions by the server or at its command line.
     """
     if by is None:
         return

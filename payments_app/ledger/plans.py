@@ -1,7 +1,7 @@
 """Plan the writes of a capture before anything is written.
 
-What a hold captures never exceeds it, and it ends once: settled, released or expired.
-Nothing here asks the database: holds and accounts are what they are while their locks are held.
+Captures never exceed a hold, and it ends once: settled, released or expired. Nothing here queries
+the database: holds and accounts do not change while they are locked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOTHING: Final = About()
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A hold as it is while we hold its lock."""
+    """The state of a hold while we hold its lock."""
 
     id: str
     account_id: int
@@ -49,7 +49,7 @@ class Held:
 
     @property
     def left(self) -> int:
-        """The amount that is left of it."""
+        """The amount not captured yet."""
         return self.amount - self.captured
 
 
@@ -57,8 +57,8 @@ class Held:
 class Capture:
     """One capture of `capture_many`: of a hold, or of all holds of a response.
 
-    Without an amount nothing is captured, with `release` what is left goes back; see capture. The
-    first transfer has `transfer_id`, where its caller has to know it before.
+    Without an amount nothing is captured; with `release` the rest is released; see capture. The
+    first transfer gets `transfer_id` if its caller needs to know it in advance.
     """
 
     key: str
@@ -74,13 +74,13 @@ class Capture:
 
     @property
     def group(self) -> tuple[str, str]:
-        """The source of the capture, as the fingerprint of its key has it."""
+        """The source of the capture, as used in the fingerprint of its key."""
         return ("hold", self.hold_id) if self.hold_id else ("response", self.response_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The writes of a capture: transfers, new (captured, state) of holds, moves of accounts."""
+    """The writes of a capture: transfers, new (captured, state) of holds, account movements."""
 
     transfers: Sequence[NewTransfer]
     holds: Mapping[str, tuple[int, str]]
@@ -95,7 +95,7 @@ def planned(
     accounts: Mapping[int, LockedAccount],
     by_code: Mapping[str, int],
 ) -> Plan:
-    """Judge a capture of locked holds; raises what capture raises."""
+    """Check and plan a capture of locked holds; raises what capture raises."""
     holds = _active(one, group)
     if one.amount is not None:
         _judge(one.amount, one.splits, release=one.release)
@@ -138,7 +138,7 @@ def _active(one: Capture, group: Sequence[Held]) -> list[Held]:
 
 
 def _one_asset(holds: Sequence[Held], accounts: Mapping[int, LockedAccount]) -> str:
-    """Return the asset of holds that act as one; AssetMismatch when they have several."""
+    """Return the asset of holds that act as one; raise AssetMismatch if they have several."""
     assets = {accounts[hold.account_id].asset for hold in holds}
     if len(assets) > 1:
         raise AssetMismatch(f"The holds are in {' and '.join(sorted(assets))}.")
@@ -146,7 +146,7 @@ def _one_asset(holds: Sequence[Held], accounts: Mapping[int, LockedAccount]) -> 
 
 
 def _judge(amount: Money, splits: Sequence[Split], *, release: bool) -> None:
-    """Refuse an amount of nothing that ends nothing, and splits that do not add up."""
+    """Refuse a zero amount that ends nothing, and splits that do not add up."""
     if amount.amount < 0 or (amount.amount == 0 and not release):
         raise InvalidAmount("The amount must be more than nothing.")
     total = Money(0, amount.asset)
@@ -173,7 +173,7 @@ def _transfers(
     asset: str,
     about: About,
 ) -> list[NewTransfer]:
-    """Take from the holds, one after the other, until each payee has their amount."""
+    """Take from the holds in order until each payee has their amount."""
     payers = {hold.account_id for hold in holds}
     if any(account_id in payers for account_id, _ in gets):
         raise SameAccount("A payer cannot get a part of the payment.")
@@ -217,7 +217,7 @@ def _about(about: About, hold: Held) -> About:
 def _ends(
     holds: Sequence[Held], transfers: Sequence[NewTransfer], *, release: bool
 ) -> tuple[dict[str, tuple[int, str]], dict[int, tuple[int, int]]]:
-    """Return the new (captured, state) of holds, and what accounts move by as (posted, held)."""
+    """Return the new (captured, state) of holds, and account movements as (posted, held)."""
     legs: dict[int, tuple[int, int]] = {}
     taken: dict[str, int] = {}
     for transfer in transfers:
@@ -234,7 +234,7 @@ def _ends(
         posted, held = legs.get(hold.account_id, (0, 0))
         legs[hold.account_id] = (posted, held - (hold.left if release else part))
         captured = hold.captured + part
-        # One that gave everything stays active: the last capture may still end it.
+        # A fully captured hold stays active: only a capture that releases ends it.
         state = ("settled" if captured else "released") if release else "active"
         ends[hold.id] = (captured, state)
     return ends, legs

@@ -1,6 +1,6 @@
-"""SQL statements on both databases: rows, row locks and the database's clock.
+"""SQL for both databases: rows, row locks and the database's clock.
 
-The ledger is written in SQL because a paid turn passes through it twice.
+The ledger is written in SQL because every paid turn passes through it twice.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def run(sql: str, params: Sequence[Any] = ()) -> int:
 
 
 def row_lock() -> str:
-    """Return the end of a SELECT that locks; SQLite has one writer, which is us."""
+    """Return the end of a locking SELECT; SQLite has a single writer, which is us."""
     return " FOR NO KEY UPDATE" if connection.vendor == "postgresql" else ""
 
 
 def now_sql() -> str:
-    """Return the database's clock: no process's own decides what is over."""
+    """Return the database's clock, since no process's own clock may decide about expiry."""
     if connection.vendor == "postgresql":
         return "statement_timestamp()"
     return "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now')"
@@ -53,7 +53,7 @@ def later_sql() -> str:
 
 
 def moment(value: Any) -> datetime:
-    """Return a time that a statement gave: SQLite gives text."""
+    """Return a time from a statement's result, which SQLite returns as text."""
     found = parse_datetime(value) if isinstance(value, str) else value
     if not isinstance(found, datetime):
         raise TypeError(f"The database gave no time: {value!r}")

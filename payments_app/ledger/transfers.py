@@ -1,9 +1,9 @@
-"""Money that moves at once: in from outside, between accounts, back, and by an operator's hand.
+"""Immediate transfers: from outside, between accounts, refunds, and adjustments by operators.
 
-Money from outside is credited once for each id of its provider, however often it is
-reported and under any key. A refund returns to the payer, from the payees, in their proportions,
-and all refunds of a transfer never exceed it. Refunds, adjustments and what leaves for the outside
-stop while the ledger is frozen.
+Money from outside is credited once per provider id, however often it is reported and under
+whichever key. A refund returns to the payer from the payees in their proportions, and refunds never
+exceed their transfer. Refunds, adjustments and transfers to the outside stop while the ledger is
+frozen.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def transfer(
 ) -> TransferOutcome:
     """Move an amount from the account `debit` to the account `credit`.
 
-    `asked` is what else the key stands for: with another one it conflicts. Raises
+    `asked` extends the request that the key stands for: a different value is a conflict. Raises
     InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch, InvalidAmount,
-    IdempotencyConflict, and LedgerFrozen when it leaves for the outside.
+    IdempotencyConflict, and LedgerFrozen for transfers to the outside.
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
@@ -77,7 +77,7 @@ def adjust(
     """Change a balance by a signed amount, against the suspense account, as an operator decided.
 
     Raises OwnMoney, LedgerFrozen, InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch,
-    InvalidAmount for nothing, ValueError for no reason, IdempotencyConflict.
+    InvalidAmount for zero, ValueError without a reason, IdempotencyConflict.
     """
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
@@ -115,11 +115,11 @@ def record_receipt(
     state: str = "received",
     payload: Mapping[str, Any] | None = None,
 ) -> str:
-    """Note what a provider reported of a payment that is not credited yet; return its state.
+    """Record a provider's report of a payment that is not credited yet; return its state.
 
     `state` is received, verified, submitted or failed; a confirmed receipt stays confirmed. Raises
-    ReceiptConflict when the id is known with another amount or account, ValueError for a state
-    that only top_up may give.
+    ReceiptConflict if the id is known with a different amount or account, ValueError for a state
+    that only top_up may set.
     """
     if state not in {"received", "verified", "submitted", "failed"}:
         raise ValueError(f"Only top_up makes a receipt {state}.")
@@ -150,11 +150,11 @@ def top_up(
     scope: str = "",
     **about: Unpack[AboutFields],
 ) -> TransferOutcome:
-    """Credit what came in through a provider, and confirm its receipt.
+    """Credit money that came in through a provider, and confirm its receipt.
 
-    The provider's id counts beside the key: the same payment under another key is answered with
-    the first credit, `replayed`. Raises OwnMoney where `by` credits an own account,
-    ReceiptConflict, UnknownAccount, AssetMismatch, InvalidAmount, IdempotencyConflict.
+    The provider's id counts in addition to the key: the same payment under another key returns the
+    first credit, `replayed`. Raises OwnMoney if `by` credits their own account, ReceiptConflict,
+    UnknownAccount, AssetMismatch, InvalidAmount, IdempotencyConflict.
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("top_up", account, amount, provider, external_id))
@@ -193,7 +193,7 @@ def _receipt(
     amount: Money,
     payload: Mapping[str, Any] | None,
 ) -> tuple[int, str | None]:
-    """Make or lock the receipt of a payment; return its id and the transfer that credited it."""
+    """Create or lock the receipt of a payment; return its id and the transfer that credited it."""
     if not provider or not external_id:
         raise ValueError("A receipt has a provider and the provider's id.")
     sql.run(
@@ -233,10 +233,10 @@ def refund(
 ) -> TransferOutcome:
     """Return an amount of a transfer, or its rest, by a new transfer.
 
-    Those who got it give it back in proportion to what they still have of it. Raises OwnMoney where
-    `by` gets it back, UnknownTransfer, NotRefundable (more than is left, or a refund),
-    LedgerFrozen, InsufficientFunds when one of them has spent it, InvalidAmount, AssetMismatch,
-    ValueError for no reason, IdempotencyConflict.
+    The payees return it in proportion to what they still have of it. Raises OwnMoney if `by` would
+    receive it, UnknownTransfer, NotRefundable (more than is left, or itself a refund),
+    LedgerFrozen, InsufficientFunds if a payee has spent it, InvalidAmount, AssetMismatch,
+    ValueError without a reason, IdempotencyConflict.
     """
     if not reason.strip():
         raise ValueError("A refund needs a reason.")
@@ -277,7 +277,7 @@ def refund(
 
 
 def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str | None, About]:
-    """Return the asset and hold of a transfer, and what its refund is about."""
+    """Return the asset and hold of a transfer, and the purpose of its refund."""
     found = sql.rows(
         "SELECT asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol"
         " FROM payments_app_transfer WHERE id = %s",
@@ -300,7 +300,7 @@ def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str
 
 
 def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
-    """Return what each account that got something still has of it."""
+    """Return what each payee has not yet refunded."""
     given_back: dict[int, int] = dict(
         sql.rows(
             "SELECT entry.account_id, SUM(entry.amount) FROM payments_app_entry entry"
@@ -317,7 +317,7 @@ def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
 
 
 def _backwards(entries: Mapping[int, int], left: Mapping[int, int], wanted: int) -> dict[int, int]:
-    """Spread `wanted` over the payees: sums of shares are rounded down, so none gives more."""
+    """Spread `wanted` over the payees; cumulative shares are rounded down, so none overpays."""
     total = sum(left.values())
     back: dict[int, int] = {}
     before = given = 0
