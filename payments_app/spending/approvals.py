@@ -1,4 +1,4 @@
-"""Approvals: the amount that an agent may take for each answer without asking the person."""
+"""Approvals: the amount that an agent may charge for each answer without asking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
-    """The amount that a person lets an agent take for each answer."""
+    """The amount that a person lets an agent charge for each answer."""
 
     agent_id: str
     up_to: Money
@@ -28,14 +28,14 @@ class Approved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Consent given beforehand: what an agent may take unasked, and whether limits are set."""
+    """Consent given in advance: what an agent may charge unasked, and whether limits are set."""
 
     up_to: Money | None
     has_limits: bool
 
 
 def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standing]:
-    """Return what people said beforehand of agents, for each (user_id, agent_id)."""
+    """Return people's standing consent to agents, for each (user_id, agent_id)."""
     if not asked:
         return {}
     users = sorted({user_id for user_id, _ in asked})
@@ -54,7 +54,7 @@ def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standi
 
 
 def approve(user_id: int, agent_id: str, up_to: Money) -> None:
-    """Let an agent take up to an amount for each answer; replaces what was allowed before."""
+    """Let an agent charge up to an amount for each answer, replacing any earlier approval."""
     balances.positive(up_to)
     Approval.objects.update_or_create(
         user_id=user_id,
@@ -64,13 +64,13 @@ def approve(user_id: int, agent_id: str, up_to: Money) -> None:
 
 
 def withdraw(user_id: int, agent_id: str) -> bool:
-    """Ask the person again from now on; return whether there was an approval."""
+    """Withdraw an approval, so that the agent asks again; return whether there was one."""
     deleted, _ = Approval.objects.filter(user_id=user_id, agent_id=agent_id).delete()
     return deleted > 0
 
 
 def approvals_of(user_id: int) -> list[Approved]:
-    """Return what a person lets agents take, by agent."""
+    """Return the amounts that a person lets agents charge, by agent."""
     return [
         Approved(
             agent_id=row.agent_id, up_to=Money(row.up_to, row.asset), created_at=row.created_at

@@ -1,8 +1,8 @@
 """Holds within people's limits and sponsors' budgets.
 
-Limits are judged in the transaction that reserves, while the person's account is locked together
-with those that pay. Two answers that begin at once cannot both take the last of a limit, and do not
-deadlock.
+Limits are checked in the transaction that reserves, while the person's account is locked together
+with the paying accounts. So two answers that start at once can neither both take the last of a
+limit nor deadlock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def authorize(asked: Authorization) -> HoldOutcome:
-    """Reserve as the one of a list; raises LimitReached and the refusals of `authorize_many`."""
+    """Make one reservation; raises LimitReached and the refusals of `authorize_many`."""
     with transaction.atomic():
         answer = authorize_many([asked])[0]
         if isinstance(answer, Exception):
@@ -37,9 +37,9 @@ def authorize(asked: Authorization) -> HoldOutcome:
 
 
 def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal]:
-    """Reserve for many within the limits of `limits_of`; see `holds.authorize_many`.
+    """Make many reservations within the limits of `limits_of`; see `holds.authorize_many`.
 
-    LimitReached is a refusal like the others. A limit counts what those before in the list took.
+    LimitReached is a refusal like the others. A limit counts reservations earlier in the list.
     """
     limited = any(one.limits_of is not None or one.purpose == SPONSOR for one in asked)
     return holds.authorize_many(asked, LimitGuard() if limited else None)
@@ -54,7 +54,7 @@ def extend(
     expires_in: float = 900.0,
     scope: str = "",
 ) -> HoldOutcome:
-    """Reserve more for a hold within a person's limits; raises what `holds.extend` raises too."""
+    """Reserve more for a hold within a person's limits; also raises what `holds.extend` raises."""
     return holds.extend(
         key=key,
         hold_id=hold_id,
@@ -71,25 +71,26 @@ class LimitGuard:
 
     def __init__(self) -> None:
         self._rows: list[SpendingLimit] = []
-        # The token of an account, and those that it was made of.
+        # The token of an account, and the tokens it was derived from.
         self._tokens: dict[int, set[str]] = {}
         self._left: dict[int, Money] = {}
         self._now: datetime | None = None
         self._budgets = BudgetGuard()
 
     def accounts(self, asked: Collection[Authorization]) -> set[int]:
-        """Return the accounts where people's answers wait for each other, whatever account pays."""
+        """Return the accounts on which people's answers queue, whichever account pays."""
         users = {one.limits_of for one in asked if one.limits_of is not None}
         rows = SpendingLimit.objects.filter(user_id__in=users)
         self._rows = sorted(rows, key=lambda row: (PERIODS.index(row.period), row.agent_id))
         if any(row.token_id for row in self._rows):
             self._tokens = _tokens_behind({one.account_id for one in asked})
         concerned = {(row.user_id, row.asset) for one in asked for row in self._of(one)}
-        # In one order: two lists that make the same ones do not wait for each other in a circle.
+        # Sorted, so that two lists creating the same accounts cannot wait for each other in a
+        # circle.
         return {account_of_user(*one).id for one in sorted(concerned)}
 
     def allow(self, asked: Authorization) -> None:
-        """Raise LimitReached when a limit does not allow this."""
+        """Raise LimitReached if a limit does not allow this."""
         if self._now is None:
             self._now = database_now()
         self._budgets.allow(asked, self._now)
@@ -103,7 +104,7 @@ class LimitGuard:
                 raise LimitReached(row.period, max(left, Money.zero(row.asset)), resets_at)
 
     def took(self, asked: Authorization) -> None:
-        """Count what is reserved: its rows are written after the last request is judged."""
+        """Count a reservation, whose row is written only after the last request is checked."""
         self._budgets.took(asked)
         for row in self._of(asked):
             self._left[row.pk] -= asked.amount
@@ -129,10 +130,10 @@ def check(
     purpose: str = "",
     credential: str = "",
 ) -> None:
-    """Raise LimitReached when a person's limits do not allow this as things are; takes nothing.
+    """Raise LimitReached if a person's limits do not allow this now; reserves nothing.
 
-    `account_id` is which one would pay, where that is a token's. What is reserved is judged by
-    `authorize`, with the accounts that pay.
+    `account_id` is the account that would pay, if it is a token's. `authorize` checks actual
+    reservations together with the paying accounts.
     """
     guard = LimitGuard()
     asked = Authorization(
@@ -149,10 +150,10 @@ def check(
 
 
 def _tokens_behind(account_ids: Collection[int]) -> dict[int, set[str]]:
-    """Return, for those of the accounts that are tokens', the token and those it was made of."""
+    """Return, for those accounts that are tokens', the token and its ancestors."""
     rows = PaymentToken.objects.filter(account_id__in=account_ids)
     behind = {}
-    # As deep as a token is passed on.
+    # As deep as a token may be passed on.
     for row in rows.select_related("parent__parent__parent__parent__parent"):
         token: PaymentToken | None = row
         behind[row.account_id] = found = set[str]()

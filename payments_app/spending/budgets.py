@@ -1,7 +1,7 @@
 """Budgets of sponsors: how much an agent's owner pays for the agent's answers.
 
-A budget counts what was captured and what is held with the purpose `sponsor`, never what the same
-person pays for their own requests.
+A budget counts captures and holds with the purpose `sponsor`, never what the same person pays for
+their own requests.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 SPONSOR: Final = "sponsor"
-"""The purpose of a hold that an agent's owner pays by their sponsorship of it."""
+"""The purpose of a hold that an agent's owner pays as its sponsor."""
 
 
 class BudgetGuard:
-    """The budgets of sponsors, judged while the sponsors' accounts are locked.
+    """The budgets of sponsors, checked while the sponsors' accounts are locked.
 
-    A budget counts what was paid and is held as a sponsor, not what the same person asks for.
+    A budget counts what was paid or is held as a sponsor, not the same person's own requests.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class BudgetGuard:
         self._known: set[str] = set()
 
     def allow(self, asked: Authorization, now: datetime) -> None:
-        """Raise LimitReached when a budget does not allow this."""
+        """Raise LimitReached if a budget does not allow this."""
         if asked.purpose != SPONSOR:
             return
         if asked.agent_id not in self._known:
@@ -55,7 +55,7 @@ class BudgetGuard:
                 raise LimitReached(period, max(left, Money.zero(left.asset)), resets_at)
 
     def took(self, asked: Authorization) -> None:
-        """Count what is reserved, for the requests after it in the list."""
+        """Count a reservation, for the requests after it in the list."""
         if asked.purpose != SPONSOR:
             return
         for name, (left, resets_at) in self._left.items():
@@ -65,7 +65,7 @@ class BudgetGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetState:
-    """A sponsor's budget of an agent, and how much of it is used."""
+    """A sponsor's budget for an agent, and how much of it is used."""
 
     period: str
     amount: Money
@@ -75,14 +75,14 @@ class BudgetState:
 
 
 def budget_states(agent_id: str, user_id: int, asset: str = DEFAULT_ASSET) -> list[BudgetState]:
-    """Return the budgets that a person gave their agent, and how far each is used."""
+    """Return the budgets that a person gave their agent, and how much of each is used."""
     return states_of_account(agent_id, account_of_user(user_id, asset).id, asset, database_now())
 
 
 def states_of_account(
     agent_id: str, account_id: int, asset: str, now: datetime
 ) -> list[BudgetState]:
-    """Return the budgets that an account gave an agent, and how far each is used."""
+    """Return the budgets that an account gave an agent, and how much of each is used."""
     states = []
     mine = {"account_id": account_id, "account__asset": asset}
     held = Hold.objects.filter(

@@ -1,4 +1,4 @@
-"""The cost of a chat's answers: charged since a time, and reserved now."""
+"""The cost of a chat's answers: charged since a time, and currently reserved."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def day_begins() -> datetime:
-    """Return when the present day began, in UTC."""
+    """Return the start of the current day, in UTC."""
     return period_of("day", database_now())[0]
 
 
 def charged(chat_id: str, agent_id: str, asset: str, *, since: datetime | None) -> Money:
-    """Return what answers of an agent in a chat were charged; of all agents without one.
+    """Return what an agent's answers in a chat were charged, or all agents' without an id.
 
-    What was refunded since counts too.
+    Amounts refunded since then are included.
     """
     rows = Transfer.objects.filter(chat_id=chat_id, asset=asset, kind="answer")
     if agent_id:
@@ -33,7 +33,7 @@ def charged(chat_id: str, agent_id: str, asset: str, *, since: datetime | None) 
 
 
 def reserved(chat_id: str, agent_id: str, asset: str) -> Money:
-    """Return what is reserved for running answers of an agent in a chat; of all without one."""
+    """Return what is reserved for an agent's running answers in a chat, or for all agents'."""
     rows = Hold.objects.filter(chat_id=chat_id, state=HoldState.ACTIVE, account__asset=asset)
     if agent_id:
         rows = rows.filter(agent_id=agent_id)

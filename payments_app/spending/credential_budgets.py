@@ -1,8 +1,8 @@
 """Budgets of credentials: what programs may spend with one in a day, week or month.
 
-A budget is a spending limit of its person, which counts what was reserved under the name of the
-credential and what that was charged. It is judged with the person's other limits
-(`authorizations`), so that two answers that begin at once cannot both take the last of it.
+A budget is a spending limit of its person that counts what was reserved and charged under the name
+of the credential. It is checked together with the person's other limits (`authorizations`), so that
+two answers that start at once cannot both take the last of it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> None:
-    """Give a credential of a person a budget, in the place of one that it had.
+    """Give a person's credential a budget, replacing any earlier one.
 
-    Raises ValueError for a period that is not a SpendingPeriod, and for less than nothing.
+    Raises ValueError for a period that is not a SpendingPeriod, and for a negative amount.
     """
     if amount.amount < 0:
         raise ValueError("A budget is not less than nothing.")
     with transaction.atomic():
-        # What is reserved meanwhile is judged by the old budget or by the new one.
+        # Concurrent reservations are checked against either the old budget or the new one.
         balances.lock_accounts([account_of_user(user_id, amount.asset).id])
         SpendingLimit.objects.update_or_create(
             user_id=user_id,
@@ -43,7 +43,7 @@ def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> 
 
 
 def budgets_of(credentials: Collection[str]) -> dict[str, LimitState]:
-    """Return the budgets of those of these credentials that have one, and how far each is used."""
+    """Return the budgets of those of these credentials that have one, and how much is used."""
     now = database_now()
     rows = SpendingLimit.objects.filter(credential__in=[one for one in credentials if one])
     return {row.credential: state_of(row, now) for row in rows}

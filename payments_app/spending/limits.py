@@ -1,7 +1,7 @@
 """Limits on what a person spends in a day, week or month.
 
-A limit is judged by the ledger's own rows: what was captured in the period and what is held now, of
-all accounts of the person, their tokens' too. Holds are judged in `authorizations`.
+A limit is checked against the ledger's own rows: what was captured in the period and what is held
+now, over all accounts of the person, their tokens' included. Holds are checked in `authorizations`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit of a person; `agent_id` is empty where it is on everything.
+    """A person's limit; `agent_id` is empty if it covers all agents.
 
-    With a `token_id` it is on what that token spends, and those that were made of it; with a
-    `credential` on what programs spend with that one.
+    With a `token_id` it covers spending by that token and its descendants; with a `credential` what
+    programs spend with it.
     """
 
     period: str
@@ -40,7 +40,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitState:
-    """A limit, and how much of it is used in the period that runs."""
+    """A limit, and how much of it is used in the current period."""
 
     limit: Limit
     spent: Money
@@ -52,9 +52,9 @@ class LimitState:
 
 
 def limits_of(user_id: int) -> list[LimitState]:
-    """Return a person's limits and how far each is used; tokens that ended have none.
+    """Return a person's limits and how much of each is used; ended tokens have none.
 
-    Budgets of credentials are not among them (`credential_budgets`).
+    Budgets of credentials are not included (`credential_budgets`).
     """
     now = database_now()
     ended = Q(token__revoked_at__isnull=False) | Q(token__closed_at__isnull=False)
@@ -67,7 +67,7 @@ def limits_of(user_id: int) -> list[LimitState]:
 
 
 def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
-    """Put these limits in the place of a person's; ValueError for one twice or a bad period.
+    """Replace a person's limits; raise ValueError for a duplicate or an unknown period.
 
     Budgets of credentials stay.
     """
@@ -91,7 +91,7 @@ def set_limits(user_id: int, limits: Sequence[Limit]) -> None:
         for limit in limits
     ]
     with transaction.atomic():
-        # Two who set them at once: the second one's are what stays.
+        # Of two concurrent calls, the later one wins.
         balances.lock_accounts([account_of_user(user_id).id])
         SpendingLimit.objects.filter(user_id=user_id, credential="").delete()
         SpendingLimit.objects.bulk_create(rows)
@@ -131,7 +131,7 @@ def state_of(row: SpendingLimit, now: datetime) -> LimitState:
 
 
 def _accounts_of(token_id: str) -> list[int]:
-    """Return the accounts of a token and of all that were made of it."""
+    """Return the accounts of a token and all its descendants."""
     accounts: list[int] = []
     which = Q(pk=token_id)
     while found := list(PaymentToken.objects.filter(which).values_list("pk", "account_id")):

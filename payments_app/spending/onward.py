@@ -1,9 +1,9 @@
-"""Budgets for what remote agents are paid on other servers, and what was taken of them.
+"""Budgets for paying remote agents on other servers, and what was taken from them.
 
-The money over there is that of the agent's owner. Here an account keeps their budget: they fill it,
-and each payment is reserved and captured from it, so that two answers never take the same part. Its
-other side is the mirror `external:onward`. Rows of a payment have an id made of the response's,
-because what an answer costs here is found by that of the response.
+The money on the other server belongs to the agent's owner. Here an account holds their budget: they
+fill it, and each payment is reserved and captured from it, so that two answers never take the same
+part. Its counterpart is the mirror `external:onward`. Rows of a payment have an id derived from the
+response's, because the response's own id is used to find what the answer costs here.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 ONWARD: Final = "onward"
 """The purpose of these holds, the kind of their transfers, and the name of the mirror."""
 HELD_SECONDS: Final = 86_400.0
-"""So long a payment is held whose process died before it was counted."""
+"""How long a payment stays held if its process died before counting it."""
 
 
 class NotRemote(ValueError):
-    """An agent that runs here, or dials in, is paid on no other server."""
+    """Agents that run here or dial in are not paid on other servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnwardBudget:
-    """The budget for an agent's own server: what is left, what is reserved of it, what was paid."""
+    """The budget for paying a remote agent: what is left, reserved and paid."""
 
     left: Money
     held: Money
@@ -50,13 +50,13 @@ class OnwardBudget:
 
 
 def onward_id(response_id: str) -> str:
-    """Return the id under which the ledger has what was paid onward for a response."""
+    """Return the ledger's id for what was paid onward for a response."""
     return f"onw_{response_id.removeprefix('resp_')}"[:40]
 
 
 @transaction.atomic
 def set_budget(agent_id: str, by: User, left: Money) -> OnwardBudget:
-    """Let a remote agent of a person be paid so much from now on, whatever it was before.
+    """Set the amount that a person's remote agent may be paid from now on.
 
     Raises NotTheOwner and NotRemote.
     """
@@ -80,10 +80,10 @@ def budget_of(agent_id: str, user_id: int) -> OnwardBudget:
 
 
 class BudgetLedger:
-    """The payment counter of `agents_app.remote.onward`; synchronous, each in a transaction."""
+    """The payment counter of `agents_app.remote.onward`; synchronous, each call a transaction."""
 
     def reserve(self, agent_id: str, response_id: str, amount: str, currency: str) -> str:
-        """Return the id of a hold of the agent's budget; raises OverBudget."""
+        """Hold an amount of the agent's budget and return the hold's id; raises OverBudget."""
         owner_id = Agent.objects.filter(pk=agent_id).values_list("owner_id", flat=True).first()
         if owner_id is None:
             raise OverBudget("its agent has no owner who could set a budget")

@@ -11,7 +11,7 @@ PERIODS: Final = ("day", "week", "month")
 
 
 def period_of(period: str, now: datetime) -> tuple[datetime, datetime]:
-    """Return begin and end of the day, week (from Monday) or month of a moment."""
+    """Return the start and end of the day, week (from Monday) or month of a moment."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":
@@ -21,7 +21,7 @@ def period_of(period: str, now: datetime) -> tuple[datetime, datetime]:
             return monday, monday + timedelta(days=7)
         case "month":
             first = day.replace(day=1)
-            # 31 days after the first of a month is in the next one.
+            # 31 days after the first of a month is always in the next month.
             return first, (first + timedelta(days=31)).replace(day=1)
     raise ValueError(f"A limit is per day, week or month, not per {period[:20]!r}.")
 
