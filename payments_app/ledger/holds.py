@@ -171,7 +171,7 @@ def _asked(one: Authorization) -> tuple[object, ...]:
 def _reserve_many(
     asked: Mapping[int, Authorization], guard: Guard | None, *, extends: str | None = None
 ) -> dict[int, HoldOutcome | Refusal]:
-    """Reserve for each in turn, as if alone, in three statements; the answers have its places."""
+    """Reserve for each in turn, as if alone, in three statements; answers keep their keys."""
     if not asked:
         return {}
     guarded = guard.accounts(asked.values()) if guard else ()
