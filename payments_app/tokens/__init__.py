@@ -1,5 +1,5 @@
-"""Payment tokens: an account behind a signed secret, locks on it, its end, money added to it.
+"""Payment tokens: accounts behind signed secrets, locks on them, top-ups, and how they end.
 
-How a request pays with one over HTTP is in `payments_app.x402`. API keys and tickets, which prove
-who a client is, are in `sessions_app.access`.
+`payments_app.x402` implements paying a request with one over HTTP. API keys and tickets, which
+authenticate a client, are in `sessions_app.access`.
 """

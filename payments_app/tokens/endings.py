@@ -1,7 +1,7 @@
-"""How tokens end, and what can be seen of them.
+"""How tokens end, and the state that their owners see.
 
-A token ends with its parent. What is held of it stays held; what is available goes back,
-at once for one that is revoked, by the expiry job for one that expired or whose holds ended later.
+A token ends with its parent. What is held of it stays held; what is available is returned:
+immediately when it is revoked, by the expiry job when it expired or its holds ended later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LISTED: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenState:
-    """A token as its owner sees it; `children` are filled by `tree` alone."""
+    """A token as its owner sees it; only `tree` fills `children`."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class TokenState:
 
 
 def tokens_of(user_id: int, *, limit: int = LISTED) -> list[TokenState]:
-    """Return a person's tokens, also those passed on, the newest first."""
+    """Return a person's tokens, including delegated ones, the newest first."""
     rows = with_accounts(Q(owner_id=user_id)).order_by("-created_at", "-pk")
     return [_state(row) for row in rows[: max(1, min(limit, LISTED))]]
 
@@ -64,7 +64,7 @@ def state_of(token_id: str, user_id: int) -> TokenState:
 
 
 def tree(token_id: str, user_id: int) -> TokenState:
-    """Return a person's token with all that was passed on from it; raises UnknownToken."""
+    """Return a person's token with all its descendants; raises UnknownToken."""
     root = owned(token_id, user_id)
     found = [root]
     level = [root.pk]
@@ -73,7 +73,7 @@ def tree(token_id: str, user_id: int) -> TokenState:
         found += rows
         level = [row.pk for row in rows]
     children: dict[str, list[TokenState]] = {}
-    # Found from the root down: read backwards, every child is there before its parent.
+    # Found from the root down, so in reverse every child comes before its parent.
     for row in reversed(found):
         state = _state(row, reversed(children.get(row.pk, ())))
         children.setdefault(row.parent_id or "", []).append(state)
@@ -105,7 +105,7 @@ def _state(row: PaymentToken, children: Iterable[TokenState] = ()) -> TokenState
 
 
 def revoke(*, token_id: str, user_id: int) -> Money:
-    """End a person's token and all that was passed on from it; return what came back at once.
+    """Revoke a person's token and all its descendants; return the amount returned immediately.
 
     Revoking again is harmless. Raises UnknownToken.
     """
@@ -129,9 +129,9 @@ def revoke(*, token_id: str, user_id: int) -> Money:
 
 
 def return_available(limit: int = BATCH, *, thorough: bool = False) -> int:
-    """Return what ended tokens have available to their heirs; count the tokens that had some.
+    """Return the available money of ended tokens to their heirs; return how many had some.
 
-    `thorough` also looks at those that were done with, which a refund may have reached since.
+    `thorough` also visits closed tokens, which a later refund may have reached.
     """
     over = Q(expires_at__lte=Now()) & (Q(owner__isnull=False) | Q(parent__isnull=False))
     has_money = Q(account__posted__gt=F("account__held"))
@@ -153,10 +153,10 @@ def _locked(which: Q, *, skip: bool = False) -> list[PaymentToken]:
 
 
 def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
-    """Move what ended tokens have available to their heirs; return what moved."""
+    """Move the available money of ended tokens to their heirs; return the amounts."""
     heirs = _heirs(ended)
     rows = [row for row in ended if row.pk in heirs]
-    # All at once, in the order of ids: no two of us wait for each other in a circle.
+    # Locked together in the order of ids, so that two calls cannot wait for each other in a circle.
     accounts, _ = balances.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
     given = []
     for row in rows:
@@ -180,7 +180,7 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
 
 
 def _heirs(ended: Sequence[PaymentToken]) -> dict[str, int]:
-    """Return who gets what tokens have left: a parent that can still be spent, or the owner."""
+    """Return who inherits from each token: a parent that can still be spent, or the owner."""
     parents = with_accounts(Q(pk__in={row.parent_id for row in ended if row.parent_id}))
     alive = {row.pk: row.account_id for row in parents if not row.revoked_at and not over(row)}
     heirs = {}

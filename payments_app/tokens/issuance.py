@@ -1,4 +1,4 @@
-"""Payment tokens that are issued to people and delegated to agents.
+"""Payment tokens: issuing them to people and delegating them to agents.
 
 A token is an account. Issuing transfers money from its owner's account, delegating from the
 parent's: a token spends what its account has, and the ledger guards it. A child has no more rights
@@ -36,12 +36,12 @@ MAX_SECONDS: Final = 10 * 366 * 86_400.0
 
 
 class ImpossibleToken(ValueError):
-    """A form, name, audience or time that no token can have; the message is for a person."""
+    """The form, name, audience or lifetime of a token is invalid; the message is for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedToken:
-    """A token that was made; `token` is the secret, which is not kept."""
+    """A new token; `token` is the secret, which is not stored."""
 
     token: str
     id: str
@@ -69,11 +69,11 @@ def issue(
     limits: Mapping[str, Money] | None = None,
     form: str = "opaque",
 ) -> IssuedToken:
-    """Make a token for a person and move `amount` of theirs into it; `expires_in` is in seconds.
+    """Create a person's token and move `amount` of theirs into it; `expires_in` is in seconds.
 
-    `limits` is what it may spend by period: day, week, month. The same key again answers with the
-    same token and secret, `replayed`. Raises InsufficientFunds and what transfer raises,
-    ImpossibleToken for a form, name, audience or time that cannot be.
+    `limits` bounds its spending by period: day, week, month. Repeating the key returns the same
+    token and secret, `replayed`. Raises InsufficientFunds and the errors of transfer,
+    ImpossibleToken for an invalid form, name, audience or lifetime.
     """
     owner = account_of_user(user_id, amount.asset)
     return _make(
@@ -109,12 +109,12 @@ def delegate(
     expires_in: float | None = None,
     audience: Sequence[str] = (),
 ) -> IssuedToken:
-    """Make a token for an agent with an amount of its parent's.
+    """Create a token for an agent with an amount of its parent's.
 
-    The parent is named by its secret or its id. It ends with its parent at the latest. Others in
-    `audience` may be paid with it besides: to those the agent may pass it on. Raises TokenRefused,
-    also when the parent is not for one of them or was passed on five times, InsufficientFunds with
-    what the parent has, and what issue raises.
+    The parent is given by its secret or its id. The child ends with its parent at the latest. It
+    may also pay others in `audience`, to whom the agent may pass it on. Raises TokenRefused, also
+    if the parent may not pay one of them or was already passed on five times, InsufficientFunds
+    with the parent's balance, and the errors of issue.
     """
     names = _audience([delegate_to, *audience])
     with transaction.atomic():
@@ -175,7 +175,7 @@ def _make(wanted: _Wanted) -> IssuedToken:
         raise ImpossibleToken("The form of a token is opaque or jwt.")
     if len(wanted.name) > NAME_CHARS:
         raise ImpossibleToken(f"A name has at most {NAME_CHARS} characters.")
-    # Made of the key: a second try means the same account, so the ledger recognises it.
+    # Derived from the key, so that a retry means the same account and the ledger recognises it.
     digest = hashlib.sha256(f"{wanted.scope}\0{wanted.key}".encode()).hexdigest()
     token_id = f"pt_{digest[:32]}"
     with transaction.atomic():
@@ -205,17 +205,17 @@ def _make(wanted: _Wanted) -> IssuedToken:
 
 
 def token_account(token_id: str, asset: str, owner_id: int | None) -> int:
-    """Return the account of a token, made when there is none."""
+    """Return the account of a token, created on first use."""
     return ensure_account(code=f"token:{token_id}", kind="token", asset=asset, owner_id=owner_id).id
 
 
 def make_for_payer(token_id: str, account_id: int, *, name: str, audience: Sequence[str]) -> None:
-    """Make the token of money that came from outside for one agent; it has no owner here."""
+    """Create the token for outside money meant for one agent; it has no owner here."""
     _create(token_id, account_id, form="x402", name=name[:NAME_CHARS], audience=list(audience))
 
 
 def secret_of(token_id: str) -> str:
-    """Return the opaque secret of a token that was just made."""
+    """Return the opaque secret of a token that was just created."""
     row = PaymentToken.objects.get(pk=token_id)
     return secret_forms.opaque_secret(row.pk, row.salt)
 
@@ -255,7 +255,7 @@ def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
 
 
 def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:
-    """Return a token with its secret, for the client that it was made for."""
+    """Return a token with its secret, for the client that requested it."""
     account = row.account
     available = Money(account.posted - account.held, account.asset)
     if row.form == "jwt":

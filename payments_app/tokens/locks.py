@@ -1,9 +1,9 @@
-"""Locks on a payment token, and what is taken of them: the agents' side (webagents §5.2).
+"""Locks on a payment token and their settlement: the agents' side (webagents §5.2).
 
-A caller who shows a good token may lock money of it, and only that caller may take it: into
-the account of an agent that they own, or to the platform. A request with a key has one effect, and
-its answer is kept and given again. More than is locked is taken as far as it goes and said to be
-`partial`. What a token's owner may spend counts here too.
+A caller who presents a good token may lock money of it, and only that caller may take it: into the
+account of an agent that they own, or to the platform. A request with a key has one effect, and its
+answer is stored and returned again. If more is requested than is locked, everything locked is taken
+and reported as `partial`. The spending limits of a token's owner apply here too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MEMO_CHARS: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payee:
-    """The person who locks and takes, with the agents that they own as (id, name)."""
+    """The person who locks and takes money, with the agents that they own as (id, name)."""
 
     user_id: int
     agents: tuple[tuple[str, str], ...] = ()
@@ -51,13 +51,13 @@ class Payee:
         return f"lock:{self.user_id}"
 
     def agent(self, named: str) -> str | None:
-        """Return the id of one of their agents, by id or name; None when it is none of theirs."""
+        """Return the id of one of their agents, by id or name; None if they own no such agent."""
         return next((pk for pk, name in self.agents if named in {pk, name}), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """The amount to take; without an `agent_id` the platform gets it."""
+    """The amount to take; without an `agent_id` it goes to the platform."""
 
     amount: Money
     agent_id: str = ""
@@ -70,10 +70,10 @@ class Charge:
 def once(
     scope: str, key: str, asked: Mapping[str, Any], work: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
-    """Do work under a key and keep its answer; return the answer and whether it was kept before.
+    """Do work once per key; return the answer and whether it is a stored one.
 
-    Of what was asked only a hash is kept: it may hold a secret, the answer may not. A refusal
-    keeps nothing. Raises IdempotencyConflict for another request with the same key.
+    The request may contain a secret, so only its hash is stored; the answer must not. A refusal
+    stores nothing. Raises IdempotencyConflict for a different request with the same key.
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, (json.dumps(asked, sort_keys=True),))
@@ -89,7 +89,7 @@ def once(
 
 
 def spendable(payee: Payee, secret: str) -> ResolvedToken:
-    """Return a token that this payee may be paid with; raises TokenRefused."""
+    """Return a token that may pay this payee; raises TokenRefused."""
     token = token_lookup.resolve(secret)
     if token.audience and not {name for _, name in payee.agents} & set(token.audience):
         raise token_lookup.TokenRefused(
@@ -99,7 +99,7 @@ def spendable(payee: Payee, secret: str) -> ResolvedToken:
 
 
 def agent_for(payee: Payee, token: ResolvedToken) -> str:
-    """Return the payee's one agent that a token can be meant for, or nothing."""
+    """Return the id of the payee's only agent that a token may pay, or ""."""
     meant = [pk for pk, name in payee.agents if not token.audience or name in token.audience]
     return meant[0] if len(meant) == 1 else ""
 
@@ -135,10 +135,10 @@ def lock(
 
 
 def extend(payee: Payee, *, key: str, lock_id: str, amount: Money) -> dict[str, Any]:
-    """Lock more; raises UnknownHold for another payee's, and what lock raises."""
+    """Lock more; raises UnknownHold for another payee's lock, and the errors of lock."""
     with transaction.atomic():
         first = lock_of(payee, lock_id)
-        # Two that lock more wait here for each other: both are counted for one use of the token.
+        # Concurrent extensions queue here, so that both count towards one use of the token.
         captures.lock("id = %s", [lock_id])
         row = PaymentToken.objects.get(account_id=first.account_id)
         token = token_lookup.by_id(row.pk)
@@ -168,7 +168,7 @@ def _check(token: ResolvedToken, more: Money, total: Money) -> None:
 
 
 def lock_of(payee: Payee, lock_id: str) -> Hold:
-    """Return a payee's lock; raises UnknownHold for another payee's and for none."""
+    """Return a payee's lock; raises UnknownHold for a missing one or another payee's."""
     first = (
         Hold.objects.filter(pk=lock_id, purpose=payee.mark, extends__isnull=True)
         .select_related("account")
@@ -184,9 +184,9 @@ def _group(first: Hold) -> list[Hold]:
 
 
 def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str, Any]:
-    """Take an amount of a lock; `release` gives back the rest and ends it.
+    """Take an amount of a lock; `release` returns the rest and ends it.
 
-    Raises UnknownHold, HoldNotActive, OverCapture when nothing is left, what capture raises.
+    Raises UnknownHold, HoldNotActive, OverCapture if nothing is left, and the errors of capture.
     """
     first = lock_of(payee, lock_id)
     requested = amount = charge.amount
@@ -211,7 +211,7 @@ def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str,
 
 
 def settle_token(payee: Payee, *, key: str, secret: str, charge: Charge) -> dict[str, Any]:
-    """Take an amount of a token at once: a lock and its settlement; raises what both raise."""
+    """Take an amount of a token at once: a lock and its settlement, with the errors of both."""
     with transaction.atomic():
         token = spendable(payee, secret)
         _lock_all(token, key, charge)
@@ -226,7 +226,7 @@ def settle_token(payee: Payee, *, key: str, secret: str, charge: Charge) -> dict
 
 
 def _lock_all(token: ResolvedToken, key: str, charge: Charge) -> None:
-    """Lock what a lock and its settlement concern, in one order: they are one operation here."""
+    """Lock everything that a lock and its settlement concern in one order, as one operation."""
     asset = charge.amount.asset
     ids = {token.account_id}
     if token.owner_id is not None:

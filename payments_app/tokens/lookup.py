@@ -1,7 +1,7 @@
-"""Payment tokens that are found and checked before they are spent (UAMP §7.2).
+"""Looking up payment tokens and checking them before they are spent (UAMP §7.2).
 
-A token that was revoked, is foreign, unknown or meant for another payee is `token_invalid`,
-whichever it is. One that expired refuses new holds; what is held is still captured.
+A token that was revoked, is foreign, unknown or meant for another payee is `token_invalid`, without
+distinction. An expired one refuses new holds; existing holds are still captured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TokenRefused(Exception):
-    """A token that is not taken; `code` is one of UAMP §7.2, the message is for a person."""
+    """The token was refused; `code` is one of UAMP §7.2, the message is for a person."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class UnknownToken(LookupError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedToken:
-    """A token that may be spent now; `per_use` is the most for one answer."""
+    """A token that can be spent now; `per_use` is the most for one answer."""
 
     id: str
     account_id: int
@@ -65,7 +65,7 @@ def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
 
 
 def by_id(token_id: str, *, agent: str = "") -> ResolvedToken:
-    """Return a token that was resolved before, after the same checks; raises TokenRefused."""
+    """Return a token that was resolved earlier, after the same checks; raises TokenRefused."""
     return _usable(Q(pk=token_id), agent)
 
 
@@ -91,7 +91,7 @@ def _usable(which: Q, agent: str) -> ResolvedToken:
 
 
 def foreign() -> TokenRefused:
-    """Return the refusal of a token that is not good for this payee."""
+    """Return the refusal of a token that is not valid for this payee."""
     return TokenRefused("token_invalid", "The payment token is not good here. Use another one.")
 
 
@@ -101,7 +101,7 @@ def over(row: PaymentToken) -> bool:
 
 
 def with_accounts(which: Q) -> QuerySet[PaymentToken]:
-    """Return tokens with their accounts, and whether their time is over."""
+    """Return tokens with their accounts, and whether they have expired."""
     return (
         PaymentToken.objects.filter(which)
         .select_related("account")
@@ -116,7 +116,7 @@ def with_accounts(which: Q) -> QuerySet[PaymentToken]:
 
 
 def assets_of(user_id: int, token_ids: Collection[str]) -> dict[str, str]:
-    """Return the assets of those of these tokens that are a person's, by id."""
+    """Return the assets of those of these tokens that a person owns, by id."""
     rows = PaymentToken.objects.filter(owner_id=user_id, pk__in=token_ids)
     return dict(rows.values_list("pk", "account__asset"))
 

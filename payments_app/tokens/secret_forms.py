@@ -1,8 +1,8 @@
 """The two forms of a payment token: `ptok_…`, and a JWT signed by this server.
 
-A JWT is verified with the key that its `kid` names among ours and with that key's own
-algorithm; `alg`, `jwk`, `jku` and `x5u` of the token are not looked at. `iss` is this server's. The
-amount in it is the balance when it was signed: the account has the balance of now.
+A JWT is verified with the key of ours that its `kid` names and with that key's own algorithm; the
+token's `alg`, `jwk`, `jku` and `x5u` are ignored. `iss` is this server. The amount in it is the
+balance at the time of signing; the account has the current one.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 OPAQUE: Final = "ptok_"
 SECRET_CHARS: Final = 8192
-"""A secret that is longer is no token of ours."""
+"""A longer secret cannot be one of our tokens."""
 MAX_DEPTH: Final = 5
-"""How often a token is passed on."""
+"""How often a token may be passed on."""
 _JWT_DOTS: Final = 2
 
 
 class BadSecret(ValueError):
-    """The secret is no token of this server; the message is for a person."""
+    """The secret is not a token of this server; the message is for a person."""
 
 
 class ExpiredSecret(BadSecret):
-    """It was one, until it expired."""
+    """The token was valid until it expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def opaque_secret(token_id: str, salt: str) -> str:
 
 
 def hash_of(secret: str) -> str:
-    """Return what is kept of an opaque secret."""
+    """Return the stored hash of an opaque secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -76,7 +76,7 @@ def sign(claims: Claims) -> str:
         "iat": int(claims.issued_at.timestamp()),
         "jti": claims.token_id,
         "payment": {
-            # A number for clients that read one; exact is the string beside it.
+            # A number, for clients that expect one; the string beside it is exact.
             "balance": float(str(claims.balance)),
             "balance_exact": str(claims.balance),
             "currency": claims.balance.asset,
@@ -92,9 +92,9 @@ def sign(claims: Claims) -> str:
 
 
 def token_id_of(secret: str) -> tuple[str, str]:
-    """Return ("sha256", hash) of an opaque secret or ("id", jti) of a JWT.
+    """Return ("sha256", hash) for an opaque secret or ("id", jti) for a JWT.
 
-    Either may be in base64. Raises BadSecret, and ExpiredSecret for a good JWT whose time is over.
+    Either may be in base64. Raises BadSecret, and ExpiredSecret for a valid but expired JWT.
     """
     secret = secret.strip()
     if not 0 < len(secret) <= SECRET_CHARS or not secret.isascii():
@@ -132,7 +132,7 @@ def _verified(encoded: str) -> str:
             key.private.public_key(),
             algorithms=[key.algorithm],
             issuer=settings.UAMP_ISSUER,
-            # Who may spend it is in its row, which is read next.
+            # Its row, which is read next, says who may spend it.
             options={"require": ["iss", "iat", "jti"], "verify_aud": False},
         )
     except jwt.ExpiredSignatureError:

@@ -1,4 +1,4 @@
-"""More money for a payment token: the same token, a higher balance."""
+"""Topping up a payment token: the same token with a higher balance."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferOutcome:
-    """Move an amount of the owner's into a token.
+    """Move an amount from the owner's account into a token.
 
-    Raises UnknownToken for a stranger's, TokenRefused for one that ended, and what transfer raises.
+    Raises UnknownToken for another person's token, TokenRefused for an ended one, and the errors of
+    transfer.
     """
     with transaction.atomic():
         owned(token_id, user_id)
@@ -38,7 +39,7 @@ def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferO
 
 
 def signed_anew(token_id: str, user_id: int) -> str:
-    """Return the JWT of a person's token with what it has now; nothing for an opaque one."""
+    """Return a person's token as a new JWT with its current balance; "" for an opaque one."""
     row = owned(token_id, user_id)
     return (
         issued(row, Money.zero(row.account.asset), replayed=True).token if row.form == "jwt" else ""

@@ -1,5 +1,5 @@
-"""Money that people put into their accounts, through providers that an operator chose.
+"""Money that people pay into their accounts, through providers that an operator chose.
 
-`provider` is the interface, one module each implements it. A payment on a chain that comes with a
-request is in `payments_app.x402`.
+`provider` is the interface, implemented by one module each. Payments on a chain that arrive with a
+request are in `payments_app.x402`.
 """

@@ -1,4 +1,4 @@
-"""Top-ups by hand: a person asks, the money comes in some other way, an operator grants it."""
+"""Manual top-ups: a person asks, the money arrives some other way, an operator grants it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 class ManualProvider:
-    """The provider that ships: operators decide in the admin."""
+    """The built-in provider: operators decide in the admin."""
 
     name = "manual"
     label = "Ask an operator"
 
     def currencies(self) -> tuple[str, ...]:
-        """Return all that the ledger keeps."""
+        """Return all currencies of the ledger."""
         return tuple(sorted(ASSETS))
 
     def check(self, amount: Money) -> None:
-        """Take every amount."""
+        """Accept every amount."""
 
     def start(self, request_id: str, amount: Money) -> TopUpStart:  # noqa: ARG002 the interface's
         """Wait for an operator."""
         return TopUpStart()
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:  # noqa: ARG002 the interface's
-        """Refuse: no provider calls for it."""
+        """Refuse: this provider has no webhook."""
         raise ForeignHook("Top-ups by hand have no webhook.")

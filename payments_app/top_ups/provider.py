@@ -1,7 +1,7 @@
-"""The interface of a provider of top-ups: where a person pays, and its webhook when they did.
+"""The interface of a top-up provider: where a person pays, and the webhook that follows.
 
-A provider never credits. It returns what its webhook reported, once its origin is verified, and
-`requests` credits that once.
+A provider never credits. It returns the verified report of its webhook, and `requests` credits it
+once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class ProviderFailed(Exception):
-    """The provider could not be asked, or refused; the message is for a person."""
+    """The provider could not be reached, or refused; the message is for a person."""
 
 
 class ForeignHook(Exception):
-    """A call that the provider did not sign, or cannot be read."""
+    """The call was not signed by the provider, or cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class TopUpStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUpReport:
-    """The report of a provider on a request: the money is there (`paid`), or will not come."""
+    """A provider's report on a request: the money has arrived (`paid`), or will not arrive."""
 
     request_id: str
     paid: bool
@@ -43,23 +43,23 @@ class TopUpReport:
 
 
 class TopUpProvider(Protocol):
-    """One way to put money in; classes are named in UAMP_TOPUP_PROVIDERS."""
+    """One way to pay money in; the setting UAMP_TOPUP_PROVIDERS names the classes."""
 
     name: str
     label: str
 
     def currencies(self) -> tuple[str, ...]:
-        """Return the currencies that it takes."""
+        """Return the currencies that it accepts."""
         ...
 
     def check(self, amount: Money) -> None:
-        """Raise InvalidAmount for an amount that it cannot take."""
+        """Raise InvalidAmount for an amount that it does not accept."""
         ...
 
     def start(self, request_id: str, amount: Money) -> TopUpStart:
-        """Begin a payment, the same one for the same request. Raises ProviderFailed."""
+        """Start a payment, idempotent per request. Raises ProviderFailed."""
         ...
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:
-        """Return the report in a call of the provider, None without one. Raises ForeignHook."""
+        """Return the report in a provider's call, None without one. Raises ForeignHook."""
         ...

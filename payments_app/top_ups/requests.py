@@ -1,8 +1,8 @@
-"""Requests for a top-up: made by a person, ended by a provider or an operator, credited once.
+"""Top-up requests: made by a person, ended by a provider or an operator, credited once.
 
-A provider's report is accepted when it is about a request of its own and the same
-amount, however often it is sent. Money that comes after a refusal is credited all the same: it is
-there. The receipt's id is the request's for what operators grant, the provider's for the rest.
+A provider's report is accepted if it concerns one of its own requests and the same amount, however
+often it is sent. Money that arrives after a refusal is credited all the same, since it has arrived.
+The receipt's id is the request's for grants by operators, the provider's otherwise.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class UnknownRequest(LookupError):
 
 
 class AlreadyDecided(LedgerError):
-    """The request was credited or refused before."""
+    """The request was already credited or refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderInfo:
-    """A provider as people choose it."""
+    """A provider as offered to people."""
 
     name: str
     label: str
@@ -60,7 +60,7 @@ def _loaded(paths: tuple[str, ...]) -> tuple[TopUpProvider, ...]:
 
 
 def providers() -> list[ProviderInfo]:
-    """Return the providers that are set up, in the order of the setting."""
+    """Return the configured providers, in the order of the setting."""
     return [
         ProviderInfo(name=one.name, label=one.label, currencies=one.currencies())
         for one in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS))
@@ -79,10 +79,10 @@ def provider_named(name: str) -> TopUpProvider:
 
 
 def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpRequest, bool]:
-    """Make a request and begin its payment; return it, and whether the same key had made it before.
+    """Create a request and start its payment; return it, and whether the key was used before.
 
-    Raises UnknownProvider, InvalidAmount, IdempotencyConflict, ProviderFailed: after the last one
-    the same key tries again.
+    Raises UnknownProvider, InvalidAmount, IdempotencyConflict, ProviderFailed: after the last of
+    these the same key may be retried.
     """
     chosen = provider_named(provider)
     largest = Money.parse(settings.UAMP_TOPUP_MAX, amount.asset)
@@ -105,7 +105,7 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpR
     if (row.provider, row.amount, row.asset) != (provider, amount.amount, amount.asset):
         raise IdempotencyConflict(f"The key {key!r} was used for another top-up.")
     if row.state == TopUpRequestState.OPEN and not row.reference:
-        # Others may need the connection while the provider answers.
+        # Others may need the connection while the provider responds.
         connections.release()
         started = chosen.start(row.pk, amount)
         TopUpRequest.objects.filter(pk=row.pk).update(url=started.url, reference=started.reference)
@@ -132,10 +132,10 @@ def request_of(user_id: int, request_id: str) -> TopUpRequest:
 
 
 def receive_webhook(provider: str, body: bytes, headers: Mapping[str, str]) -> TopUpRequest | None:
-    """Take a call of a provider; None when it reports nothing that matters here.
+    """Process a provider's call; return None if it reports nothing relevant here.
 
-    Raises UnknownProvider, and ForeignHook for a call that is not its provider's or does not agree
-    with the request.
+    Raises UnknownProvider, and ForeignHook for a call that is not from its provider or does not
+    match the request.
     """
     report = provider_named(provider).hook(body, headers)
     if report is None:
@@ -170,7 +170,7 @@ def _credit(row: TopUpRequest, report: TopUpReport) -> None:
 def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
     """Credit a request as an operator decided.
 
-    Raises OwnMoney, AlreadyDecided, ValueError for no reason.
+    Raises OwnMoney, AlreadyDecided, ValueError without a reason.
     """
     with transaction.atomic():
         row = _open(request_id, by, reason)
@@ -189,7 +189,7 @@ def grant(request_id: str, *, by: int, reason: str) -> TopUpRequest:
 
 
 def refuse(request_id: str, *, by: int, reason: str) -> TopUpRequest:
-    """Refuse a request as an operator decided; raises what `grant` raises."""
+    """Refuse a request as an operator decided; raises the errors of `grant`."""
     with transaction.atomic():
         row = _open(request_id, by, reason)
         _end(row, TopUpRequestState.REFUSED, reason, by)

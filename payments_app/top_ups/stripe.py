@@ -1,7 +1,7 @@
 """Top-ups by Stripe: a Checkout Session, and its signed webhook (requirements/stripe.txt).
 
 A request is one Checkout Session, whose idempotency key is the request's id. The webhook's
-signature is checked over the bytes that came; what it says is compared with the request.
+signature is verified over the received bytes, and its contents are compared with the request.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from stripe._base_address import BaseAddresses
 
 CENT: Final = 10_000_000
-"""Smallest units of a dollar's hundredth in the ledger."""
+"""A cent in the ledger's smallest units."""
 SMALLEST_CENTS: Final = 50
 PAID: Final = {"checkout.session.completed", "checkout.session.async_payment_succeeded"}
 OVER: Final = {"checkout.session.async_payment_failed", "checkout.session.expired"}
 
 
 class StripeProvider:
-    """Cards and what else Stripe's Checkout takes, in dollars."""
+    """Cards and whatever else Stripe's Checkout accepts, in dollars."""
 
     name = "stripe"
     label = "Pay by card"
@@ -37,12 +37,12 @@ class StripeProvider:
         return ("USD",)
 
     def check(self, amount: Money) -> None:
-        """Take whole cents, fifty at least."""
+        """Accept whole cents, at least fifty."""
         if amount.amount % CENT or amount.amount < SMALLEST_CENTS * CENT:
             raise InvalidAmount("An amount is of whole cents, and at least 0.50.")
 
     def start(self, request_id: str, amount: Money) -> TopUpStart:
-        """Make the Checkout Session."""
+        """Create the Checkout Session."""
         try:
             session = self._client().v1.checkout.sessions.create(
                 {
@@ -82,7 +82,7 @@ class StripeProvider:
         if event.type not in PAID | OVER or not session.client_reference_id:
             return None
         if event.type in PAID and session.payment_status != "paid":
-            # Some ways to pay take days: another call reports how it ended.
+            # Some payment methods take days: another call reports the outcome.
             return None
         if event.type in OVER:
             reason = event.type.removeprefix("checkout.session.").replace("_", " ")
