@@ -1,6 +1,6 @@
-"""REST: what the caller has, what moved, and what it was spent on (docs/rest.md).
+"""REST: the caller's balance, movements and spending (docs/rest.md).
 
-No path names an account: every route is about the caller's own.
+No path names an account: every route concerns the caller's own.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Balance = shape(
 
 
 class StatementRowSerializer(serializers.Serializer[Any]):
-    """One movement of the caller's account; what went out has a minus."""
+    """One movement of the caller's account; outgoing amounts are negative."""
 
     id = serializers.IntegerField()
     transfer_id = serializers.CharField()
@@ -73,7 +73,7 @@ class StatementRowSerializer(serializers.Serializer[Any]):
 
 
 class StatementSerializer(serializers.Serializer[Any]):
-    """A page of a statement, the newest first; `next_cursor` is where the next one begins."""
+    """A page of a statement, newest first; `next_cursor` is the start of the next one."""
 
     object = serializers.CharField(default="list")
     currency = serializers.CharField()
@@ -102,7 +102,7 @@ class AgentSpendSerializer(serializers.Serializer[Any]):
 
 
 class SpendSerializer(serializers.Serializer[Any]):
-    """The caller's spending, their tokens' too; every day of the period is listed."""
+    """The caller's spending, including their tokens'; every day of the period is listed."""
 
     currency = serializers.CharField()
     total = serializers.CharField()
@@ -121,7 +121,7 @@ class BalanceView(PaymentView):
         responses={200: Balance, **refusals(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return what is available, held and posted."""
+        """Return the available, held and posted amounts."""
         currency = queried(request, CurrencyQuery)["currency"]
         account = services.account_of_user(caller(request).pk, currency)
         found = selectors.balance(account.id)
@@ -138,7 +138,7 @@ class BalanceView(PaymentView):
 
 
 class ShortBalanceView(BalanceView):
-    """The same at /api/balance, where the network's clients ask for it."""
+    """The same at /api/balance, where the network's clients look for it."""
 
     schema = None
 
@@ -226,7 +226,7 @@ class SpendView(PaymentView):
 
 
 def name_of(agent_id: str) -> str:
-    """Return the name of an agent that a row was about, or nothing."""
+    """Return the current name of an agent by id; "" if it no longer exists."""
     try:
         return agents.get_spec(agent_id).name if agent_id else ""
     except agents.AgentNotFoundError:

@@ -1,7 +1,7 @@
 """The base of the payment views: exact numbers in, problems with `payment` out.
 
-A number in a body is read as the digits that it was written with, never as a float. Every
-refusal of the ledger, a token or a limit has one problem, whatever route it comes from.
+A number in a body is read as the digits it was written with, never as a float. Every refusal of the
+ledger, a token or a limit has one problem, whichever route it comes from.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ PROBLEM: Final = {"$ref": "#/components/schemas/Problem"}
 
 
 class Digits(str):
-    """A number of a JSON text, as it was written."""
+    """A number in a JSON text, as written."""
 
     __slots__ = ()
 
 
 class PaymentProblem(Problem):
-    """A refusal whose member `payment` names the code and the amounts for the payer."""
+    """A refusal whose `payment` member names the code and the amounts for the payer."""
 
     def __init__(
         self, code: str, detail: str, *, status: int = 402, payment: Mapping[str, Any] | None = None
@@ -82,7 +82,7 @@ class ExactJSONParser(BaseParser):
 
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
 class PaymentView(JsonView):
-    """A REST view of payments, whose answers no cache keeps."""
+    """A REST view of payments, whose responses must not be cached."""
 
     parser_classes: Sequence[type[BaseParser]] = (ExactJSONParser,)
 
@@ -92,7 +92,7 @@ class PaymentView(JsonView):
 
 
 def problem_of(error: Exception) -> Exception:
-    """Return what a refusal is over REST; anything else as it is."""
+    """Convert a refusal to its REST problem; return other errors unchanged."""
     answer = error
     match error:
         case InsufficientFunds(available=available, wanted=wanted):
@@ -136,7 +136,7 @@ def problem_of(error: Exception) -> Exception:
 
 
 def key_of(request: Request, given: str = "") -> str:
-    """Return the idempotency key of a request: its header, its body's, or one of its own.
+    """Return the idempotency key of a request, from its header or body, or a new one.
 
     A header and a body that disagree are refused.
     """
@@ -150,7 +150,7 @@ def key_of(request: Request, given: str = "") -> str:
 
 
 def checked(request: Request, body: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-    """Return the checked body of a request; raises ValidationError."""
+    """Return the validated body of a request; raises ValidationError."""
     serializer = body(data=request.data)
     serializer.is_valid(raise_exception=True)
     values: dict[str, Any] = serializer.validated_data
@@ -158,7 +158,7 @@ def checked(request: Request, body: type[serializers.Serializer[Any]]) -> dict[s
 
 
 def queried(request: Request, query: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-    """Return the checked query parameters of a request; raises ValidationError."""
+    """Return the validated query parameters of a request; raises ValidationError."""
     serializer = query(data=request.query_params)
     serializer.is_valid(raise_exception=True)
     values: dict[str, Any] = serializer.validated_data
@@ -166,7 +166,7 @@ def queried(request: Request, query: type[serializers.Serializer[Any]]) -> dict[
 
 
 def refusals(*statuses: int) -> dict[Any, Any]:
-    """Return the OpenAPI entries of refusals, 401 always among them."""
+    """Return the OpenAPI entries of refusals, always including 401."""
     return {(code, "application/problem+json"): PROBLEM for code in (401, *statuses)}
 
 
@@ -174,10 +174,10 @@ def refusals(*statuses: int) -> dict[Any, Any]:
     {"oneOf": [{"type": "string"}, {"type": "number"}], "description": "A decimal string."}
 )
 class AmountField(serializers.Field[Any, Any, str, Any]):
-    """An amount as a decimal string; a JSON number is taken with the digits it is written with."""
+    """An amount as a decimal string; a JSON number is accepted with the digits as written."""
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the digits; what they are worth depends on the currency."""
+        """Return the digits; their value depends on the currency."""
         if isinstance(data, str | int):
             return str(data)
         raise serializers.ValidationError("An amount is a decimal string.")
@@ -188,7 +188,7 @@ class AmountField(serializers.Field[Any, Any, str, Any]):
 
 
 def money(values: Mapping[str, Any], name: str = "amount") -> Money:
-    """Return an amount of a checked body in its `currency`; raises ValidationError."""
+    """Return an amount of a validated body in its `currency`; raises ValidationError."""
     try:
         return Money.parse(values[name], values.get("currency") or DEFAULT_ASSET)
     except InvalidAmount as error:
@@ -196,6 +196,6 @@ def money(values: Mapping[str, Any], name: str = "amount") -> Money:
 
 
 def shape(name: str, /, **members: Any) -> type[serializers.Serializer[Any]]:
-    """Return a serializer whose members have names that are not Python's: the clients' own."""
+    """Return a serializer whose members have the clients' names rather than Python's."""
     made: type[serializers.Serializer[Any]] = type(name, (serializers.Serializer,), members)
     return made

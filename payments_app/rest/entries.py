@@ -1,4 +1,4 @@
-"""REST: the caller's own entries of the ledger as a list, and what they used (docs/rest.md)."""
+"""REST: the caller's own ledger entries as a list, and their usage (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class EntriesSerializer(serializers.Serializer[Any]):
 
 
 class UsageQuery(CurrencyQuery):
-    """How far back to look, and by what it is grouped."""
+    """How far back to look, and how to group."""
 
     days = serializers.IntegerField(min_value=1, max_value=DAYS_MAX, default=30)
     by = serializers.ChoiceField(choices=DIMENSIONS, default="agent")
@@ -92,7 +92,7 @@ class EntriesView(PaymentView):
         responses={200: EntriesSerializer, **refusals(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return a page of what moved on the caller's account, the newest first."""
+        """Return a page of movements on the caller's account, the newest first."""
         query = queried(request, EntriesQuery)
         account = services.account_of_user(caller(request).pk, query["currency"])
         place = _place(query["cursor"], account.id) if "cursor" in query else None
@@ -141,7 +141,7 @@ class UsageView(PaymentView):
         responses={200: UsageSerializer, **refusals(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return what was spent in the last `days` days, grouped, the most first."""
+        """Return the spending of the last `days` days, grouped, the largest first."""
         query = queried(request, UsageQuery)
         first = datetime.now(UTC).date() - timedelta(days=query["days"] - 1)
         since = datetime.combine(first, datetime.min.time(), UTC)

@@ -1,7 +1,7 @@
 """REST: verify, lock, settle and delegate, as the network's clients call them (webagents §5.2).
 
-Members that a route does not read are let through here: clients send more than one needs. Every
-amount goes out as a decimal string, under its name and again with `Dollars` after it.
+Unknown members are allowed here, because clients send more than a route needs. Every amount is
+returned as a decimal string, under its name and again with the suffix `Dollars`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class VerifyView(PaymentView):
         responses={200: wire.Verified, **refusals(400)},
     )
     def post(self, request: Request) -> Response:
-        """Return what a token has; one that is not good is an answer too."""
+        """Return the balance of a token; an invalid one is a normal answer too."""
         values = checked(request, wire.Verify)
         try:
             token = token_lookup.resolve(values["token"], agent=values["expectedAudience"])
@@ -72,7 +72,7 @@ class VerifyView(PaymentView):
 
 
 class LocksView(PaymentView):
-    """Money that is put aside: of a token by the payee, or into a new token by the payer."""
+    """Money set aside: from a token by the payee, or into a new token by the payer."""
 
     write_scope = "payments:write"
 
@@ -89,7 +89,7 @@ class LocksView(PaymentView):
         },
     )
     def post(self, request: Request) -> Response:
-        """Lock an amount of `token`; without one, make a token of the caller's own money."""
+        """Lock an amount of `token`; without one, create a token from the caller's own money."""
         values = checked(request, wire.NewLock)
         key = key_of(request, values["idempotencyKey"])
         if not values["token"]:
@@ -185,7 +185,7 @@ class LockView(PaymentView):
 
 
 class SettleView(PaymentView):
-    """The amount to take of a lock, or of a token at once."""
+    """The amount to take from a lock, or from a token at once."""
 
     write_scope = "payments:write"
 
@@ -195,7 +195,7 @@ class SettleView(PaymentView):
         responses={200: wire.Settled, **refusals(400, 402, 404, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Take an amount, as far as it is locked; `release` gives back the rest."""
+        """Take an amount, as far as it is locked; `release` returns the rest."""
         values = checked(request, wire.Settle)
         if bool(values["lockId"]) == bool(values["token"]):
             raise ValidationError({"lockId": "Name a lock, or show a token."})
@@ -246,7 +246,7 @@ class SettleView(PaymentView):
         )
 
     def _agent(self, payee: Payee, values: Mapping[str, Any]) -> str:
-        """Return the agent that gets the money; nothing is the platform."""
+        """Return the agent to be paid; "" means the platform."""
         if values["chargeType"] in wire.TO_PLATFORM or not (
             values["amount"] if "amount" in values else values["usage"]
         ):
@@ -320,7 +320,7 @@ def _payee(request: Request) -> Payee:
 
 
 def _recipient(payee: Payee, values: Mapping[str, Any]) -> str:
-    """Return the agent that a body names, which has to be the caller's own."""
+    """Return the agent that a body names, which must be the caller's own."""
     named = values.get("recipientId") or values.get("agent") or ""
     if not named:
         return ""
@@ -331,7 +331,7 @@ def _recipient(payee: Payee, values: Mapping[str, Any]) -> str:
 
 
 def _amount(values: Mapping[str, Any]) -> tuple[Money, bool]:
-    """Return the amount to capture, and whether the records of usage determine it."""
+    """Return the amount to capture, and whether it was computed from usage records."""
     currency = values["currency"] or DEFAULT_ASSET
     if "amount" in values:
         return money(values), False

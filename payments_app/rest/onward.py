@@ -1,4 +1,4 @@
-"""REST: what a remote agent of the caller may still be paid on other servers."""
+"""REST: what the caller's remote agents may still be paid on other servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NewOnwardBudgetSerializer(StrictSerializer):
 
 
 class OnwardBudgetSerializer(serializers.Serializer[Any]):
-    """The budget that is left for a remote agent's own server, and what it was paid."""
+    """The remaining budget for paying a remote agent's own server, and what it was paid."""
 
     agent = serializers.CharField()
     agent_id = serializers.CharField()
@@ -39,7 +39,7 @@ class OnwardBudgetSerializer(serializers.Serializer[Any]):
 
 
 class OnwardBudgetView(PaymentView):
-    """The budget of a remote agent of the caller for payments on other servers."""
+    """The caller's budget for paying a remote agent on other servers."""
 
     read_scope = "payments:read"
     write_scope = "payments:write"
@@ -48,7 +48,7 @@ class OnwardBudgetView(PaymentView):
         operation_id="get_onward_budget", responses={200: OnwardBudgetSerializer, **refusals(400)}
     )
     def get(self, request: Request, agent: str) -> Response:
-        """Return how far it is used; nothing is left where the caller has set none."""
+        """Return the budget and its use; nothing is left if the caller has set none."""
         agent_id = agent_id_of(request, agent)
         return Response(_shown(agent_id, budget_of(agent_id, caller(request).pk)))
 
@@ -58,7 +58,7 @@ class OnwardBudgetView(PaymentView):
         responses={200: OnwardBudgetSerializer, **refusals(400, 403)},
     )
     def put(self, request: Request, agent: str) -> Response:
-        """Let the agent be paid so much from now on; "0" ends it."""
+        """Set the amount that the agent may be paid from now on; "0" stops payments."""
         amount = money(checked(request, NewOnwardBudgetSerializer))
         agent_id = agent_id_of(request, agent)
         try:

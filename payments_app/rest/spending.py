@@ -1,4 +1,4 @@
-"""REST: the caller's spending limits, and what agents may take without asking (docs/rest.md)."""
+"""REST: the caller's spending limits, and what agents may charge without asking (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIMITS_MAX: Final = 100
 
 
 class LimitSerializer(serializers.Serializer[Any]):
-    """One limit; without an agent or a token it is on everything."""
+    """One limit; without an agent or a token it covers everything."""
 
     period = serializers.ChoiceField(choices=PERIODS)
     agent = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
@@ -46,14 +46,14 @@ class LimitsSerializer(StrictSerializer):
     limits = LimitSerializer(many=True)
 
     def validate_limits(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Refuse more than a person can look after."""
+        """Refuse more than a person can keep track of."""
         if len(value) > LIMITS_MAX:
             raise ValidationError(f"At most {LIMITS_MAX} limits.")
         return value
 
 
 class LimitStateSerializer(LimitSerializer):
-    """A limit and how far it is used in the period that runs."""
+    """A limit and how much of it is used in the current period."""
 
     agent_id = serializers.CharField()
     token_name = serializers.CharField()
@@ -77,7 +77,7 @@ class NewApprovalSerializer(StrictSerializer):
 
 
 class ApprovalSerializer(serializers.Serializer[Any]):
-    """The amount that an agent may take for each answer."""
+    """The amount that an agent may charge for each answer."""
 
     agent = serializers.CharField()
     agent_id = serializers.CharField()
@@ -102,7 +102,7 @@ class LimitsView(PaymentView):
         operation_id="get_spending_limits", responses={200: LimitStatesSerializer, **refusals()}
     )
     def get(self, request: Request) -> Response:
-        """Return them with how far each is used."""
+        """Return the limits and how much of each is used."""
         return _limits(request)
 
     @extend_schema(
@@ -111,7 +111,7 @@ class LimitsView(PaymentView):
         responses={200: LimitStatesSerializer, **refusals(400)},
     )
     def put(self, request: Request) -> Response:
-        """Put these limits in the place of all that there were."""
+        """Replace all existing limits with these."""
         given = checked(request, LimitsSerializer)["limits"]
         user_id = caller(request).pk
         mine = token_lookup.assets_of(user_id, {one["token"] for one in given if one["token"]})
@@ -126,7 +126,7 @@ class LimitsView(PaymentView):
 
 
 def _asked(request: Request, one: dict[str, Any], mine: Mapping[str, str]) -> Limit:
-    """Return a limit as it is wanted; `mine` is the assets of the caller's tokens by id."""
+    """Return a requested limit; `mine` maps ids of the caller's tokens to their assets."""
     amount, token_id = money(one), one["token"]
     if token_id and one["agent"]:
         raise ValidationError({"limits": "A limit is on an agent or on a token."})
@@ -141,7 +141,7 @@ def _asked(request: Request, one: dict[str, Any], mine: Mapping[str, str]) -> Li
 
 
 class ApprovalsView(PaymentView):
-    """The amounts that agents may take from the caller without asking."""
+    """The amounts that agents may charge the caller without asking."""
 
     read_scope = "payments:read"
 
@@ -155,7 +155,7 @@ class ApprovalsView(PaymentView):
 
 
 class ApprovalView(PaymentView):
-    """The amount that one agent may take for each answer."""
+    """The amount that one agent may charge for each answer."""
 
     write_scope = "payments:write"
 
@@ -165,7 +165,7 @@ class ApprovalView(PaymentView):
         responses={200: ApprovalSerializer, **refusals(400)},
     )
     def put(self, request: Request, agent: str) -> Response:
-        """Let an agent take up to `up_to` for each answer."""
+        """Let an agent charge up to `up_to` for each answer."""
         up_to = money(checked(request, NewApprovalSerializer), "up_to")
         user_id, agent_id = caller(request).pk, agent_id_of(request, agent)
         approve(user_id, agent_id, up_to)
@@ -174,7 +174,7 @@ class ApprovalView(PaymentView):
 
     @extend_schema(operation_id="withdraw_approval", responses={204: None, **refusals(404)})
     def delete(self, request: Request, agent: str) -> Response:
-        """Ask again from now on; the agent may be named by its id too."""
+        """Withdraw the approval; the agent may also be named by its id."""
         user_id = caller(request).pk
         for one in approvals_of(user_id):
             if agent in {one.agent_id, name_of(one.agent_id)}:

@@ -1,4 +1,4 @@
-"""REST: the caller's agents whose answers to others they pay for, each with its budget."""
+"""REST: the caller's agents whose answers to others they pay for, with their budgets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
-    """The budget of an agent's owner for answers to others, in a period or in total."""
+    """An owner's budget for an agent's answers to others, per period or in total."""
 
     period = serializers.ChoiceField(choices=BudgetPeriod.values)
     amount = AmountField()
@@ -35,7 +35,7 @@ class NewSponsorshipSerializer(StrictSerializer):
     budgets = BudgetSerializer(many=True)
 
     def validate_budgets(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Refuse none, and two of one period."""
+        """Require at least one budget, and at most one for each period."""
         if not value:
             raise ValidationError("Name a budget; to end it, use DELETE.")
         if len({one["period"] for one in value}) < len(value):
@@ -44,7 +44,7 @@ class NewSponsorshipSerializer(StrictSerializer):
 
 
 class BudgetStateSerializer(BudgetSerializer):
-    """A budget and how far it is used."""
+    """A budget and how much of it is used."""
 
     spent = serializers.CharField()
     held = serializers.CharField()
@@ -62,7 +62,7 @@ class SponsorshipSerializer(serializers.Serializer[Any]):
 
 
 class SponsorshipListSerializer(serializers.Serializer[Any]):
-    """All that the caller sponsors."""
+    """All agents that the caller sponsors."""
 
     sponsorships = SponsorshipSerializer(many=True)
 
@@ -76,14 +76,14 @@ class SponsorshipsView(PaymentView):
         operation_id="list_sponsorships", responses={200: SponsorshipListSerializer, **refusals()}
     )
     def get(self, request: Request) -> Response:
-        """Return them with how far each budget is used."""
+        """Return them with how much of each budget is used."""
         user_id = caller(request).pk
         mine = sponsorships.sponsored_by(user_id)
         return Response({"sponsorships": [_shown(agent.pk, user_id) for agent in mine]})
 
 
 class SponsorshipView(PaymentView):
-    """Whether the caller pays for what an agent of theirs answers to others."""
+    """Whether the caller pays for the answers of one of their agents to others."""
 
     write_scope = "payments:write"
 
@@ -107,7 +107,7 @@ class SponsorshipView(PaymentView):
 
     @extend_schema(operation_id="end_sponsorship", responses={204: None, **refusals(400, 403, 404)})
     def delete(self, request: Request, agent: str) -> Response:
-        """Pay for nothing from now on; the agent may be named by its id too."""
+        """Stop paying for the agent, which may also be named by its id."""
         for mine in sponsorships.sponsored_by(caller(request).pk):
             if agent in {mine.pk, mine.name}:
                 sponsorships.sponsor(mine.pk, caller(request), {})

@@ -122,7 +122,7 @@ class TokensView(PaymentView):
 
     @extend_schema(operation_id="list_payment_tokens", responses={200: States, **refusals()})
     def get(self, request: Request) -> Response:
-        """Return the newest 500, also those that were passed on from them."""
+        """Return the newest 500, including delegated tokens."""
         found = endings.tokens_of(caller(request).pk)
         return Response({"object": "list", "items": [_state(one) for one in found]})
 
@@ -132,7 +132,7 @@ class TokensView(PaymentView):
         responses={201: Issued, **refusals(400, 402, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Make a token and move money of the caller's into it."""
+        """Create a token and move money of the caller's into it."""
         values = checked(request, NewToken)
         user_id = caller(request).pk
         most = {
@@ -174,12 +174,12 @@ class TokenView(PaymentView):
 
     @extend_schema(operation_id="revoke_payment_token", responses={200: Revoked, **refusals(404)})
     def delete(self, request: Request, token_id: str) -> Response:
-        """End it and all that was passed on; what is not held comes back at once."""
+        """Revoke it and all its descendants; what is not held is returned immediately."""
         return _revoke(request, token_id)
 
 
 class TreeView(PaymentView):
-    """A token with all that was passed on from it."""
+    """A token with all its descendants."""
 
     read_scope = "payments:read"
 
@@ -221,7 +221,7 @@ class TokenTopUpView(PaymentView):
 
 
 class RevokeView(PaymentView):
-    """The end of a token, for clients that cannot send DELETE."""
+    """Revoking a token, for clients that cannot send DELETE."""
 
     write_scope = "payments:write"
 
@@ -229,7 +229,7 @@ class RevokeView(PaymentView):
         operation_id="end_payment_token", request=None, responses={200: Revoked, **refusals(404)}
     )
     def post(self, request: Request, token_id: str) -> Response:
-        """Do what DELETE does."""
+        """Do the same as DELETE."""
         return _revoke(request, token_id)
 
 

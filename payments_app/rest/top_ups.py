@@ -1,4 +1,4 @@
-"""REST: putting money in (docs/rest.md). A provider calls back without signing in: it signs."""
+"""REST: topping up (docs/rest.md). A provider's webhook is authenticated by its signature."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ TopUps = shape("TopUps", object=serializers.CharField(), items=TopUpSerializer(m
 
 
 class ProvidersView(PaymentView):
-    """How money can be put in."""
+    """The ways to top up."""
 
     read_scope = "payments:read"
 
@@ -113,7 +113,7 @@ class TopUpsView(PaymentView):
         responses={201: TopUpSerializer, **refusals(400, 402, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Ask for a top-up; a key makes one request."""
+        """Request a top-up; a key creates one request."""
         values = checked(request, NewTopUpSerializer)
         try:
             row, replayed = top_ups.ask(
@@ -137,7 +137,7 @@ class TopUpView(PaymentView):
 
     @extend_schema(operation_id="get_top_up", responses={200: TopUpSerializer, **refusals(404)})
     def get(self, request: Request, request_id: str) -> Response:
-        """Return it as it is now."""
+        """Return the request in its current state."""
         try:
             return Response(_shown(top_ups.request_of(caller(request).pk, request_id)))
         except top_ups.UnknownRequest as error:
@@ -147,7 +147,7 @@ class TopUpView(PaymentView):
 @csrf_exempt
 @require_POST
 def hook(request: HttpRequest, provider: str) -> HttpResponse:
-    """Take a call of a provider; 400 for one that is not its own, so that it tries again."""
+    """Process a provider's call; answer 400 to an invalid one, so that it is retried."""
     body = request.read(HOOK_BYTES + 1)
     if len(body) > HOOK_BYTES:
         return HttpResponse(status=413)

@@ -1,4 +1,4 @@
-"""The shapes of the clients' own routes: what comes in, and what goes out (webagents §5.2)."""
+"""Serializers of the clients' own routes, in and out (webagents §5.2)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TO_AGENT: Final = ("agent_fee", "byok_llm", "byok_mcp_sampling")
 
 
 def text(chars: int = 150) -> serializers.CharField:
-    """Return a member for a text that may be left out."""
+    """Return an optional text member."""
     return serializers.CharField(required=False, default="", allow_blank=True, max_length=chars)
 
 
 def secret(*, required: bool = True) -> serializers.CharField:
-    """Return a member for a token, as it is shown."""
+    """Return a member for a token's secret."""
     if required:
         return serializers.CharField(max_length=SECRET_CHARS)
     return text(SECRET_CHARS)
@@ -38,7 +38,7 @@ def names() -> serializers.ListField:
 
 
 def seconds() -> serializers.IntegerField:
-    """Return a member for a length of time that may be left out."""
+    """Return an optional member for a duration."""
     return serializers.IntegerField(
         required=False,
         default=None,

@@ -1,7 +1,7 @@
-"""Takes a payment that came with a request, before the work begins.
+"""Take a payment that came with a request, before the work begins.
 
-What is not taken leaves nothing behind, but for a receipt that says so. A token is only
-looked at: the ledger takes from it what the answer costs.
+A refused payment leaves nothing behind but a receipt that records it. A token is only inspected:
+the ledger takes the cost of the answer from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Accepted", "PaymentNotTaken", "accept"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A payment that was taken: the token to spend, and the headers of the answer.
+    """An accepted payment: the token to spend, and headers for the response.
 
     `secret` opens the token of a payment on a chain.
     """
@@ -49,12 +49,13 @@ def accept(
     visitor: str = "",
     secret: str = "",
 ) -> Accepted | None:
-    """Take the payment of a request for what `requirements` returned; None when it brings none.
+    """Take a request's payment for what `requirements` demanded; return None without a payment.
 
-    `user_id` is the signed-in person who sends it, `visitor` names a visitor's address.
-    `secret` is that of an Accepted of the same request, whose payment is taken once more;
-    X-Payment-Token beside a payment has the same effect.
-    Raises PaymentNotTaken. Called outside a transaction: `exact` asks the facilitator.
+    `user_id` is the signed-in sender, `visitor` names a visitor's address. `secret` comes from an
+    earlier Accepted of the same request, whose payment is taken again; X-Payment-Token next to a
+    payment has the same effect.
+
+    Raises PaymentNotTaken. Called outside a transaction, since `exact` queries the facilitator.
     """
     try:
         offer = offered(headers)
@@ -127,7 +128,7 @@ def _exact(offer: Offered, requirement: Mapping[str, Any], sender: exact.Sender)
         "transaction": paid.transaction,
         "network": paid.network,
         "amount": paid.atomic,
-        # What the answer does not use can be spent with this.
+        # Lets the client spend what the answer does not use.
         "extra": {"token": paid.secret},
     }
     return Accepted(

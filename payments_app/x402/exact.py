@@ -1,13 +1,14 @@
-"""The scheme `exact`: a stablecoin moves on a chain, carried out by a facilitator (x402).
+"""The scheme `exact`: a facilitator moves a stablecoin on a chain (x402).
 
-A payment is its payer's authorization, named by network, asset, payer and nonce: one
-receipt, credited once, into a token made for it. The receipt is written after the payment was
-verified and before it is settled. An answer that is late, doubled, lost, or a 500 after the money
-moved leaves the receipt `submitted`; the same payment again asks again and finds what became of it.
-A payment is its first sender's, because anyone can read it on the chain and repeat it. Until it
-was taken, that is the signed-in person, or the visitor of the same address with the same document.
-A credited payment is taken once. After that it is taken only from the person who sent it first, or
-together with the secret of its token, which the first answer carries.
+A payment is its payer's authorization, identified by network, asset, payer and nonce: one receipt,
+credited once, into a token created for it. The receipt is written after the payment is verified and
+before it is settled. An answer that is late, duplicated, lost, or a 500 after the money moved
+leaves the receipt `submitted`; sending the same payment again queries the outcome.
+
+A payment belongs to its first sender, because anyone can read it on the chain and repeat it. Until
+it is taken, that is the signed-in person, or the visitor from the same address with the same
+document. A credited payment is taken once. After that it is accepted only from the person who first
+sent it, or together with the secret of its token, which the first response carries.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 PROVIDER: Final = "x402"
 PAYMENT_USED: Final = "payment_used"
-"""The code of a 402 for a payment on a chain that was taken before."""
+"""The 402 code for a payment on a chain that was already taken."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _INTEGER: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
@@ -66,9 +67,9 @@ class Paid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """The sender of a payment: a signed-in person, or a visitor, named by their address.
+    """The sender of a payment: a signed-in person, or a visitor identified by address.
 
-    `secret` is what came beside the payment.
+    `secret` is the one sent along with the payment.
     """
 
     user_id: int | None = None
@@ -78,7 +79,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Payment:
-    """The signed authorization, what it is checked against, and its sender."""
+    """The signed authorization, the requirements it must meet, and its sender."""
 
     payload: facilitator.Payload
     wanted: facilitator.Requirements
@@ -90,26 +91,25 @@ class _Payment:
     amount: Money
     agent: str
     sender: Sender
-    # Which visitor sent this document; None for a person.
+    # Identifies the visitor who sent this document; None for a person.
     visitor: str | None
 
     @property
     def account_id(self) -> int:
-        """The account of the payment's token, made on first use."""
+        """The account of the payment's token, created on first use."""
         return issuance.token_account(self.token_id, self.amount.asset, None)
 
 
 def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid:
     """Have a payment verified and settled, and credit it once.
 
-    Raises PaymentNotTaken: `payment_used` for one that another sender sent first, and for one that
-    was taken before, unless its sender is the person who sent it first or shows the secret of its
-    token.
+    Raises PaymentNotTaken: `payment_used` if another sender sent it first, or if it was already
+    taken, unless the sender is the person who first sent it or presents the secret of its token.
     """
     payment = _read(offer, requirement, sender)
     receipt = _receipt(payment)
     if receipt is None:
-        # An invalid payment leaves no row: any client may send one.
+        # An invalid payment leaves no row, since any client may send one.
         receipt = _noted(payment)
     if receipt is not None and receipt.state == ReceiptState.CONFIRMED:
         return _again(payment, receipt)
@@ -117,10 +117,10 @@ def take(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> Paid
 
 
 def _noted(payment: _Payment) -> Receipt | None:
-    """Verify a payment that is not known, and return the receipt that is kept of it.
+    """Verify an unknown payment, and return the receipt written for it.
 
-    Another request may note it at the same time, for another person, and have it carried out: then
-    it is not good any more, and that is the reason.
+    If another request for another person records and settles it at the same time, it is no longer
+    valid, and that is the reason reported.
     """
     try:
         _verify(payment)
@@ -133,12 +133,12 @@ def _noted(payment: _Payment) -> Receipt | None:
 
 
 def _receipt(payment: _Payment) -> Receipt | None:
-    """Return the receipt of a payment; raises PaymentNotTaken where it is another sender's."""
+    """Return the receipt of a payment; raises PaymentNotTaken if it is another sender's."""
     receipt = Receipt.objects.filter(provider=PROVIDER, external_id=payment.external_id).first()
     if receipt is None:
         return None
     if receipt.payload.get("sha256") != payment.sha256:
-        # Known, but not with this signature: the sender saw the payment on the chain.
+        # Known, but with another signature: the sender saw the payment on the chain.
         raise PaymentNotTaken("token_invalid", "This payment is known with another signature.")
     if not (_is_senders(payment, receipt) or _is_of_visitor(payment, receipt)):
         raise _used()
@@ -146,16 +146,16 @@ def _receipt(payment: _Payment) -> Receipt | None:
 
 
 def _is_of_visitor(payment: _Payment, receipt: Receipt) -> bool:
-    """Return whether the visitor who sent a payment first sends it again, as it was.
+    """Return whether the visitor who first sent a payment sends it again unchanged.
 
-    What was not taken yet has given them no secret to show.
+    Until it is taken, they have no secret to present.
     """
     first = receipt.payload.get("visitor")
     return first is not None and first == payment.visitor
 
 
 def _is_senders(payment: _Payment, receipt: Receipt) -> bool:
-    """Return whether a payment came with something that the chain does not show."""
+    """Return whether a payment came with something that the chain does not reveal."""
     sender = payment.sender
     if sender.user_id is not None and receipt.payload.get("user") == sender.user_id:
         return True
@@ -220,7 +220,7 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
 
 
 def _visitor(sender: Sender, offer: Offered) -> str:
-    """Return a name for a visitor and the document that they sent; their address is not kept."""
+    """Return a name for a visitor and the document they sent, without storing their address."""
     document = msgspec.json.encode(offer.document, order="deterministic")
     whole = b"\n".join((sender.visitor.encode(), document))
     return salted_hmac(__name__, whole, algorithm="sha256").hexdigest()
@@ -229,7 +229,7 @@ def _visitor(sender: Sender, offer: Offered) -> str:
 def _wanted(
     payload: facilitator.Payload, ours: Mapping[str, Any], requirement: Mapping[str, Any]
 ) -> facilitator.Requirements:
-    """Return what the payment is held against: ours, never what the client says it accepted."""
+    """Return our requirements for the payment, never what the client says it accepted."""
     if isinstance(payload, PaymentPayloadV1):
         network = offers.OLD_NAMES.get(ours["network"], ours["network"])
         if payload.network not in {network, ours["network"]}:
@@ -291,7 +291,7 @@ def _settle(payment: _Payment) -> SettleResponse:
     except facilitator.NoAnswer as error:
         raise _later() from error
     if not answer.success:
-        # Submitted it stays: an earlier try, whose answer was lost, may have moved the money.
+        # It stays submitted: an earlier attempt whose answer was lost may have moved the money.
         raise PaymentNotTaken(
             "payment_failed", f"The payment was not carried out: {_short(answer.error_reason)}."
         )
@@ -342,8 +342,8 @@ def _credit(payment: _Payment, answer: SettleResponse) -> Paid:
 def _again(payment: _Payment, receipt: Receipt) -> Paid:
     """Return a payment that was credited before, to its sender; raises PaymentNotTaken."""
     if not _is_senders(payment, receipt):
-        # An operator may have found it on the chain and credited it: then its visitor did not
-        # take it yet.
+        # An operator may have found it on the chain and credited it, so its visitor has not taken
+        # it yet.
         try:
             with transaction.atomic():
                 _make_token(payment)

@@ -1,7 +1,7 @@
 """The facilitator: verifies and settles payments on a chain for us, over HTTP (x402 v1 and v2).
 
-Whatever does not come back as a whole answer, a refusal to talk, a timeout, a 500, is
-NoAnswer. The payment may have happened: the caller has to ask again.
+Anything but a complete answer (a refused connection, a timeout, a 500) is NoAnswer. The payment may
+have happened: the caller has to ask again.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class NoAnswer(Exception):
 
 
 def verify(payload: Payload, wanted: Requirements) -> VerifyResponse:
-    """Ask whether a payment is good; raises NoAnswer."""
+    """Ask whether a payment is valid; raises NoAnswer."""
     return _asked(lambda client: client.verify(payload, wanted))
 
 
 def settle(payload: Payload, wanted: Requirements) -> SettleResponse:
-    """Have a payment carried out; raises NoAnswer, and then it may have been."""
+    """Have a payment carried out; raises NoAnswer if the outcome is unknown."""
     return _asked(lambda client: client.settle(payload, wanted))
 
 

@@ -1,7 +1,7 @@
-"""Reads a payment from the headers of a request: every form that clients send (webagents §5.5).
+"""Read a payment from a request's headers, in every form that clients send (webagents §5.5).
 
-PAYMENT-SIGNATURE is version 2 of x402. X-PAYMENT is version 1, or a bare token, or one in base64.
-X-Payment-Token is a token. The first of them that is there counts.
+PAYMENT-SIGNATURE is version 2 of x402. X-PAYMENT is version 1, or a token, bare or in base64.
+X-Payment-Token is a token. The first one present counts.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LIMITS: Final = msgspec.structs.replace(DEFAULT_LIMITS, frame_bytes=HEADER_CHAR
 
 
 class BadHeader(ValueError):
-    """A payment header that cannot be read; the message is for a person."""
+    """The payment header cannot be parsed; the message is for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """The offer of a client: a token, or (`document`) a payment of x402."""
+    """What a client offers: a token, or (`document`) an x402 payment."""
 
     token: str = ""
     version: int = 2
@@ -39,24 +39,24 @@ class Offered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A payment as it stands in a header; a token is a secret, what is on a chain is not."""
+    """A payment as found in a header; a token is a secret, a payment on a chain is not."""
 
     value: str = field(repr=False)
     is_secret: bool
 
 
 def offered(headers: Mapping[str, str]) -> Offered | None:
-    """Return the payment of a request, or None when it has none; raises BadHeader."""
+    """Return the payment of a request, or None if it has none; raises BadHeader."""
     name, value = _counts(headers)
     return _read(value, only_token=name == "x-payment-token") if value else None
 
 
 def sent(headers: Mapping[str, str]) -> Sent | None:
-    """Return the payment of a request as it was sent; None where there is none, or a bad one."""
+    """Return a request's payment as sent; None if there is none, or an unreadable one."""
     try:
         offer = offered(headers)
     except BadHeader:
-        # It is refused when it is to pay.
+        # It is refused when it is used to pay.
         return None
     if offer is None:
         return None
@@ -73,7 +73,7 @@ def _counts(headers: Mapping[str, str]) -> tuple[str, str]:
 
 
 def token_beside(headers: Mapping[str, str]) -> str:
-    """Return the token in X-Payment-Token that comes beside another payment, or ''."""
+    """Return the token in X-Payment-Token next to another payment, or ''."""
     named = {name.lower(): value for name, value in headers.items()}
     value = named.get("x-payment-token", "").strip()
     return value if len(value) <= HEADER_CHARS else ""
@@ -105,7 +105,7 @@ def _of_document(document: Mapping[str, Any]) -> Offered:
     version = document.get("x402Version", 1 if accepted is None else 2)
     chosen = accepted if isinstance(accepted, dict) else document
     scheme = chosen.get("scheme")
-    # A version is a number: True is none, and what is no number cannot be looked up in a set.
+    # A version must be an integer: True is not one, and other types may be unhashable.
     if type(version) is not int or version not in {1, 2}:
         raise BadHeader("This is not a payment of x402 version 1 or 2.")
     if not isinstance(scheme, str) or not isinstance(payload, dict):

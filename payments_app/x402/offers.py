@@ -1,8 +1,8 @@
 """The demand: the body and the headers of a 402.
 
-One answer serves clients of x402 version 2 (the header), and those of the transports' text
-(`error`, `status_code`, `context.accepts`). In `accepts` amounts are integers of the smallest unit,
-in `context.accepts` decimal strings. Money on a chain is taken at par: a USDC is a dollar.
+One response serves clients of x402 version 2 (the header), and those of the transports' text
+(`error`, `status_code`, `context.accepts`). Amounts are integers of the smallest unit in `accepts`,
+decimal strings in `context.accepts`. Money on a chain is taken at par: a USDC is a dollar.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2
 NETWORK: Final = "uamp:main"
-"""The network of this server's own tokens, in the form that x402 wants (CAIP-2)."""
+"""The network of this server's own tokens, in the form that x402 requires (CAIP-2)."""
 SHORT_NETWORK: Final = "uamp"
 TIMEOUT_SECONDS: Final = 300
 CHAIN_SCALE: Final = 6
@@ -46,9 +46,9 @@ def requirements(
     response_id: str | None = None,
     error: str = "Payment required",
 ) -> dict[str, Any]:
-    """Return the body of a 402: what an answer of `agent` needs, and how it can be paid.
+    """Return the body of a 402: what an answer of `agent` costs, and how to pay it.
 
-    Raises InvalidAmount for a demand of nothing or less.
+    Raises InvalidAmount unless the demand is positive.
     """
     if amount.amount <= 0:
         raise InvalidAmount("A payment is of more than nothing.")
@@ -84,7 +84,7 @@ def required_headers(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def encode(value: Mapping[str, Any]) -> str:
-    """Return JSON in base64, as every header of x402 is."""
+    """Return JSON in base64, the encoding of every x402 header."""
     return base64.b64encode(msgspec.json.encode(value)).decode()
 
 
@@ -106,7 +106,7 @@ def _by_token(amount: Money, agent: str) -> dict[str, Any]:
 
 
 def exact_offer(amount: Money) -> dict[str, Any] | None:
-    """Return what `exact` on a chain demands; None where no facilitator is set, or it cannot be."""
+    """Return the demand for `exact` on a chain; None without a facilitator or for other assets."""
     if not (settings.UAMP_X402_FACILITATOR and settings.UAMP_X402_PAY_TO):
         return None
     if amount.asset not in ON_CHAIN:
@@ -126,19 +126,19 @@ def exact_offer(amount: Money) -> dict[str, Any] | None:
 
 
 def on_chain(amount: Money) -> int:
-    """Return an amount in the stablecoin's smallest unit, rounded up, so that it suffices."""
+    """Return an amount in the stablecoin's smallest unit, rounded up so that it suffices."""
     unit: int = 10 ** (ASSETS[amount.asset].scale - CHAIN_SCALE)
     return -(-amount.amount // unit)
 
 
 def from_chain(atomic: int, asset: str) -> Money:
-    """Return what an amount of the stablecoin is here."""
+    """Return the ledger's amount for an amount of the stablecoin."""
     unit: int = 10 ** (ASSETS[asset].scale - CHAIN_SCALE)
     return Money(atomic * unit, asset)
 
 
 def _in_decimals(offer: Mapping[str, Any], amount: Money) -> dict[str, Any]:
-    """Return an offer as the transports' text and the reference clients have it."""
+    """Return an offer in the form of the transports' text and the reference clients."""
     network = SHORT_NETWORK if offer["scheme"] == "token" else offer["network"]
     return {
         **offer,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class PaymentNotTaken(Exception):
-    """A payment that was refused; the message is for a person.
+    """The payment was refused; the message is for a person.
 
-    `code` is one of UAMP §7.2, or `payment_used` for a payment on a chain that was taken before.
+    `code` is one of UAMP §7.2, or `payment_used` for a payment on a chain that was already taken.
     """
 
     def __init__(self, code: str, message: str) -> None:
