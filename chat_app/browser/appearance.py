@@ -1,4 +1,4 @@
-"""How pages look for the person who opens them: in the markup, so that the first frame is right."""
+"""The person's page settings in the markup, so that the first frame is right."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from chat_app.people.settings import settings_of
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-# What the browser chose last, for the pages before signing in (static/chat/person/appearance.js).
+# The browser's last choice, for the pages before sign-in (static/chat/person/appearance.js).
 THEME_COOKIE: Final = "theme"
 
 
 def appearance(request: HttpRequest) -> dict[str, object]:
-    """Return the settings that templates draw, read when one does (a context processor)."""
+    """Return the settings that templates use, read on first use (a context processor)."""
     return {"appearance": SimpleLazyObject(lambda: _appearance(request))}
 
 

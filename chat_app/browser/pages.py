@@ -1,7 +1,7 @@
 """The pages of the browser chat: a shell that the components fill.
 
-A page carries no message. It names the signed-in person and the chat to open; everything
-else comes over REST and the socket, where the rules of membership are kept.
+A page contains no messages. It names the signed-in person and the chat to open; everything else
+comes over REST and the socket, which enforce membership.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Diagrams are drawn in a frame.
 _FRAMES = {"frame-src": [SELF]}
-# The page that draws one has no origin, and can reach nothing: neither the chat nor any network.
+# The page that draws one has no origin, and can reach neither the chat nor any network.
 _DIAGRAM_POLICY = {
     "default-src": [NONE],
     "script-src": [SELF],
@@ -51,10 +51,10 @@ _DIAGRAM_POLICY = {
 @ensure_csrf_cookie
 @csp_update(_FRAMES)
 def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
-    """Return the shell of the chat; `chat_id` is the chat that it opens first.
+    """Return the shell of the chat; `chat_id` is the chat to open first.
 
-    The id is not looked up: a stranger and a wrong id get the same page, and the same answer from
-    REST. Without a session the answer is a redirect to the login page.
+    The id is not looked up: strangers and wrong ids get the same page, and the same answer from
+    REST. Without a session the response redirects to the login page.
     """
     return render(request, "chat_app/chat.html", {"start": _start(request, chat_id)})
 
@@ -66,7 +66,7 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
 def diagram(request: HttpRequest) -> HttpResponse:
     """Return the page in whose frame a chat draws a diagram; it carries no data.
 
-    The chat sends it the code by `postMessage`. What draws it reads untrusted text, so that it runs
+    The chat sends it the code by `postMessage`. The drawing code reads untrusted text, so it runs
     without an origin: no cookie, no storage, no request.
     """
     return render(request, "chat_app/diagram.html")
@@ -80,8 +80,8 @@ def diagram(request: HttpRequest) -> HttpResponse:
 def style(request: HttpRequest) -> HttpResponse:
     """Return the page that shows the design tokens and every component in its states.
 
-    It is for staff, who work on the server; to others it is a path that is not there. Its scripts
-    draw samples and send nothing.
+    It is for staff who work on the server; others get a 404. Its scripts draw samples and send
+    nothing.
     """
     if not caller(request).is_staff:
         raise Http404
@@ -94,7 +94,7 @@ def style(request: HttpRequest) -> HttpResponse:
 @login_required
 @ensure_csrf_cookie
 def money(request: HttpRequest) -> HttpResponse:
-    """Return the shell of the page on one's money; every figure comes over REST."""
+    """Return the shell of the caller's money page; every figure comes over REST."""
     start = {
         "me": _me(request),
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
@@ -103,7 +103,7 @@ def money(request: HttpRequest) -> HttpResponse:
 
 
 def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
-    """Return what the components of the chat read before anything else."""
+    """Return the data that the chat components need at start-up."""
     return {
         "me": _me(request),
         "settings": settings_data(settings_of(caller(request).pk)),
@@ -122,12 +122,12 @@ def _me(request: HttpRequest) -> dict[str, Any]:
 
 
 class LoginView(auth.LoginView):
-    """The login page; a signed-in person goes on to the chats."""
+    """The login page; a signed-in person is redirected to the chats."""
 
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add what the button of the OpenID provider says, where people may sign in with one."""
+        """Add the label of the OpenID provider's button, if sign-in with one is configured."""
         label = settings.UAMP_OIDC_LABEL or gettext("Sign in with single sign-on")
         provider = label if settings.UAMP_OIDC_ISSUER else ""
         return super().get_context_data(**kwargs, provider=provider)

@@ -1,8 +1,8 @@
-"""The formats of an exported chat. Each ends with how many messages it has.
+"""The formats of an exported chat. Each ends with the number of messages.
 
-NDJSON and JSON have a SHA-256 too: of the bytes of the lines of messages, each with its line feed.
-Their answers have the signatures of their agents, receipts that of the server, and the end has the
-`keys` that verify them.
+NDJSON and JSON add a SHA-256 over the lines of messages, each including its line feed. Their
+answers carry the signatures of their agents, receipts that of the server, and the end has the
+`keys` to verify them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def ndjson(chat: Chat, pages: Pages, log: Iterable[bytes] = ()) -> Iterator[byte
 def json(chat: Chat, pages: Pages, log: Iterable[bytes] | None = None) -> Iterator[bytes]:
     """Yield one JSON object: the chat, its messages, their count and SHA-256.
 
-    The lines of the log (`log_lines`) are the member `log`, where it is wanted.
+    The lines of the log (`log_lines`) become the member `log`, if requested.
     """
     yield b'{"chat":' + msgspec.json.encode(_chat(chat)) + b',"messages":['
     count, digest, keys = 0, hashlib.sha256(), _Keys()
@@ -88,17 +88,17 @@ FORMATS: Final[dict[str, tuple[Write, str, str]]] = {
     "json": (json, "application/json", "json"),
     "ndjson": (ndjson, "application/x-ndjson", "ndjson"),
 }
-"""The function of each format, its media type, and how the name of its file ends."""
+"""The function of each format, its media type, and its file extension."""
 
 
 class _Keys:
-    """The keys that verify the signatures of an export, as far as they are published."""
+    """The published keys that verify the signatures of an export."""
 
     def __init__(self) -> None:
         self._kids: set[str] = set()
 
     def note(self, messages: Iterable[dict[str, Any]]) -> None:
-        """Take a page of messages."""
+        """Collect the key ids of a page of messages."""
         for message in messages:
             receipt = message.get("receipt") or {}
             signed = [message.get("signature"), receipt.get("document")]
@@ -106,7 +106,7 @@ class _Keys:
             self._kids |= {kid_of(one) for one in signed if isinstance(one, str)}
 
     def published(self) -> dict[str, Any]:
-        """Return the member `keys` of the end; a file without signatures has none."""
+        """Return the final `keys` member; a file without signatures has none."""
         return keys_named(sorted(self._kids)) if self._kids else {}
 
 
@@ -117,7 +117,7 @@ def _chat(chat: Chat) -> dict[str, Any]:
 
 
 def _origin(chat: Chat) -> dict[str, Any] | None:
-    """Return where a fork comes from; None for another chat. It reads the chat's origin."""
+    """Return the origin of a fork, reading it from the database; None for other chats."""
     origin = getattr(chat, "origin", None)
     if origin is None:
         return None
@@ -142,7 +142,7 @@ def _section(message: dict[str, Any]) -> str:
     head = f"## {_escaped(message['name'] or message['role'])} ({at}{place}{edited}{paid})\n\n"
     if message["deleted_at"] is not None:
         return f"{head}*Deleted.*\n\n"
-    # A quote ends where the message ends, whatever block its text has opened.
+    # A quote ends with the message, whatever block its text has opened.
     quoted = "".join(f"> {line}\n" for line in message["content"].splitlines())
     files = [_file(item) for item in message["content_items"] if item.get("type") in _FILES]
     return "".join([head, f"{quoted}\n" if quoted else "", *files])

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 def log_lines(chat_id: str, user_id: int | None) -> Iterator[bytes]:
-    """Yield a line for the checkpoint of the log, and one for each entry, as it is now.
+    """Yield a line for the checkpoint of the current log, and one for each entry.
 
-    `user_id` is the reader, None an operator who may read all chats. Raises ExportStopped when the
-    reader has left the chat. A log that was changed since its head was signed has no checkpoint.
+    `user_id` is the reader, None for an operator who may read all chats. Raises ExportStopped if
+    the reader has left the chat. A log that was changed after its head was signed has no
+    checkpoint.
     """
     try:
         signed = checkpoint_of(chat_id)
@@ -46,7 +47,7 @@ def log_lines(chat_id: str, user_id: int | None) -> Iterator[bytes]:
 
 
 def _entry(row: ChatEvent, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry; with the digest of what it was where the reader is shown less."""
+    """Return an entry, with the digest of its original payload if the reader sees less."""
     line = {
         "type": "entry",
         "seq": row.seq,

@@ -1,4 +1,4 @@
-"""The messages of a chat in pages by their place: for a member, or for who may export all chats."""
+"""The messages of a chat in pages by log place, for a member or for staff who may export."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
 PAGE: Final = 50
-"""So many messages are in memory at once."""
+"""How many messages are in memory at once."""
 
 
 class ExportStopped(Exception):
-    """The reader is no longer a member: the file ends without its last line."""
+    """The reader is no longer a member, so the file ends without its last line."""
 
 
 class Receipts(Protocol):
-    """Costs of answers: given a chat, a reader and ids of responses, by the ids of responses."""
+    """Looks up the costs of answers in a chat for a reader, by response id."""
 
     def __call__(
         self, chat_id: str, user_id: int, response_ids: Collection[str]
@@ -31,10 +31,10 @@ class Receipts(Protocol):
 def pages(
     chat: Chat, user_id: int, *, receipts: Receipts, after: int = 0
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the messages of a chat after a `seq`, up to its last one now, oldest first.
+    """Yield the messages of a chat after a `seq` up to its current end, oldest first.
 
-    An answer that cost something has its `receipt`. Raises ExportStopped when the reader has left
-    the chat.
+    An answer that cost something has its `receipt`. Raises ExportStopped if the reader has left the
+    chat.
     """
     while after < chat.last_seq:
         if not is_member(chat.pk, user_id):
@@ -48,9 +48,9 @@ def pages(
 
 
 def pages_for_staff(chat: Chat) -> Iterator[list[dict[str, Any]]]:
-    """Yield the messages of a chat up to its last one now, oldest first, without receipts.
+    """Yield the messages of a chat up to its current end, oldest first, without receipts.
 
-    The caller has found out that the reader may export what was said in chats of others.
+    The caller has checked that the reader may export the chats of others.
     """
     found = _next(chat, 0)
     while found:
@@ -80,7 +80,7 @@ def _plain_all(
 def _plain(
     message: Message, receipt: dict[str, Any] | None, signature: str | None
 ) -> dict[str, Any]:
-    """Return a message as it is now; one that was deleted has its place and no text."""
+    """Return a message in its current state; a deleted one has a place but no text."""
     more: dict[str, Any] = {} if receipt is None else {"receipt": receipt}
     if signature is not None:
         more["signature"] = signature

@@ -26,7 +26,7 @@ PAGE: Final = 200
 def about(user: User) -> dict[str, Any]:
     """Return the profile, the settings, and the chats that the person is or was in.
 
-    The title of a chat that they left is None: it may have been changed since.
+    The title of a chat that they left is None, since it may have changed afterwards.
     """
     joined = Participant.objects.filter(user=user).select_related("chat").order_by("joined_at")
     return {
@@ -53,7 +53,7 @@ def chats(user: User, receipts: Receipts) -> Iterator[tuple[str, Iterator[bytes]
 
 
 def written(user: User) -> Iterator[bytes]:
-    """Yield a line for each message of the person, in all chats, also those that they left.
+    """Yield a line for each message of the person, including those in chats that they left.
 
     Copies in forks are left out: others made them, in chats that the person may not know of.
     """

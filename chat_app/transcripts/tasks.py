@@ -1,4 +1,4 @@
-"""The sending of sounds to be transcribed, by a worker (OpenAI's `audio/transcriptions`)."""
+"""Workers that send recordings for transcription (OpenAI's `audio/transcriptions`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWER_BYTES: Final = 1024 * 1024
 
 
 def ask(content_id: str) -> None:
-    """Have a worker send a sound; where there is no broker, it is asked for again later."""
+    """Have a worker send a recording; without a broker, it is requested again later."""
     try:
         transcribe.apply_async(
             kwargs={"content_id": content_id}, retry=False, expires=EXPIRES_SECONDS
@@ -32,7 +32,7 @@ def ask(content_id: str) -> None:
 
 @shared_task
 def transcribe(*, content_id: str, **kwargs: Any) -> None:
-    """Send a sound to the server, and keep the text that it returns."""
+    """Send a recording to the server, and store the text that it returns."""
     if kwargs:
         logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
     content = Content.objects.filter(pk=content_id).first()
@@ -41,7 +41,7 @@ def transcribe(*, content_id: str, **kwargs: Any) -> None:
 
 
 def _text(content: Content) -> str:
-    """Return the text of a sound; "" where the server answers with an error or not at all."""
+    """Return the text of a recording; "" if the server fails or does not respond."""
     key = settings.UAMP_TRANSCRIPTION_KEY
     kind = content.mime_type.partition("/")[2].partition(";")[0]
     name = content.filename or f"sound.{kind}"

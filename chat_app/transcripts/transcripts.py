@@ -1,4 +1,4 @@
-"""Transcripts, kept for all who may hear the sounds. Synchronous."""
+"""Transcripts, stored for everyone who may play the recordings. Synchronous."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SOUND_BYTES: Final = 25 * 1024 * 1024
-"""A larger sound is not sent: servers take no more."""
+"""Larger recordings are not sent: servers refuse them."""
 TEXT_CHARS: Final = 50_000
 ASKED_AGAIN: Final = timedelta(minutes=5)
-"""A sound that no worker has sent by then is sent again."""
+"""A recording that no worker has sent by then is sent again."""
 TRIED_AGAIN: Final = timedelta(hours=1)
-"""A sound of which the server had no text is sent again after this time."""
+"""A recording for which the server had no text is sent again after this time."""
 
 _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def has_transcript(content: Content) -> bool:
-    """Return whether a content is a sound that is sent to the server."""
+    """Return whether a content is a recording that may be sent to the server."""
     return content.mime_type.startswith("audio/") and content.size_bytes <= SOUND_BYTES
 
 
 def transcript_of(content: Content, ask: Callable[[str], None]) -> Transcript:
-    """Return what is known of what is said in a sound; `ask` has a worker send it.
+    """Return the transcript of a recording as far as known; `ask` has a worker send it.
 
-    Of several who look at it at once, one has it sent.
+    If several people view it at once, it is sent only once.
     """
     known = Transcript.objects.filter(pk=content.pk).first()
     now = timezone.now()
@@ -51,7 +51,7 @@ def transcript_of(content: Content, ask: Callable[[str], None]) -> Transcript:
 
 
 def keep(content_id: str, text: str) -> None:
-    """Keep what is said in a sound; "" where the server had no text."""
+    """Store the transcript of a recording; "" if the server had no text."""
     Transcript.objects.filter(content__id=content_id).update(
         state=TranscriptState.DONE if text else TranscriptState.NONE,
         text=_stored(text),
@@ -59,13 +59,13 @@ def keep(content_id: str, text: str) -> None:
 
 
 def known_transcript(content: Content) -> Transcript:
-    """Return what is known of what is said in a sound, without having it sent."""
+    """Return the transcript of a recording as far as known, without having it sent."""
     found = Transcript.objects.filter(pk=content.pk).first()
     return found or Transcript(content=content, state=TranscriptState.NONE)
 
 
 def keep_words(message_id: str, texts: Sequence[str]) -> None:
-    """Keep the words that a model wrote down of the sounds of a message, in their order."""
+    """Store a model's transcripts of the recordings in a message, in their order."""
     message = Message.objects.filter(pk=message_id).first()
     items = message.content_items if message is not None else None
     sounds = [item for item in items or () if item.get("type") == "audio"]
