@@ -1,4 +1,4 @@
-"""Calls of chats in the admin; they are read-only."""
+"""Calls of chats in the admin; read-only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class VoiceCallAgentInline(RecordInline):
 
 @admin.register(VoiceCall)
 class VoiceCallAdmin(HistoryAdmin):
-    """Calls: who began them, how they ended, and who took part."""
+    """Calls: who started them, how they ended, and who took part."""
 
     list_display = ("call_id", "chat", "started_by", "state", "reason", "started_at", "ended_at")
     list_select_related = ("chat", "started_by")

@@ -1,6 +1,6 @@
 """Chats in the admin, with the transcript of their logs.
 
-Operators read history here; only a title may be corrected.
+Operators read history here; they may correct nothing but a title.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ TRANSCRIPT_RIGHTS: Final = ("chat_app.view_chat", "chat_app.view_message", VIEW_
 
 
 class ParticipantInline(RecordInline):
-    """The members of a chat; they come and go through the chat's log."""
+    """The members of a chat; they join and leave through the chat's log."""
 
     model = Participant
     fields = ("user", "agent", "role", "trigger", "budget", "joined_at", "left_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Participant]:
-        """Read the names with the rows."""
+        """Fetch the names with the rows."""
         rows: QuerySet[Participant] = super().get_queryset(request)
         return rows.select_related("user", "agent", "chat")
 
@@ -80,7 +80,7 @@ EXPORT_CHAT: Final = Operation(
 
 @admin.register(Chat)
 class ChatAdmin(OperationsAdmin, HistoryAdmin):
-    """Chats: the title may be corrected; the transcript shows what was said."""
+    """Chats: the title may be corrected; the transcript shows the conversation."""
 
     find_by = ("id__begins",)
     list_display = (
@@ -111,7 +111,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
     operations = (EXPORT_CHAT,)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Link transcripts for those who may read them."""
+        """Show the transcript column only to those who may read transcripts."""
         columns = super().get_list_display(request)
         may_read = request.user.has_perms(TRANSCRIPT_RIGHTS)
         return columns if may_read else [name for name in columns if name != "shown"]
@@ -127,7 +127,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         return chats.annotate(member_count=CountOf(there.order_by().values("pk")))
 
     def get_fields(self, request: HttpRequest, obj: Chat | None = None) -> Any:
-        """Show the way to its money to those who may see it."""
+        """Show the link to its money to those who may see it."""
         fields = super().get_fields(request, obj)
         sees = request.user.has_perms(["payments_app.view_transfer", "payments_app.view_account"])
         own = (
@@ -143,22 +143,22 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="log")
     def log(self, chat: Chat) -> SafeString | str:
-        """Return whether its log was changed since it was written."""
+        """Return whether its log was changed after it was written."""
         return log_state(chat)
 
     @admin.display(description="sessions")
     def sessions_of_it(self, chat: Chat) -> SafeString:
-        """Return the way to the sessions in it."""
+        """Return a link to the sessions in it."""
         return list_link("sessions_app.session", f"q={chat.pk}", "Sessions")
 
     @admin.display(description="messages")
     def messages_of_it(self, chat: Chat) -> SafeString:
-        """Return the way to its messages."""
+        """Return a link to its messages."""
         return list_link("chat_app.message", f"q={chat.pk}", "Messages")
 
     @admin.display(description="forked from")
     def forked_from(self, chat: Chat) -> SafeString | str:
-        """Return the way to the chat whose history it begins with."""
+        """Return a link to its origin, if it is a fork."""
         fork = ChatOrigin.objects.filter(pk=chat.pk).first()
         if fork is None:
             return "-"
@@ -167,13 +167,13 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="forks")
     def forks(self, chat: Chat) -> SafeString:
-        """Return the way to the chats that begin with its history."""
+        """Return a link to its forks."""
         url = reverse("admin:chat_app_chatorigin_changelist")
         return format_html('<a href="{}?q={}">Forks</a>', url, chat.pk)
 
     @admin.display(description="money")
     def money(self, chat: Chat) -> SafeString:
-        """Return the way to what was moved for it; the ledger's pages find it by the chat's id."""
+        """Return a link to its transfers; the ledger's pages find them by the chat's id."""
         url = reverse("admin:payments_app_transfer_changelist")
         return format_html('<a href="{}?q={}">Transfers</a>', url, chat.pk)
 
@@ -184,23 +184,23 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="answers")
     def answers(self, chat: Chat) -> SafeString:
-        """Return the way to its answers."""
+        """Return a link to its answers."""
         return list_link("sessions_app.response", f"q={chat.pk}", "Answers")
 
     @admin.display(description="members")
     def members(self, chat: Any) -> int:
-        """Return how many people and agents are there now."""
+        """Return the number of current members."""
         count: int = chat.member_count
         return count
 
     @admin.display(description="transcript")
     def shown(self, chat: Chat) -> SafeString:
-        """Return the way to what was said."""
+        """Return a link to its transcript."""
         url = reverse("admin:chat_app_chat_transcript", args=[chat.pk])
         return format_html('<a href="{}">Transcript</a>', url)
 
     def row_links(self, request: HttpRequest, row: Chat) -> list[dict[str, str]]:
-        """Return the ways to its time line and its transcript."""
+        """Return links to its time line and its transcript."""
         links = []
         if request.user.has_perm("sessions_app.view_response"):
             url = reverse("admin:sessions_app_chat_timeline", args=[quote(row.pk)])
@@ -236,9 +236,9 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         return [transcript, *super().get_urls()]
 
     def transcript(self, request: HttpRequest, chat_id: str) -> HttpResponse:
-        """Show a page of a chat's log, the newest last; the request is recorded.
+        """Show a page of a chat's log, newest last; the request is recorded.
 
-        Needs the rights to view chats, messages and contents: PermissionDenied without them.
+        Raises PermissionDenied without the rights to view chats, messages and contents.
         """
         if not request.user.has_perms(TRANSCRIPT_RIGHTS):
             raise PermissionDenied
@@ -263,7 +263,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
 
 @admin.register(ChatOrigin)
 class ChatOriginAdmin(HistoryAdmin):
-    """Chats that begin with the history of another one: who made each, and from which message."""
+    """Forked chats: who forked each, and from which message."""
 
     list_display = ("chat", "source", "source_message", "messages", "forked_by", "forked_at")
     list_select_related = ("chat", "source", "forked_by")
@@ -301,8 +301,8 @@ def _place(text: str) -> int:
 def transcript_page(chat: Any, *, before: int) -> dict[str, Any]:
     """Return the last TRANSCRIPT_EVENTS entries of a log before a `seq`, for the template.
 
-    `entries` are {event, message?, html?, response?, calls, data} in the order of the log; `older`
-    is the `seq` before which there is more, or None.
+    `entries` are {event, message?, html?, response?, calls, data} in log order; `older` is the
+    `seq` before which there are more, or None.
     """
     events = list(
         ChatEvent.objects.filter(chat=chat, seq__lt=before).order_by("-seq")[
@@ -314,7 +314,7 @@ def transcript_page(chat: Any, *, before: int) -> dict[str, Any]:
     seqs = [event.seq for event in events]
     messages = {message.seq: message for message in Message.objects.filter(chat=chat, seq__in=seqs)}
     payloads = without_deleted([(event.type, event.response_id, event.payload) for event in events])
-    # The rows of sessions_app are reached through the chat: imports point down.
+    # The rows of sessions_app are reached through the chat, because imports point down.
     responses = {
         response.pk: response
         for response in chat.responses.filter(

@@ -50,17 +50,17 @@ class ContentAdmin(HistoryAdmin):
 
     @admin.display(description="size")
     def size(self, content: Content) -> str:
-        """Return the size as people read it."""
+        """Return the human-readable size."""
         return filesizeformat(content.size_bytes)
 
     @admin.display(description="file")
     def file(self, content: Content) -> SafeString:
-        """Return the way to the bytes."""
+        """Return a link to the bytes."""
         address = reverse("admin:chat_app_content_open", args=[content.pk])
         return format_html('<a href="{}">Open</a>', address)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the way to the bytes."""
+        """Add the page that opens a file."""
         page = path(
             "<uuid:content_id>/open/",
             self.admin_site.admin_view(self.open),
@@ -69,7 +69,7 @@ class ContentAdmin(HistoryAdmin):
         return [page, *super().get_urls()]
 
     def open(self, request: HttpRequest, content_id: UUID) -> HttpResponseRedirect:
-        """Lead to an address of the bytes that is the operator's own; the audit records it."""
+        """Redirect to the operator's own signed address of the bytes; the audit records it."""
         if not sees_content(request):
             raise PermissionDenied
         content = get_object_or_404(Content, pk=content_id)
@@ -80,7 +80,7 @@ class ContentAdmin(HistoryAdmin):
 
 @admin.register(ContentUse)
 class ContentUseAdmin(HistoryAdmin):
-    """In which chats a content is shown."""
+    """The chats in which a content is shown."""
 
     list_display = ("content", "chat")
     list_select_related = ("content", "chat")

@@ -1,6 +1,6 @@
 """Admin pages of rows that record what happened: read-only, newest first.
 
-A list costs the same number of queries whatever it shows, and a search uses indexed columns only.
+A list costs the same number of queries whatever it shows, and a search uses only indexed columns.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 FILTERED_ROWS: Final = 500
-"""Rows that a filter or a search without an index looks at."""
+"""How many rows a filter or a search without an index looks at."""
 
 
 class HistoryAdmin(RecordAdmin):
-    """A list of rows that are never changed, with a search by indexed columns.
+    """A list of immutable rows, searched by indexed columns.
 
-    Each column is searched by a query of its own: one query over several columns, or over other
+    Each column is searched by a separate query: one query over several columns, or over other
     tables, would use no index.
     """
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return the rows that one of `search_fields` finds, at most COUNTED_ROWS of each.
+        """Return the rows that match any of `search_fields`, at most COUNTED_ROWS for each.
 
-        They are the first of the list among those that the filters of the page let through.
+        They are the first in list order among the rows that pass the page's filters.
         """
         if not search_term:
             return queryset, False
@@ -47,7 +47,7 @@ class HistoryAdmin(RecordAdmin):
             rows = queryset
             lookup = field
             if not field.endswith("__exact"):
-                # A part of a text is looked for in the newest rows.
+                # Substrings are searched only in the newest rows.
                 rows = rows.filter(pk__in=newest_keys(queryset.model, self.ordering))
                 lookup = f"{field}__icontains"
             try:
@@ -59,8 +59,8 @@ class HistoryAdmin(RecordAdmin):
     def _first_keys(self, rows: QuerySet[Any]) -> list[Any]:
         """Return the keys of the first COUNTED_ROWS of a list.
 
-        They are put in order only where there are more: a database that has to find few rows in
-        an order may read the whole table in it.
+        They are sorted only if there are more: to find few rows in order, a database may read the
+        whole table in that order.
         """
         keys = rows.order_by().values_list("pk", flat=True)
         found = list(keys[: COUNTED_ROWS + 1])
@@ -70,12 +70,12 @@ class HistoryAdmin(RecordAdmin):
 
 
 def newest_keys(model: Any, ordering: Sequence[str]) -> list[Any]:
-    """Return the keys of the first rows of a list, as values: a subquery would be a full scan."""
+    """Return the keys of a list's first rows, as values: a subquery would be a full scan."""
     return list(model.objects.order_by(*ordering).values_list("pk", flat=True)[:FILTERED_ROWS])
 
 
 def pretty(value: Any) -> SafeString:
-    """Return JSON as a person reads it."""
+    """Return JSON formatted for people."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return format_html('<pre class="record">{}</pre>', text)
 
@@ -83,8 +83,8 @@ def pretty(value: Any) -> SafeString:
 class ValueFilter(admin.SimpleListFilter):
     """A filter by known values among the newest rows.
 
-    Asking the table which values it has would read all of it, and so would a rare one of a column
-    that no index orders.
+    Querying the table for its values would read all of it, and so would filtering by a rare value
+    of a column without an index.
     """
 
     values: ClassVar[Sequence[str]]

@@ -1,4 +1,4 @@
-"""Cards of linked pages in the admin; they are read-only."""
+"""Cards of linked pages in the admin; read-only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chat_app.models import LinkCard
 
 @admin.register(LinkCard)
 class LinkCardAdmin(HistoryAdmin):
-    """Cards of linked pages; their addresses are not kept."""
+    """Cards of linked pages, whose addresses are not stored."""
 
     list_display = ("url_sha256", "state", "site", "title", "created_at")
     list_filter = ("state",)

@@ -1,4 +1,4 @@
-"""Share links and invite links in the admin: who made them, how they are used, and their end."""
+"""Share links and invite links in the admin: who created them, their use, and their end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FACTS = ("created_at", "expires_at", "revoked_at")
 
 
 class LinkAdmin(HistoryAdmin):
-    """Links of one kind. An operator may revoke them, and sees nothing of their secrets."""
+    """Links of one kind. An operator may revoke them, but sees nothing of their secrets."""
 
     list_select_related = ("chat", "created_by")
     search_fields = ("chat__id__exact", "created_by__username__exact")
@@ -62,7 +62,7 @@ class ShareLinkAdmin(LinkAdmin):
 
 @admin.register(InviteLink)
 class InviteLinkAdmin(LinkAdmin):
-    """Links by which people join chats."""
+    """Links through which people join chats."""
 
     list_display = ("id", "chat", "role", "created_by", "used_count", "most_uses", *_FACTS)
     fields = (

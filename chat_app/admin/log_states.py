@@ -1,4 +1,4 @@
-"""Whether the log of a chat was changed, on the chat's page; and the signed heads of logs."""
+"""Whether the log of a chat was changed, for the chat's page; and the signed heads of logs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from chat_app.models import Chat
 
 CHECKED: Final = 500
-"""So many entries are checked for the page of a chat, the last ones; `verify_log` checks all."""
+"""How many of the last entries are checked for a chat's page; `verify_log` checks all."""
 
 SHOWN: Final = 10
-"""So many problems are listed."""
+"""How many problems are listed."""
 
 
 def log_state(chat: Chat) -> SafeString | str:
-    """Return what a check of the last entries of a chat's log finds, with a way to its heads."""
+    """Return the result of checking the last entries of a chat's log, with a link to its heads."""
     summary = check_log(chat.pk, last=CHECKED)
     if summary is None:
         return "-"
@@ -42,7 +42,7 @@ def log_state(chat: Chat) -> SafeString | str:
 
 @admin.register(LogCheckpoint)
 class LogCheckpointAdmin(HistoryAdmin):
-    """The heads of logs that were signed."""
+    """The signed heads of logs."""
 
     list_display = (linked("chat"), "seq", moment("created_at"))
     list_select_related = ("chat",)
@@ -54,7 +54,7 @@ class LogCheckpointAdmin(HistoryAdmin):
 
 @admin.register(LogErasure)
 class LogErasureAdmin(HistoryAdmin):
-    """How far logs were erased by the age of their messages (UAMP_MESSAGE_DAYS)."""
+    """How far old messages were erased from logs (UAMP_MESSAGE_DAYS)."""
 
     list_display = ("entry", moment("changed_at"))
     fields = ("entry", "changed_at")

@@ -37,7 +37,7 @@ class ParticipantAdmin(HistoryAdmin):
 
 @admin.register(AgentMention)
 class AgentMentionAdmin(HistoryAdmin):
-    """Agents that asked each other lately, as the pair window counts them."""
+    """Agents that asked each other recently, as counted by the pair window."""
 
     list_display = ("chat", "pair", "created_at")
     list_select_related = ("chat",)
@@ -48,7 +48,7 @@ class AgentMentionAdmin(HistoryAdmin):
 
 @admin.register(ReadReceipt)
 class ReadReceiptAdmin(HistoryAdmin):
-    """How far members have read: operators see it of people who read in private, too."""
+    """How far members have read; operators also see it for people who read privately."""
 
     list_display = ("chat", "user", "seq", "read_at")
     list_select_related = ("chat", "user")
@@ -59,7 +59,7 @@ class ReadReceiptAdmin(HistoryAdmin):
 
 @admin.register(Profile)
 class ProfileAdmin(HistoryAdmin):
-    """Profiles of people; an operator removes what misleads or offends."""
+    """People's profiles; an operator removes misleading or offensive ones."""
 
     list_display = ("user", "display_name", "status_text", "avatar_emoji", "updated_at")
     list_select_related = ("user",)
@@ -70,7 +70,7 @@ class ProfileAdmin(HistoryAdmin):
 
     @admin.action(description="Take away name, status and picture", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Profile]) -> None:
-        """Take away what the chosen people show of themselves."""
+        """Clear the profiles of the chosen people."""
         chosen = list(queryset)
         for profile in chosen:
             self.log_act(request, profile, AuditAction.PROFILE_CLEARED, "Taken away.")
@@ -78,13 +78,13 @@ class ProfileAdmin(HistoryAdmin):
         self.message_user(request, f"{len(chosen)} profiles were taken away.")
 
     def has_clear_permission(self, request: HttpRequest) -> bool:
-        """Let operators who may change people take profiles away."""
+        """Let operators who may change people clear profiles."""
         return request.user.has_perm("auth.change_user")
 
 
 @admin.register(ProfilePicture)
 class ProfilePictureAdmin(HistoryAdmin):
-    """The pictures of people; they are taken away with the profile."""
+    """People's pictures; clearing a profile removes its picture."""
 
     list_display = ("profile", "created_at")
     list_select_related = ("profile__user",)
@@ -96,7 +96,7 @@ class ProfilePictureAdmin(HistoryAdmin):
 
 @admin.register(PersonSettings)
 class PersonSettingsAdmin(HistoryAdmin):
-    """How the pages work for people."""
+    """People's settings for the pages."""
 
     list_display = ("user", "theme", "notifications", "read_receipts", "updated_at")
     list_select_related = ("user",)

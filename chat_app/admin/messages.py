@@ -42,7 +42,7 @@ class RoleFilter(ValueFilter):
 
 
 class MessageStatusFilter(ValueFilter):
-    """How a text came to its end."""
+    """How a text ended."""
 
     title = "status, of the newest"
     parameter_name = "status"
@@ -50,7 +50,7 @@ class MessageStatusFilter(ValueFilter):
 
 
 class EventTypeFilter(ValueFilter):
-    """The entries of logs."""
+    """The types of log entries."""
 
     title = "type, of the newest"
     parameter_name = "type"
@@ -80,7 +80,7 @@ class EventTypeFilter(ValueFilter):
 
 @admin.register(Message)
 class MessageAdmin(OperationsAdmin, HistoryAdmin):
-    """Messages, chat by chat; each leads to the answers to it, or to its own answer."""
+    """Messages by chat; each links to the answers to it, or to its own answer."""
 
     find_by = ("id__begins",)
     list_display = (
@@ -108,10 +108,10 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
     content_columns = ("beginning",)
 
     def row_links(self, request: HttpRequest, row: Message) -> list[dict[str, str]]:
-        """Return the ways to the time lines of its chat, its answer and the answers to it."""
+        """Return links to the time lines of its chat, its answer and the answers to it."""
         if not request.user.has_perm("sessions_app.view_response"):
             return []
-        # The rows of sessions_app are reached through the chat: imports point down.
+        # The rows of sessions_app are reached through the chat, because imports point down.
         asked = row.chat.responses.filter(message_id=row.pk).select_related("agent")
         answers = [(answer.pk, answer.agent.name) for answer in asked.order_by("created_at")[:10]]
         if row.response_id:
@@ -137,7 +137,7 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
 
     @admin.display(description="characters")
     def length(self, message: Message) -> int:
-        """Return how long it is."""
+        """Return its length."""
         return len(message.content)
 
     @admin.display(description="text")
@@ -148,7 +148,7 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
     @admin.display(description="text")
     def body(self, message: Message) -> SafeString:
         """Return the text as the chat shows it."""
-        # The renderer sanitises: this is the one kind of HTML that is passed on as it is.
+        # The renderer sanitises, so only its HTML is passed on unescaped.
         html = mark_safe(markdown.render(message.content))  # noqa: S308 sanitised
         return format_html('<div class="markdown">{}</div>', html)
 
@@ -182,7 +182,7 @@ class ChatEventAdmin(HistoryAdmin):
 
 @admin.register(MessageRevision)
 class MessageRevisionAdmin(HistoryAdmin):
-    """Edits of messages: who, and when; the text is in the entry of the log."""
+    """Edits of messages: author and time; the text is in the log entry."""
 
     list_display = ("message_id", "number", "seq", "edited_by", moment("created_at"))
     list_select_related = ("edited_by",)
@@ -207,7 +207,7 @@ class MessageDeletionAdmin(HistoryAdmin):
 
 @admin.register(Reaction)
 class ReactionAdmin(HistoryAdmin):
-    """Emoji that members gave messages."""
+    """Members' emoji reactions to messages."""
 
     list_display = ("message_id", "emoji", "user", moment("created_at"))
     list_select_related = ("user",)
@@ -219,7 +219,7 @@ class ReactionAdmin(HistoryAdmin):
 
 @admin.register(MessageThread)
 class MessageThreadAdmin(HistoryAdmin):
-    """Threads: how many replies a message has, and when the last one came."""
+    """Threads: how many replies a message has, and when the last one was written."""
 
     list_display = ("root_id", "chat", "replies", "last_seq", "last_at")
     list_select_related = ("chat",)

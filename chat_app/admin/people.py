@@ -1,8 +1,8 @@
 """People and roles in the admin.
 
-No one changes their own rights, and only superusers give rights that they do not have: other
-operators change people and roles that may do no more than they may. A password
-counts as a right: who sets it may sign in as that person.
+Operators cannot change their own rights, and only superusers can grant rights that they do not
+have: other operators change only people and roles with no more rights than theirs. Setting a
+password counts as a right, because it lets one sign in as that person.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ admin.site.unregister([User, Group])
 
 @admin.register(User)
 class PersonAdmin(AuditedAdmin, _UserAdmin):
-    """People, as Django shows them, without counting all of them."""
+    """People, as in Django's admin, but without counting all of them."""
 
     find_by = ("username",)
     show_full_result_count = False
     paginator = CappedPaginator
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Show one's own rights without changing them, and superusers' to superusers."""
+        """Make an operator's own rights read-only, and superuser status for all but superusers."""
         shown = tuple(super().get_readonly_fields(request, obj))
         if obj is not None and obj.pk == request.user.pk:
             return (*shown, *RIGHTS)
         return shown if request.user.is_superuser else (*shown, "is_superuser")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to change people who may do more."""
+        """Refuse to change people with more rights."""
         return super().has_change_permission(request, obj) and self._is_below(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to delete people who may do more, and oneself."""
+        """Refuse to delete people with more rights, and oneself."""
         is_own = obj is not None and obj.pk == request.user.pk
         may = super().has_delete_permission(request, obj)
         return may and not is_own and self._is_below(request, obj)
@@ -73,7 +73,7 @@ class PersonAdmin(AuditedAdmin, _UserAdmin):
         return not obj.is_superuser and _has_no_more(user, _rights_of(obj))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Offer the roles and rights that a person may give."""
+        """Offer the roles and rights that an operator may grant."""
         user = request.user
         if not user.is_superuser and db_field.name == "groups":
             more = Permission.objects.exclude(pk__in=_rights_of(user).values("pk"))
@@ -85,14 +85,14 @@ class PersonAdmin(AuditedAdmin, _UserAdmin):
 
 @admin.register(Group)
 class RoleAdmin(AuditedAdmin, GroupAdmin):
-    """Groups: each is a role, with the rights that its people have (docs/admin.md)."""
+    """Groups: each is a role with rights for its people (docs/admin.md)."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to change an own role, and one that may do more."""
+        """Refuse to change one's own role, or one with more rights."""
         return super().has_change_permission(request, obj) and self._is_below(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse to delete an own role, and one that may do more."""
+        """Refuse to delete one's own role, or one with more rights."""
         return super().has_delete_permission(request, obj) and self._is_below(request, obj)
 
     def _is_below(self, request: HttpRequest, obj: Group | None) -> bool:
@@ -103,7 +103,7 @@ class RoleAdmin(AuditedAdmin, GroupAdmin):
         return not is_own and _has_no_more(user, Permission.objects.filter(group=obj))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
-        """Offer the rights that a person may give."""
+        """Offer the rights that an operator may grant."""
         if not request.user.is_superuser:
             kwargs["queryset"] = _rights_of(request.user).select_related("content_type")
         return super().formfield_for_manytomany(db_field, request, **kwargs)

@@ -1,4 +1,4 @@
-"""Transcripts of sounds in the admin; they are read-only."""
+"""Transcripts of recordings in the admin; read-only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chat_app.models import Transcript
 
 @admin.register(Transcript)
 class TranscriptAdmin(HistoryAdmin):
-    """Transcripts of sounds, and the sounds for which there is none."""
+    """Transcripts of recordings, and recordings without one."""
 
     list_display = ("content", "state", "created_at")
     list_filter = ("state",)

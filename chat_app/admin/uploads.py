@@ -1,4 +1,4 @@
-"""Files that are sent in parts, in the admin; they are read-only, and deleted when they expire."""
+"""Files sent in parts, in the admin; read-only, and deleted when they expire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chat_app.models import Upload, UploadPart
 
 @admin.register(Upload)
 class UploadAdmin(HistoryAdmin):
-    """Files that people send in parts, and how far each has come."""
+    """Files that people send in parts, and how much of each has arrived."""
 
     list_display = (
         "id", linked("owner"), "offset", "length", "filename", moment("created_at"),
@@ -28,7 +28,7 @@ class UploadAdmin(HistoryAdmin):
 
 @admin.register(UploadPart)
 class UploadPartAdmin(HistoryAdmin):
-    """The parts that have come of each."""
+    """The received parts of each."""
 
     list_display = ("id", linked("upload"), "start")
     list_select_related = ("upload",)
