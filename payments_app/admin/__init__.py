@@ -1,4 +1,4 @@
-"""Django admin of the ledger, of tokens and spending limits. Rows of the ledger are read-only."""
+"""Django admin of the ledger, of tokens and spending limits. Ledger rows are read-only."""
 
 from payments_app.admin import accounts, movements, spending
 

@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 
 class EntryAccountFilter(admin.SimpleListFilter):
-    """The entries of one account, to which the pages of accounts lead."""
+    """The entries of one account, linked from the pages of accounts."""
 
     title = "account"
     parameter_name = "account"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
-        """Return the account that is chosen: accounts are found in their own list."""
+        """Return the chosen account: accounts are searched for in their own list."""
         chosen = request.GET.get("account", "")
         account = Account.objects.filter(pk=chosen).first() if chosen.isdecimal() else None
         return [(str(account.pk), account.code)] if account else [("0", "Choose one in Accounts")]
@@ -68,7 +68,7 @@ class EntryAccountFilter(admin.SimpleListFilter):
 
 @admin.register(Entry)
 class EntryAdmin(LedgerAdmin):
-    """The sides of all transfers: what each account got and gave."""
+    """The sides of all transfers: what each account received and paid."""
 
     list_display = ("id", linked("transfer"), linked("account"), "debit", "credit", "at")
     list_filter = (EntryAccountFilter,)
@@ -80,17 +80,17 @@ class EntryAdmin(LedgerAdmin):
 
     @admin.display(description="debit")
     def debit(self, entry: Entry) -> str:
-        """Return what the account gave."""
+        """Return what the account paid."""
         return amount_of(-entry.amount, entry.transfer.asset) if entry.amount < 0 else ""
 
     @admin.display(description="credit")
     def credit(self, entry: Entry) -> str:
-        """Return what the account got."""
+        """Return what the account received."""
         return amount_of(entry.amount, entry.transfer.asset) if entry.amount > 0 else ""
 
     @admin.display(description="at")
     def at(self, entry: Entry) -> datetime:
-        """Return when it moved."""
+        """Return the time of the transfer."""
         return entry.transfer.created_at
 
 
@@ -116,17 +116,17 @@ class AccountAdmin(LedgerAdmin):
 
     @admin.display(description="available")
     def available(self, account: Account) -> str:
-        """Return what may be spent."""
+        """Return the amount that may be spent."""
         return amount_of(account.posted - account.held, account.asset)
 
     @admin.display(description="held")
     def reserved(self, account: Account) -> str:
-        """Return what holds reserve."""
+        """Return the amount reserved by holds."""
         return amount_of(account.held, account.asset)
 
     @admin.display(description="movements")
     def movements(self, account: Account) -> SafeString:
-        """Return the ways to its entries and its holds."""
+        """Return links to its entries and its holds."""
         return format_html(
             "{}, {}",
             list_link("payments_app.entry", f"account={account.pk}", "Entries"),
@@ -186,7 +186,7 @@ class AccountAdmin(LedgerAdmin):
 
 @admin.register(Idempotency)
 class IdempotencyAdmin(LedgerAdmin):
-    """Keys that were used."""
+    """Idempotency keys that were used."""
 
     list_display = ("scope", "key", moment("created_at"))
     search_fields = ("key__exact",)

@@ -1,8 +1,8 @@
-"""The base of the ledger's admin pages: rows are read-only, operations go through services.
+"""The base of the ledger's admin pages: read-only rows, and operations through services.
 
-No row has add, change or delete. An operation goes through the services
-with a reason and a permission of its own, and is recorded; its form carries its idempotency key, so
-a double click is one movement.
+Rows cannot be added, changed or deleted. An operation goes through the services with a reason,
+requires a separate permission, and is recorded; its form carries its idempotency key, so that a
+double click is one movement.
 """
 
 from __future__ import annotations
@@ -37,24 +37,25 @@ if TYPE_CHECKING:
 
 FILTERED_ROWS: Final = 2_000
 SCOPE: Final = "admin"
-"""Of the keys that forms carry: a browser sends them, and could send the server's own."""
+"""The scope of keys in forms: a browser sends them, and could send one of the server's."""
 
 
 def amount_of(units: int, asset: str) -> str:
-    """Return an amount as people pay it, with its currency."""
+    """Return an amount as people write it, with its currency."""
     return f"{Money(units, asset)} {asset}"
 
 
 @admin.display(description="agent")
 def agent_link(row: Any) -> SafeString | str:
-    """Return the way to the agent of a row that keeps its id, under its name."""
+    """Return a link to a row's agent, labelled with the agent's name."""
     return row_link("agents_app.agent", row.agent_id, known_names().get(row.agent_id))
 
 
 def newest_by(column: str) -> type[admin.SimpleListFilter]:
     """Return a filter of the newest FILTERED_ROWS rows by the values that they have.
 
-    Django's own asks the whole table which values there are, and a rare one reads all of it.
+    Django's own filter queries the whole table for its values, and filtering by a rare value reads
+    all of it.
     """
 
     class NewestFilter(admin.SimpleListFilter):
@@ -80,7 +81,7 @@ def newest_by(column: str) -> type[admin.SimpleListFilter]:
 
 
 class OrderForm(forms.Form):
-    """Fields of every order: the reason, and the key under which it is done once."""
+    """The fields of every order: the reason, and the key that makes it idempotent."""
 
     key = forms.CharField(widget=forms.HiddenInput, max_length=64)
     reason = forms.CharField(max_length=500)
@@ -94,7 +95,7 @@ class AmountForm(OrderForm):
 
 
 class RefundForm(AmountForm):
-    """A refund; without an amount all that is left is returned."""
+    """A refund; without an amount everything that is left is returned."""
 
     amount = forms.CharField(
         max_length=30, required=False, help_text="Empty: all that is left of the transfer."
@@ -102,10 +103,10 @@ class RefundForm(AmountForm):
 
 
 class LedgerAdmin(RecordAdmin):
-    """A list of rows, the newest first, under the state of the last audit.
+    """A list of rows, newest first, below the state of the last audit.
 
     A subclass that sets `operation` (name, label) offers it to those with that permission on a
-    page of its own; `operate` carries it out, and the audit records it as `audit_action`.
+    separate page; `operate` performs it, and the audit records it as `audit_action`.
     """
 
     change_list_template = "admin/payments_app/change_list.html"
@@ -117,7 +118,7 @@ class LedgerAdmin(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list, and above it whether the ledger adds up."""
+        """Show the list, with a note above it whether the ledger adds up."""
         shown: HttpResponse = super().changelist_view(
             request, {"health": selectors.ledger_health(), **(extra_context or {})}
         )
@@ -130,7 +131,7 @@ class LedgerAdmin(RecordAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show a row, with the ways to what may be done with it."""
+        """Show a row, with links to its operations."""
         links = self.links(request, object_id)
         return super().change_view(
             request, object_id, form_url, {"links": links, **(extra_context or {})}
@@ -145,17 +146,17 @@ class LedgerAdmin(RecordAdmin):
         return [*links, {"url": url, "label": self.operation[1]}]
 
     def ways_back(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        """Return the way from a row of an answer to the time line of that: {url, label}."""
+        """Return a link from an answer's row to the answer's time line: {url, label}."""
         row = self.get_object(request, unquote(object_id))
         response_id = getattr(row, "response_id", "")
         if not response_id or not request.user.has_perm("sessions_app.view_response"):
             return []
-        # The page is of sessions_app, which builds on this app.
+        # The page belongs to sessions_app, which builds on this app.
         url = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
         return [{"url": url, "label": "Time line of its answer"}]
 
     def may_operate(self, request: HttpRequest) -> bool:
-        """Return whether a person may do this app's operation."""
+        """Return whether a person may perform the operation of this page."""
         return self.operation is not None and request.user.has_perm(
             f"payments_app.{self.operation[0]}"
         )
@@ -172,7 +173,7 @@ class LedgerAdmin(RecordAdmin):
         return [page, *super().get_urls()]
 
     def operate_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Ask for a reason, and do it; a refusal is shown in the form."""
+        """Ask for a reason and perform the operation; a refusal is shown in the form."""
         if self.operation is None or not self.may_operate(request):
             raise PermissionDenied
         row = self.get_object(request, unquote(object_id))
@@ -201,9 +202,9 @@ class LedgerAdmin(RecordAdmin):
 
     @transaction.atomic
     def _done_and_recorded(self, request: HttpRequest, row: Any, wanted: dict[str, Any]) -> str:
-        """Carry the operation out and record it, both or neither.
+        """Perform the operation and record it, both or neither.
 
-        A form that is sent again gets the answer of the first time, and is recorded once.
+        A form that is sent again gets the first answer, and is recorded once.
         """
         used = Idempotency.objects.filter(scope=SCOPE, key=wanted["key"]).exists()
         done = self.operate(row, wanted, int(request.user.pk or 0))
@@ -214,9 +215,9 @@ class LedgerAdmin(RecordAdmin):
         return done
 
     def facts(self, row: Any) -> str:
-        """Return what is to be known before deciding."""
+        """Return the facts to know before deciding."""
         return str(row)
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Carry the operation out; return what happened, for the record."""
+        """Perform the operation; return what happened, for the record."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Movements of money in the admin: transfers, holds, and what providers reported.
+"""Movements of money in the admin: transfers, holds, and providers' reports.
 
 Rows are read-only. Refunding, voiding and crediting go through the services of `payments_app`.
 """
@@ -55,13 +55,13 @@ class EntryInline(RecordInline):
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
-        """Read the accounts with the entries."""
+        """Fetch the accounts with the entries."""
         rows: QuerySet[Entry] = super().get_queryset(request)
         return rows.select_related("account", "transfer")
 
     @admin.display(description="amount")
     def sum(self, entry: Entry) -> str:
-        """Return what the account got."""
+        """Return what the account received."""
         return amount_of(entry.amount, entry.transfer.asset)
 
 
@@ -95,12 +95,12 @@ class TransferAdmin(LedgerAdmin):
 
     @admin.display(description="reversed by")
     def reversed_by(self, transfer: Transfer) -> SafeString:
-        """Return the way to its refunds."""
+        """Return a link to its refunds."""
         return list_link("payments_app.transfer", f"q={transfer.pk}", "Refunds of it")
 
     @admin.display(description="memo")
     def about(self, transfer: Transfer) -> str:
-        """Return the beginning of what it was for."""
+        """Return the beginning of its memo."""
         return short(transfer.memo, NAME_CHARS) or "-"
 
     inlines = (EntryInline,)
@@ -110,7 +110,7 @@ class TransferAdmin(LedgerAdmin):
 
     @admin.display(description="amount")
     def sum(self, transfer: Transfer) -> str:
-        """Return how much moved."""
+        """Return the amount moved."""
         return amount_of(transfer.amount, transfer.asset)
 
     def facts(self, row: Any) -> str:
@@ -156,7 +156,7 @@ class HoldAdmin(LedgerAdmin):
 
     @admin.display(description="transfers")
     def transfers(self, hold: Hold) -> SafeString:
-        """Return the way to what was taken of it."""
+        """Return a link to the transfers that captured it."""
         return list_link("payments_app.transfer", f"q={hold.pk}", "Transfers")
 
     operation = ("void_hold", "Void")
@@ -164,12 +164,12 @@ class HoldAdmin(LedgerAdmin):
 
     @admin.display(description="amount")
     def sum(self, hold: Hold) -> str:
-        """Return how much is reserved."""
+        """Return the reserved amount."""
         return amount_of(hold.amount, hold.account.asset)
 
     @admin.display(description="captured")
     def taken(self, hold: Hold) -> str:
-        """Return how much of it was taken."""
+        """Return the captured amount."""
         return amount_of(hold.captured, hold.account.asset)
 
     def facts(self, row: Any) -> str:
@@ -177,14 +177,14 @@ class HoldAdmin(LedgerAdmin):
         return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Give back what is left."""
+        """Release what is left."""
         done = services.void(key=wanted["key"], scope=SCOPE, hold_id=row.pk, by=by)
         return f"{done.released} {done.released.asset} released"
 
 
 @admin.register(Receipt)
 class ReceiptAdmin(LedgerAdmin):
-    """Reports of providers, and the way out where one never reported the end of a payment."""
+    """Providers' reports, and a way to credit a payment whose end was never reported."""
 
     list_display = (
         short_id("external_id", "its id"), "provider", "state", "sum", linked("account"),
@@ -203,24 +203,24 @@ class ReceiptAdmin(LedgerAdmin):
 
     @admin.display(description="amount")
     def sum(self, receipt: Receipt) -> str:
-        """Return how much came in."""
+        """Return the amount received."""
         return amount_of(receipt.amount, receipt.asset)
 
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        """Offer it for what is not credited yet."""
+        """Offer to credit receipts that are not credited yet."""
         receipt = self.get_object(request, unquote(object_id))
         credited = receipt is None or receipt.state == ReceiptState.CONFIRMED
         return [] if credited else super().links(request, object_id)
 
     def facts(self, row: Any) -> str:
-        """Return what has to be known to be true before it is credited."""
+        """Return what must be verified before crediting."""
         return (
             f"{self.sum(row)} by {row.provider}, {row.state}. Credit it only where the"
             f" provider's own statement shows the payment: {row.external_id}"
         )
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Credit it, once: an answer of the provider that comes later finds it done."""
+        """Credit it once: a later report of the provider finds it done."""
         done = services.top_up(
             key=wanted["key"],
             scope=SCOPE,

@@ -1,7 +1,7 @@
-"""Tokens, limits and top-ups in the admin: to be looked at; a request for a top-up is decided here.
+"""Tokens, limits and top-ups in the admin, for reading; top-up requests are decided here.
 
-As in the ledger (`ledger`), no row is edited. A decision has a reason and a permission
-of its own, and is recorded.
+As in the ledger (`ledger`), no row is edited. A decision has a reason, requires a separate
+permission, and is recorded.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class TopUpRequestAdmin(LedgerAdmin):
 
     @admin.display(description="amount")
     def sum(self, row: TopUpRequest) -> str:
-        """Return how much the person asks for."""
+        """Return the requested amount."""
         return amount_of(row.amount, row.asset)
 
     def facts(self, row: Any) -> str:
-        """Return what is to be known before deciding."""
+        """Return the facts to know before deciding."""
         return f"{row.user} asks for {self.sum(row)} by {row.provider}; the request is {row.state}."
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
@@ -64,7 +64,7 @@ class TopUpRequestAdmin(LedgerAdmin):
 
 @admin.register(PaymentToken)
 class PaymentTokenAdmin(LedgerAdmin):
-    """Tokens, without what opens them."""
+    """Tokens, without their secrets."""
 
     find_by = ("id__begins",)
     list_display = (
@@ -84,7 +84,7 @@ class PaymentTokenAdmin(LedgerAdmin):
 
     @admin.display(description="limit of one use", empty_value="none")
     def most(self, token: PaymentToken) -> str | None:
-        """Return what one use may take at most."""
+        """Return the most that one use may take."""
         limit, asset = token.per_use_limit, token.account.asset
         return None if limit is None else amount_of(limit, asset)
 
@@ -110,7 +110,7 @@ class SpendingLimitAdmin(LedgerAdmin):
 
 @admin.register(Approval)
 class ApprovalAdmin(LedgerAdmin):
-    """The amounts that people let agents take."""
+    """The amounts that people let agents charge."""
 
     agent = staticmethod(agent_link)
 
@@ -122,5 +122,5 @@ class ApprovalAdmin(LedgerAdmin):
 
     @admin.display(description="up to")
     def sum(self, approval: Approval) -> str:
-        """Return what the agent may take for one answer."""
+        """Return what the agent may charge for one answer."""
         return amount_of(approval.up_to, approval.asset)
