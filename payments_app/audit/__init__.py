@@ -1,10 +1,10 @@
-"""The audit: every minute what is new and all balances, every hour the whole ledger.
+"""The audit: every minute of new rows and all balances, every hour of the whole ledger.
 
-One statement sees one moment, so an audit under load finds no mismatch that is not there,
-and no writer waits for it. An audit that finds nothing writes down up to where each account was
-seen; the next one goes on from there. Balances changed by hand are found within a minute,
-rows that were seen before within WHOLE_SECONDS. A mismatch freezes payouts until an operator has
-looked (`freezing`), and is logged as an error.
+A statement sees a single moment, so an audit under load reports no false mismatch, and no writer
+waits for it. A clean audit records how far each account was checked, where the next one continues.
+Balances changed by hand are found within a minute, changes to rows checked earlier within
+WHOLE_SECONDS. A mismatch freezes payouts until an operator has looked (`freezing`), and is logged
+as an error.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ logger = logging.getLogger(__name__)
 RECENT_SECONDS: Final = 60.0
 WHOLE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 900.0
-"""When another process begins the audit of the whole ledger again, if the first one died."""
+"""How long another process waits before repeating the audit of the whole ledger."""
 TIMEOUT_SECONDS: Final = 1800
 ROWS: Final = 500
 
 
 def audit() -> AuditReport:
-    """Check the whole ledger, write down what was found, and freeze payouts on a mismatch."""
+    """Check the whole ledger, record the findings, and freeze payouts on a mismatch."""
     with _patiently():
         findings = read(whole_statement())
     return _noted(findings, whole=True)
 
 
 def audit_recent() -> AuditReport:
-    """Check all balances and what came since the last sound audit; else as `audit`."""
+    """Check all balances and the rows since the last clean audit; otherwise like `audit`."""
     found = sql.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
     last_key = found[0][0] if found else 0
     with _patiently():
@@ -57,9 +57,9 @@ def audit_recent() -> AuditReport:
 
 
 def audit_if_due(seconds: float = RECENT_SECONDS) -> AuditReport | None:
-    """Audit when the last audit is longer ago than this; None when another process just did.
+    """Audit if the last audit is older than this; return None if another process just did.
 
-    The whole ledger is read when its time has come, or when it never was.
+    The whole ledger is read when that is due, or was never done.
     """
     now = sql.now_sql()
     with transaction.atomic():
@@ -84,14 +84,14 @@ def audit_if_due(seconds: float = RECENT_SECONDS) -> AuditReport | None:
 
 @contextmanager
 def _patiently() -> Iterator[None]:
-    """Let a statement take long. On SQLite a transaction would make every writer wait for it."""
+    """Let a statement take long. On SQLite, a transaction would block every writer."""
     if connection.vendor != "postgresql":
         yield
         return
     with transaction.atomic():
         # The ledger grows, and a slow audit is better than none.
         sql.run(f"SET LOCAL statement_timeout = '{TIMEOUT_SECONDS}s'")
-        # To compile the statement takes two seconds, to run it mostly less.
+        # Compiling the statement takes two seconds, running it mostly less.
         sql.run("SET LOCAL jit = off")
         yield
 
@@ -100,7 +100,7 @@ def _patiently() -> Iterator[None]:
 
 
 def _noted(findings: Findings, *, whole: bool) -> AuditReport:
-    """Write down what an audit found; where that is nothing, from where the next one goes on."""
+    """Record the findings of an audit and, if clean, where the next one continues."""
     found = findings.mismatches
     with transaction.atomic():
         checked_at = _note(found, whole=whole)
@@ -117,7 +117,7 @@ def _noted(findings: Findings, *, whole: bool) -> AuditReport:
 
 
 def _note(found: Sequence[Mismatch], *, whole: bool) -> datetime:
-    """Write down when the audit was and what it found; a whole one has the last word."""
+    """Record the time and findings of the audit; a whole one overrides recent findings."""
     report = json.dumps([[one.check, one.subject, one.off_by] for one in found])
     now = sql.now_sql()
     names, values = "checked_at, report", f"{now}, %s"
@@ -136,7 +136,7 @@ def _note(found: Sequence[Mismatch], *, whole: bool) -> datetime:
 
 
 def _go_on_from(findings: Findings) -> None:
-    """Write down the point that is verified. An older one that comes late is true too."""
+    """Record the verified point. An older point recorded late is just as valid."""
     sql.run(
         "UPDATE payments_app_ledgerstate SET verified_key = %s WHERE id = 1", [findings.last_key]
     )

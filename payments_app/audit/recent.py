@@ -1,10 +1,11 @@
-"""The audit of every balance, and of the rows since the last audit without a mismatch.
+"""The audit of every balance, and of the rows since the last clean audit.
 
-An account's entries get their ids under its row lock, so those that are newer than the
-last one that was seen are exactly those that no audit has checked. What was checked is taken from
-the stored point; that the rows below it are still what they were is for the whole audit.
-Each row is found by an index, whatever a planner believes: the work grows with the accounts and
-with what is new, not with the ledger.
+An account's entries get their ids under its row lock, so those newer than the last checked one are
+exactly the unaudited ones. Earlier entries enter through the stored sum; checking that they have
+not changed is left to the whole audit.
+
+Each row is looked up through an index, whatever the planner estimates: the work grows with the
+accounts and the new rows, not with the ledger.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from payments_app.audit.sentences import statement
 from payments_app.audit.whole import CHECKS
 
 KEYS_BEHIND: Final = 10_000
-"""Keys that are looked at again: their transactions may have ended after later ones."""
+"""How many keys are checked again, as their transactions may have ended after later ones."""
 
 _HELD: Final = """
     SELECT account.code AS subject, account.held - coalesce(reserved.amount, 0) AS off_by
@@ -83,7 +84,7 @@ _CREDITED: Final = """
 
 
 def recent_statement() -> str:
-    """Return the statement; its one parameter is the id of the key after which keys are new."""
+    """Return the statement; its one parameter is the id after which keys are new."""
     of_holds = _each("payments_app_hold", "hold", "hold.id = named.id")
     of_paid = _each("payments_app_transfer", "paid", "paid.id = named.id")
     holds = (
@@ -144,7 +145,7 @@ def _with_new_rows() -> str:
 
 
 def _each(table: str, name: str, condition: str) -> str:
-    """Return a join that looks rows up one by one, by an index."""
+    """Return a join that looks rows up one by one through an index."""
     if connection.vendor == "postgresql":
         return (
             f"CROSS JOIN LATERAL (SELECT {name}.* FROM {table} {name}"  # noqa: S608 constants

@@ -1,8 +1,8 @@
-"""Checks as one statement: one statement sees one moment, so load makes no mismatch.
+"""Checks as a single statement, which sees a single moment, so load causes no mismatch.
 
-A check is a query of (subject, off_by) that finds nothing in a sound ledger. Beside what
-they find, the same statement returns up to which entry each account was seen, and what its entries
-add up to there: from that point the next audit goes on.
+A check is a query of (subject, off_by) that returns nothing for a sound ledger. The same statement
+also returns the last entry of each account that it saw, and the sum of the entries up to there,
+from which the next audit continues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SHOWN: Final = 50
-"""Mismatches that are read of each audit: the first ones show what is wrong."""
+"""How many mismatches of each audit are read: the first ones show what is wrong."""
 
 _VERIFIED: Final = "verified"
 _LAST_KEY: Final = "last key"
@@ -25,7 +25,7 @@ _LAST_KEY: Final = "last key"
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """An account as it was seen: its entries up to `entry_id` add up to `posted`."""
+    """A checked account: its entries up to `entry_id` add up to `posted`."""
 
     account_id: int
     entry_id: int
@@ -34,7 +34,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The result of one statement; `verified` counts only where nothing is wrong."""
+    """The result of one statement; `verified` counts only if there is no mismatch."""
 
     mismatches: Sequence[Mismatch]
     verified: Sequence[Verified]
@@ -44,7 +44,7 @@ class Findings:
 def statement(checks: Mapping[str, str], verified: str, first: str = "") -> str:
     """Return the statement of some checks; `verified` is (account_id, sum, entry_id) of accounts.
 
-    `first` is a WITH clause that both may name.
+    `first` is a WITH clause that both may refer to.
     """
     found = " UNION ALL ".join(
         f"SELECT '{name}' AS what, CAST(subject AS text) AS subject,"  # noqa: S608 constants

@@ -1,4 +1,4 @@
-"""The audit of the whole ledger: nine checks of all of its rows."""
+"""The audit of the whole ledger: nine checks of all its rows."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ _VERIFIED: Final = """
 
 
 def whole_statement() -> str:
-    """Return the statement that checks all rows; it looks at no verified point."""
+    """Return the statement that checks all rows, ignoring verified points."""
     return statement(CHECKS, _VERIFIED)

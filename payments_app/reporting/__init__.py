@@ -1,4 +1,4 @@
 """Reports about money for people: statements, costs of answers, sums by day.
 
-It reads only. Comparisons that find a damaged ledger are in `payments_app.audit`.
+It only reads. The checks that find a damaged ledger are in `payments_app.audit`.
 """

@@ -1,6 +1,6 @@
-"""Costs of answers as their chat may know them: charged, refunded, the server's share.
+"""Costs of answers as far as their chat may know them: charges, refunds, the server's fee.
 
-Amounts only. The paying account is shown as an id and a kind, never what is left in it.
+Amounts only. The paying account is reduced to an id and a kind, without its balance.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCost:
-    """The cost of one response: `charged` by captures, `refunded` of that, `fee` in that.
+    """The cost of one response: `charged` by captures, of which some was `refunded`.
 
-    `payers` are the people whose money it was, their tokens' too; `kinds` are those of the
-    accounts: user, token, pool. `at` is when it was charged first.
+    `fee` is the server's part. `payers` are the people whose money it was, including their tokens;
+    `kinds` are the kinds of the accounts: user, token, pool. `at` is the time of the first charge.
     """
 
     response_id: str
@@ -39,7 +39,7 @@ class AnswerCost:
 
 
 def charges(response_id: OuterRef, *, asset: str | None = None) -> QuerySet[Transfer]:
-    """Return what was charged for the response of an outer query, for a condition of that."""
+    """Return the charges for the response of an outer query, for use in its condition."""
     rows = Transfer.objects.filter(
         ~Q(response_id=""), response_id=response_id, hold__isnull=False, reverses__isnull=True
     )
@@ -47,7 +47,7 @@ def charges(response_id: OuterRef, *, asset: str | None = None) -> QuerySet[Tran
 
 
 def costs_of(response_ids: Iterable[str]) -> dict[str, AnswerCost]:
-    """Return what each of these responses cost; those that cost nothing are left out."""
+    """Return the cost of each of these responses; free ones are left out."""
     wanted = [response_id for response_id in response_ids if response_id]
     found: dict[str, list[Entry]] = {}
     entries = Entry.objects.filter(
@@ -59,7 +59,7 @@ def costs_of(response_ids: Iterable[str]) -> dict[str, AnswerCost]:
 
 
 def _cost(response_id: str, rows: list[Entry]) -> AnswerCost:
-    """Fold the entries of a response's captures and refunds."""
+    """Add up the entries of a response's captures and refunds."""
     asset = rows[0].transfer.asset
     paid = [
         row for row in rows if row.transfer.hold and row.account_id == row.transfer.hold.account_id

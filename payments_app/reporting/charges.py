@@ -1,4 +1,4 @@
-"""Charges in a span of time, and the number of top-ups that wait for an operator."""
+"""Charges in a time range, and the number of top-ups waiting for an operator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 MANUAL: Final = "manual"
-"""The provider of top-ups that a person grants."""
+"""The provider of top-ups that an operator grants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charges:
-    """Charges for one agent over one protocol, less refunds; both may be empty."""
+    """Charges for one agent over one protocol, less refunds; both names may be empty."""
 
     agent_id: str
     protocol: str
@@ -28,7 +28,7 @@ class Charges:
 
 
 def charges_between(start: datetime, end: datetime) -> list[Charges]:
-    """Return what was charged from `start` until before `end`; it reads the transfers between."""
+    """Return charges from `start` until before `end`, reading the transfers in between."""
     rows = (
         Entry.objects.filter(
             transfer__created_at__gte=start,
@@ -51,6 +51,6 @@ def charges_between(start: datetime, end: datetime) -> list[Charges]:
 
 
 def undecided_top_ups(limit: int) -> int:
-    """Return how many people's requests for a top-up an operator has to decide, up to `limit`."""
+    """Return the number of top-up requests that an operator has to decide, up to `limit`."""
     rows = TopUpRequest.objects.filter(state=TopUpRequestState.OPEN, provider=MANUAL)
     return rows.order_by().values("pk")[:limit].count()

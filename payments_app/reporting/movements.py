@@ -1,4 +1,4 @@
-"""Holds and transfers of responses, row by row, for those who follow a payment."""
+"""Holds and transfers of responses, row by row, for tracing a payment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LedgerAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedMoney:
-    """A hold of a response: what was reserved, and how much of it was captured."""
+    """A hold of a response: the reserved amount, and how much of it was captured."""
 
     id: str
     response_id: str
@@ -38,9 +38,9 @@ class ReservedMoney:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedMoney:
-    """A transfer of a response, with its entries: each account and what it got (or gave, below 0).
+    """A transfer of a response, with its entries: accounts and amounts received (paid if below 0).
 
-    `reverses` is the transfer that it gives back, "" for none; `hold_id` the hold that it took.
+    `reverses` is the transfer that it refunds, "" for none; `hold_id` the hold that it captured.
     """
 
     id: str
@@ -101,5 +101,5 @@ def transfers_of(response_ids: Collection[str]) -> list[MovedMoney]:
 
 
 def _of(response_ids: Collection[str]) -> Q:
-    """Return the condition of rows of responses, as the indexes of responses have it."""
+    """Return the condition for rows of responses, in the form that their partial indexes need."""
     return Q(response_id__in=list(response_ids)) & ~Q(response_id="")

@@ -1,4 +1,4 @@
-"""The statement of an account as CSV that no spreadsheet takes for formulas."""
+"""The statement of an account as CSV that no spreadsheet mistakes for formulas."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ STATEMENT_HEAD: Final = (
     "protocol", "reverses",
 )  # fmt: skip
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Characters with which spreadsheets begin a formula, full-width signs too."""
+"""Characters that start a formula in spreadsheets, including full-width signs."""
 
 
 class _Line:
-    """A file for the csv module that returns the line."""
+    """A file for the csv module that returns each line."""
 
     def write(self, line: str) -> str:
         return line
@@ -41,9 +41,9 @@ def statement_pages(account_id: int) -> Iterator[str]:
 
 
 async def sent_page_by_page(pages: Iterator[str]) -> AsyncIterator[str]:
-    """Yield pages as a server of ASGI sends them: a plain iterator it would read to its end first.
+    """Yield pages asynchronously: an ASGI server would first exhaust a plain iterator.
 
-    Each is read on the thread of the request, so that its connection is closed with it.
+    Each is read on the thread of the request, whose connection is closed with it.
     """
     read = sync_to_async(partial(next, pages, None))
     while (page := await read()) is not None:
@@ -61,5 +61,5 @@ def _cells(row: StatementRow) -> list[object]:
 
 
 def _plain(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
+    """Return a text that no spreadsheet mistakes for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text

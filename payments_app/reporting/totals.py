@@ -1,8 +1,8 @@
-"""Figures of the whole ledger for operators: totals, revenue, and who was charged most.
+"""Figures of the whole ledger for operators: totals, revenue, and the largest charges.
 
-Nothing here is added up with each request: the totals are kept for OVERVIEW_SECONDS, for all
-callers. Sums over the transfers of DAYS days are made once in MOST_SECONDS; those by agent and
-protocol are counted by the hour elsewhere.
+Requests do not compute anything: the totals are cached for OVERVIEW_SECONDS, for all callers. Sums
+over the transfers of DAYS days are computed once in MOST_SECONDS; those by agent and protocol are
+counted hourly elsewhere.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class KindTotal:
 class Overview:
     """The totals of the ledger at `at`, in one asset; `days` are the last DAYS days.
 
-    `most` are those who were charged most in that time: people by their ids, chats. It is at most
-    MOST_SECONDS old.
+    `most` are the people (by id) and chats charged most in that time, at most MOST_SECONDS old.
     """
 
     at: datetime

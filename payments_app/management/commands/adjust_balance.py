@@ -1,6 +1,6 @@
 """`manage.py adjust_balance ada 25 --reason TEXT`: a correction at the command line.
 
-In the admin no operator decides about money of their own: one who is alone does it here.
+In the admin, operators may not decide about their own money; a sole operator does so here.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Changes the balance of a person; the ledger and the audit say why."""
+    """Changes the balance of a person; the ledger and the audit record the reason."""
 
     help = "Change the balance of a person by an amount; a minus takes away."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the person, the amount, and why."""
+        """Add the person, the amount, and the reason."""
         parser.add_argument("username", help="the person")
         parser.add_argument("amount", help="such as 25, or -0.50")
         parser.add_argument("--currency", choices=sorted(ASSETS), default=DEFAULT_ASSET)
         parser.add_argument("--reason", required=True, help="why, for the ledger and the audit")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Change it, and print what the person has now."""
+        """Change the balance, and print the new one."""
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
             raise CommandError(f"There is no person {options['username']}.")

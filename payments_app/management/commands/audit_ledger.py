@@ -9,12 +9,12 @@ from payments_app import services
 
 
 class Command(BaseCommand):
-    """Audits as the server does every hour: what is found freezes payouts."""
+    """Audits as the server does every hour: a mismatch freezes payouts."""
 
     help = "Read the whole ledger and check that it adds up; a mismatch freezes payouts."
 
     def handle(self, *_: Any, **__: Any) -> None:
-        """Audit; ends with 1 for a mismatch."""
+        """Audit; exit with status 1 on a mismatch."""
         try:
             report = services.audit()
         except DatabaseError as error:
