@@ -1,4 +1,4 @@
-"""The application's name for Django."""
+"""The Django application."""
 
 from django.apps import AppConfig
 

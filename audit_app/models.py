@@ -16,10 +16,10 @@ from django.db.models.functions import Now
 class AuditRecord(models.Model):
     """One use of a right: who did what to which row, when, from where and why.
 
-    `actor` is a number without a constraint: a person who is erased leaves it, and the row
-    unchanged. It is None where the server itself acted. `action` is an `AuditAction`. `kind` and
-    `object_id` name the row, as `chat_app.chat` and its key; both are empty for an act without one
-    (a search). `detail` says what was done in facts, `reason` is what the actor gave as reason.
+    `actor` is a number without a constraint, so that erasing the person leaves the row unchanged.
+    It is None if the server itself acted. `action` is an `AuditAction`. `kind` and `object_id`
+    identify the row, such as `chat_app.chat` and its key; both are empty for an action without one
+    (a search). `detail` states the facts, `reason` is the one that the actor gave.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from django.db.models import Model
 
 DETAIL_CHARS = 500
-"""Characters of a detail or a reason that are kept."""
+"""The most characters stored of a detail or a reason."""
 
 
 class AuditAction(StrEnum):
-    """The acts that are recorded; a new act needs a member here, not a migration."""
+    """The actions that are recorded; a new one needs a member here, not a migration."""
 
     TRANSCRIPT_READ = "transcript.read"
     CONTENT_READ = "content.read"
@@ -38,7 +38,7 @@ class AuditAction(StrEnum):
     WEBHOOK_CHANGED = "webhook.changed"
     WEBHOOK_DELETED = "webhook.deleted"
     WEBHOOK_ROTATED = "webhook.rotated"
-    TOKEN_DELEGATED = "token.delegated"  # noqa: S105 the name of an act
+    TOKEN_DELEGATED = "token.delegated"  # noqa: S105 the name of an action
     PERSON_MADE = "person.made"
     GROUPS_CHANGED = "groups.changed"
     PERSON_ERASED = "person.erased"
@@ -62,10 +62,10 @@ def record(
     address: str = "",
     detail: str = "",
 ) -> None:
-    """Write one row of the audit, in the transaction of the caller.
+    """Write one row of the audit, in the caller's transaction.
 
-    `subject` is the row that the actor acted on, or its (kind, key) where it has no model here;
-    `address` is the client's IP address, empty without one. Long texts are cut at DETAIL_CHARS.
+    `subject` is the row acted on, or its (kind, key) if it has no model here; `address` is the
+    client's IP address, or empty. Long texts are cut at DETAIL_CHARS.
     """
     kind, object_id = "", ""
     if isinstance(subject, tuple):

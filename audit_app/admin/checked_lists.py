@@ -1,8 +1,8 @@
 """Admin URLs with values that no row can have: a message instead of a server error.
 
-Django hands the values of an address to the database as they are. One that a column cannot hold, a
-year beyond the calendar or a regular expression would end in an error page, or in a search that
-does not end.
+Django passes the values in an address straight to the database. A value that a column cannot hold,
+an impossible date or a regular expression would end in an error page, or in a search that never
+ends.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _IMPOSSIBLE: Final = (
 
 
 class CheckedList(ChangeList):
-    """A list that says in words that its filters fit no row."""
+    """A list that reports filters that no row can match."""
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
-        """Return the rows; raises IncorrectLookupParameters for values of another kind."""
+        """Return the rows; raises IncorrectLookupParameters for values of the wrong type."""
         try:
             self._check_day()
             return super().get_queryset(request, *args, **kwargs)
@@ -48,7 +48,7 @@ class CheckedList(ChangeList):
             raise self._refused(request) from error
 
     def get_results(self, request: HttpRequest) -> None:
-        """Count them, by which the database has looked at every value."""
+        """Count the rows, which makes the database look at every value."""
         try:
             with transaction.atomic():
                 super().get_results(request)
@@ -76,14 +76,14 @@ class CheckedList(ChangeList):
 
 
 class CheckedAdmin(_Admin):
-    """Shows a CheckedList, and finds no row under an id that none can have."""
+    """Shows a CheckedList, and finds no row under an impossible id."""
 
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:  # noqa: ARG002 the interface's
         """Return the class of the list."""
         return CheckedList
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Leave out what no address can ask for."""
+        """Refuse look-ups that addresses may not use."""
         if lookup.rpartition(LOOKUP_SEP)[2] in UNOFFERED:
             return False
         return super().lookup_allowed(lookup, value, request)

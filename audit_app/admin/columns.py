@@ -1,6 +1,6 @@
-"""Columns and links of lists and pages: short ids, links to rows of any app, states as words.
+"""Columns and links of lists and pages: short ids, links to rows of any app, state badges.
 
-An id is shown by its beginning, which the search of the admin finds; its title has it whole.
+An id is cut to its beginning, which the admin's search finds; its title has all of it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
 ID_CHARS: Final = 13
-"""Of an id: its kind and eight digits, as `resp_1a2b3c4d`."""
+"""The length of a short id: its kind and eight digits, such as `resp_1a2b3c4d`."""
 TIMED_ID_CHARS: Final = 17
-"""Of an id of the ledger, which begins with its time: the microsecond is in it."""
+"""The same for a ledger id, which begins with its time, up to the microsecond."""
 NAME_CHARS: Final = 40
 
 
 def short(text: str, chars: int = ID_CHARS) -> str:
-    """Return the beginning of a text that is longer than `chars`, with a sign that it goes on."""
+    """Return a text cut to `chars` with an ellipsis if it is longer."""
     return text if len(text) <= chars + 1 else f"{text[:chars]}…"
 
 
 def row_link(kind: str, pk: Any, label: str | None = None) -> SafeString | str:
-    """Return the way to a row: `kind` is a label as `chat_app.chat`; "-" for no row.
+    """Return a link to a row: `kind` is a label such as `chat_app.chat`; "-" for no row.
 
-    Without a label the id is shown, cut. A kind that has no page is shown as text.
+    Without a label, the short id is shown. A kind that has no page is shown as text.
     """
     if pk in {None, ""}:
         return "-"
@@ -47,7 +47,7 @@ def row_link(kind: str, pk: Any, label: str | None = None) -> SafeString | str:
 
 
 def list_link(kind: str, query: str, label: str) -> SafeString:
-    """Return the way to the rows of a list that have a value: `query` as `q=resp_1`."""
+    """Return a link to a list filtered by `query`, such as `q=resp_1`."""
     url = reverse(f"admin:{kind.replace('.', '_')}_changelist")
     return format_html('<a href="{}?{}">{}</a>', url, query, label)
 
@@ -55,7 +55,7 @@ def list_link(kind: str, query: str, label: str) -> SafeString:
 def short_id(
     attribute: str = "pk", description: str = "id", *, chars: int = ID_CHARS
 ) -> Callable[[Any], SafeString]:
-    """Return a column with the id of a row, cut; the first column of a list is its link."""
+    """Return a column with the short id of a row; the first column of a list links to the row."""
 
     @admin.display(description=description)
     def column(row: Any) -> SafeString:
@@ -66,7 +66,7 @@ def short_id(
 
 
 def linked(relation: str, description: str | None = None) -> Callable[[Any], SafeString | str]:
-    """Return a column with the way to a related row; list it in `list_select_related`."""
+    """Return a column with a link to a related row; list it in `list_select_related`."""
 
     @admin.display(description=description or relation)
     def column(row: Any) -> SafeString | str:
@@ -80,7 +80,7 @@ def linked(relation: str, description: str | None = None) -> Callable[[Any], Saf
 
 
 def id_link(attribute: str, kind: str, description: str) -> Callable[[Any], SafeString | str]:
-    """Return a column or field with the way to a row of which only the id is kept."""
+    """Return a column or field with a link to a row of which only the id is stored."""
 
     @admin.display(description=description)
     def column(row: Any) -> SafeString | str:
@@ -90,7 +90,7 @@ def id_link(attribute: str, kind: str, description: str) -> Callable[[Any], Safe
 
 
 def moment(attribute: str, description: str | None = None) -> Callable[[Any], str]:
-    """Return a column with a time in UTC, as lists of the audit are compared with the log."""
+    """Return a column with a time in UTC, for comparing lists with the log."""
 
     @admin.display(description=description or attribute.replace("_", " "))
     def column(row: Any) -> str:

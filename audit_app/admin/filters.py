@@ -1,4 +1,4 @@
-"""Filters of lists that no list pays for with a scan: ranges of dates."""
+"""Filters that never cost a list a scan: date ranges."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _day(text: str | None) -> datetime | None:
 
 
 class DateRangeFilter(admin.FieldListFilter):
-    """Rows from a day until another one, both included, in UTC: `(column, DateRangeFilter)`.
+    """Rows between two days, inclusive, in UTC: `(column, DateRangeFilter)`.
 
-    The column has an index in the order of its list. What is no date narrows nothing.
+    The column needs an index in the order of its list. Invalid dates are ignored.
     """
 
     template = "admin/date_range_filter.html"
@@ -39,7 +39,7 @@ class DateRangeFilter(admin.FieldListFilter):
         self.names = (f"{field_path}_from", f"{field_path}_until")
         super().__init__(field, request, params, model, model_admin, field_path)
         self.first, self.last = (self._given(name) for name in self.names)
-        # What the other filters chose is sent with the form.
+        # The form also sends the choices of the other filters.
         self.others = [
             (name, value) for name, value in request.GET.items() if name not in {*self.names, "p"}
         ]
@@ -53,7 +53,7 @@ class DateRangeFilter(admin.FieldListFilter):
         return list(self.names)
 
     def choices(self, changelist: Any) -> Any:
-        """Return what the template asks for: the fields, and the way back to all rows."""
+        """Return the template's context: the fields, and the link back to all rows."""
         everything = changelist.get_query_string(remove=self.names)
         yield {
             "selected": bool(self.first or self.last),
@@ -62,7 +62,7 @@ class DateRangeFilter(admin.FieldListFilter):
         }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
-        """Return the rows of the days."""
+        """Return the rows within the days."""
         first, last = _day(self.first), _day(self.last)
         if first is not None:
             queryset = queryset.filter(**{f"{self.field_path}__gte": first})

@@ -1,8 +1,8 @@
-"""Operations on rows in the admin: a page asks for a reason, a POST does it, the audit keeps it.
+"""Operations on rows in the admin: asked for with a reason, run by a POST, kept in the audit.
 
-An operation calls the service that a request of a client calls. It needs a right of its own. A form
-that is sent twice does its work once: the service finds the work done, and what changes again and
-again carries `seen`, the state of the row when the form was made.
+An operation calls the same service as a client's request, and requires a separate right. A form
+that is sent twice works once: the service finds the work done, and for repeatable changes the form
+carries `seen`, the state of the row when the form was rendered.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from audit_app.record import AuditAction
 
 MOST: Final = 100
-"""Rows that one confirmed action of a list is done to."""
+"""The most rows that one confirmed action of a list covers."""
 
 
 class OperationRefused(Exception):
-    """The operation cannot be done; the message says why, to an operator."""
+    """The operation was refused; the message gives the operator the reason."""
 
 
 class ReasonForm(forms.Form):
-    """Why, for the audit; `seen` is what the operator saw of the row."""
+    """The reason, for the audit; `seen` is the row's state as the operator saw it."""
 
     reason = forms.CharField(max_length=500, help_text="It is kept in the audit.")
     seen = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
@@ -48,13 +48,13 @@ class ReasonForm(forms.Form):
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """The operations that an operator may run on a row of one model.
+    """An operation that operators may run on a row of one model.
 
-    `run` is given the row, the cleaned form and the request; it returns what happened, or "" where
-    there was nothing to do any more, and raises OperationRefused. The audit records it as `act`;
-    None: the service that `run` calls records it. `facts` says what is to be known
-    before, `offered` whether it makes sense for a row, `seen` what the form keeps of it. `in_list`
-    offers it for several rows of a list, too.
+    `run` takes the row, the cleaned form and the request; it returns what happened, or "" if there
+    was nothing left to do, and raises OperationRefused. The audit records it as `act`; None means
+    that the service called by `run` records it. `facts` returns what to know beforehand, `offered`
+    whether it makes sense for a row, `seen` the state that the form carries. `in_list` also offers
+    it for several rows of a list.
     """
 
     name: str
@@ -70,17 +70,17 @@ class Operation:
 
 
 class OperationsAdmin(AuditedAdmin):
-    """An admin whose rows have operations: a button on their page, and in lists an action."""
+    """An admin whose rows have operations: buttons on their page, and actions in lists."""
 
     operations: ClassVar[Sequence[Operation]] = ()
     change_form_template = "admin/audit_app/change_form.html"
 
     def operations_for(self, request: HttpRequest) -> list[Operation]:
-        """Return the operations that a person may do."""
+        """Return the operations that a person may run."""
         return [one for one in self.operations if request.user.has_perm(one.right)]
 
     def row_links(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
-        """Return the buttons of a row beside its operations: {url, label}."""
+        """Return the buttons of a row next to its operations: {url, label}."""
         del request, row
         return []
 
@@ -91,7 +91,7 @@ class OperationsAdmin(AuditedAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show a row, with the ways to what may be done with it."""
+        """Show a row, with links to its operations."""
         row = self.get_object(request, unquote(object_id))
         links = []
         if row is not None:
@@ -114,7 +114,7 @@ class OperationsAdmin(AuditedAdmin):
         return [path("<path:object_id>/operate/<slug:name>/", view, name=name), *super().get_urls()]
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Offer the operations of lists to those who may do them."""
+        """Offer the operations of lists to those who may run them."""
         actions = super().get_actions(request)
         for one in self.operations_for(request):
             if one.in_list and self.opts.label and "_popup" not in request.GET:
@@ -122,7 +122,7 @@ class OperationsAdmin(AuditedAdmin):
         return actions
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponseBase:
-        """Ask for a reason, and do it; a refusal is shown in the form."""
+        """Ask for a reason and run the operation; a refusal is shown in the form."""
         one = self._operation(request, name)
         row = self.get_object(request, unquote(object_id))
         if row is None or not self.has_view_permission(request, row):
@@ -153,9 +153,9 @@ class OperationsAdmin(AuditedAdmin):
         wanted: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
-        """Record what was done, say it, and lead back to the row.
+        """Record and report the outcome, and redirect to the row.
 
-        `wanted` is the cleaned form, with what `run` added.
+        `wanted` is the cleaned form, with anything `run` added.
         """
         self.conclude(request, one, row, wanted["reason"], done)
         if done:
@@ -167,17 +167,17 @@ class OperationsAdmin(AuditedAdmin):
     def conclude(
         self, request: HttpRequest, one: Operation, row: Model, reason: str, done: str
     ) -> None:
-        """Record what was done to a row, where something was."""
+        """Record what was done to a row, if anything was."""
         if done and one.act is not None:
             self.log_act(request, row, one.act, f"{one.label}: {done}", reason)
         elif done:
-            # Of Django's own history alone: the audit has it.
+            # Only to Django's own history, as the audit has it already.
             super(AuditedAdmin, self).log_change(request, row, f"{one.label}: {done} ({reason})")
 
     def operate_on_list(
         self, request: HttpRequest, one: Operation, rows: QuerySet[Any]
     ) -> HttpResponse | None:
-        """Ask once for a reason for several rows, then do it to each."""
+        """Ask once for a reason, then run the operation on each of several rows."""
         chosen = list(rows[:MOST])
         is_sent = "reason" in request.POST
         form = ReasonForm(request.POST if is_sent else None)

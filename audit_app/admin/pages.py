@@ -1,4 +1,4 @@
-"""The audit in the admin: read-only, filtered by action and date, found by actor and object."""
+"""The audit in the admin: read-only, filtered by action and date, searched by actor and object."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class ActionFilter(admin.SimpleListFilter):
-    """The acts that the server records."""
+    """The actions that the server records."""
 
     title = "action"
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
-        """Return the acts."""
+        """Return the actions."""
         return [(action.value, action.value) for action in sorted(AuditAction)]
 
     def queryset(
@@ -34,14 +34,14 @@ class ActionFilter(admin.SimpleListFilter):
         request: HttpRequest,  # noqa: ARG002 the interface's
         queryset: QuerySet[AuditRecord],
     ) -> QuerySet[AuditRecord]:
-        """Return the records of the chosen act."""
+        """Return the records of the chosen action."""
         action = self.value()
         return queryset.filter(action=action) if action else queryset
 
 
 @admin.register(AuditRecord)
 class AuditRecordAdmin(RecordAdmin):
-    """When who did what to which row, why, and from where."""
+    """Who did what to which row, when, why, and from where."""
 
     list_display = (
         moment("created_at", "when"), linked("actor"), "action", "subject", "detail", "reason",
@@ -65,8 +65,8 @@ class AuditRecordAdmin(RecordAdmin):
     ) -> tuple[QuerySet[AuditRecord], bool]:
         """Return the newest records of a row or a person, at most COUNTED_ROWS of each.
 
-        They are the newest of those that the filters of the page let through.
-        Each is looked for by its index: one condition with OR over two tables would use none.
+        They are the newest among those that pass the page's filters. Each is looked up through its
+        own index: an OR condition over two tables would use none.
         """
         if not search_term:
             return queryset, False
@@ -79,7 +79,7 @@ class AuditRecordAdmin(RecordAdmin):
 
     @admin.display(description="object")
     def subject(self, row: AuditRecord) -> SafeString | str:
-        """Return the way to the row, where the admin has a page of its kind."""
+        """Return a link to the row, if the admin has a page for its kind."""
         if not row.object_id:
             return row.kind or "-"
         return row_link(row.kind, row.object_id, f"{row.kind.rpartition('.')[2]} {row.object_id}")

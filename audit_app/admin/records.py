@@ -1,4 +1,4 @@
-"""Bases of admin pages: acts that the audit records, read-only rows, bounded counts.
+"""Bases of admin pages: audited actions, read-only rows, bounded counts.
 
 The pages of chats, sessions, agents and the ledger build on them. A list costs the same number of
 queries for any number of rows.
@@ -38,19 +38,19 @@ else:
     _FormSet = BaseInlineFormSet
 
 NEWEST: Final = 100
-"""Rows that an inline of NewestRows shows."""
+"""How many rows an inline of NewestRows shows."""
 COUNTED_ROWS: Final = 10_000
 VIEW_CONTENT: Final = "chat_app.view_content"
 """The right to read what people, agents and tools wrote, and to open files."""
 
 
 def sees_content(request: HttpRequest) -> bool:
-    """Return whether a person may read what was written, beside the facts of it."""
+    """Return whether a person may read written content, and not only its metadata."""
     return request.user.has_perm(VIEW_CONTENT)
 
 
 class CappedPaginator(_Paginator):
-    """Pages of the first COUNTED_ROWS rows: a longer list is for filters, not for paging."""
+    """Pages of the first COUNTED_ROWS rows: longer lists call for filters, not paging."""
 
     @cached_property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class CappedPaginator(_Paginator):
 
 
 class ReadOnly:
-    """Refuses to add, change and delete rows, to people of any rights."""
+    """Refuses adding, changing and deleting rows, whatever rights a person has."""
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
         """Refuse to add."""
@@ -84,16 +84,16 @@ def record_request(
     reason: str = "",
     detail: str = "",
 ) -> None:
-    """Write what the person of a request does to the audit, with the client's address."""
+    """Record an action of the request's person in the audit, with the client's address."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     record(request.user, action, subject, reason=reason, address=address, detail=detail)
 
 
 class AuditedAdmin(_Admin):
-    """Writes what Django's own forms add, change and delete to the audit, too."""
+    """Also records in the audit what Django's own forms add, change and delete."""
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Name both inputs of a time: Django has a label for neither."""
+        """Label both inputs of a date and time, for which Django has no labels."""
         found = super().formfield_for_dbfield(db_field, request, **kwargs)
         widget = getattr(found, "widget", None)
         if found is not None and isinstance(widget, AdminSplitDateTime):
@@ -109,7 +109,7 @@ class AuditedAdmin(_Admin):
         detail: str,
         reason: str = "",
     ) -> None:
-        """Write an act to the history of its row and to the audit."""
+        """Write an action to the history of its row and to the audit."""
         message = f"{detail} ({reason})" if reason else detail
         super().log_change(request, subject, message)
         record_request(request, action, subject, reason=reason, detail=detail)
@@ -134,14 +134,12 @@ class AuditedAdmin(_Admin):
 
 
 class RecordAdmin(ReadOnly, AuditedAdmin):
-    """A list of rows that are never changed, the newest first.
+    """A list of immutable rows, newest first.
 
-    `content_fields` of a page and `content_columns` of a list are what was written: they are shown
-    to those who may view contents, and the audit records that.
-
-    `find_by` are columns by which the search of the admin finds rows: `name` exactly,
-    `name__begins` by the beginning of an id. Each has an index. Columns do not sort: a list that is
-    sorted by a column without an index reads the whole table.
+    `content_fields` of a page and `content_columns` of a list hold written content: only people who
+    may view contents see them, and the audit records it. `find_by` are columns in which the admin's
+    search finds rows: `name` exactly, `name__begins` by the beginning of an id. Each has an index.
+    Columns do not sort: sorting by a column without an index reads the whole table.
     """
 
     content_fields: ClassVar[tuple[str, ...]] = ()
@@ -150,26 +148,26 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
     sortable_by: ClassVar[Any] = ()
 
     list_per_page = 50
-    # Counts beside each filter would read the whole table.
+    # Counts next to each filter would read the whole table.
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     paginator = CappedPaginator
     ordering: ClassVar[Any] = ("-pk",)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave out what was written for those who may not view contents."""
+        """Leave out written content for people who may not view it."""
         fields = super().get_fields(request, obj)
         return fields if sees_content(request) else _without(fields, self.content_fields)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Leave out what was written for those who may not view contents."""
+        """Leave out written content for people who may not view it."""
         columns = super().get_list_display(request)
         return columns if sees_content(request) else _without(columns, self.content_columns)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list; where it shows what was written, the audit records it."""
+        """Show the list; if it shows written content, the audit records it."""
         if self.content_columns and sees_content(request) and self.has_view_permission(request):
             kind = self.opts.label_lower
             query = request.META.get("QUERY_STRING", "")
@@ -183,7 +181,7 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show a row; where the page shows what was written, the audit records it."""
+        """Show a row; if the page shows written content, the audit records it."""
         page = super().change_view(request, object_id, form_url, extra_context)
         shows = self.content_fields or any(
             getattr(inline, "content_fields", ()) for inline in self.inlines
@@ -195,7 +193,7 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
 
 
 class NewestRows(_FormSet):
-    """The first NEWEST rows of an inline whose rows grow without end; a list has the others."""
+    """The first NEWEST rows of an inline with unbounded rows; a separate list has the others."""
 
     _newest: QuerySet[Any] | None = None
 
@@ -207,13 +205,13 @@ class NewestRows(_FormSet):
 
 
 class RecordInline(ReadOnly, _Inline):
-    """Rows of another table on the page of a row; they are never changed."""
+    """Immutable rows of another table on the page of a row."""
 
     extra = 0
     content_fields: ClassVar[tuple[str, ...]] = ()
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave out what was written for those who may not view contents."""
+        """Leave out written content for people who may not view it."""
         fields = super().get_fields(request, obj)
         return fields if sees_content(request) else _without(fields, self.content_fields)
 
