@@ -1,6 +1,6 @@
-"""The signing room: every key with which the server signs, and the documents that publish them.
+"""Every key with which the server signs, and the documents that publish the keys.
 
-Answers and heads of logs are signed with keys of their owners (`owner_keys`), tokens and webhooks
-with those of the server (`server_keys`). What is signed is its caller's: this app knows no chats,
-no agents and no money (docs/signatures.md).
+Answers and log heads are signed with keys of their owners (`owner_keys`), tokens and webhooks with
+those of the server (`server_keys`). Callers decide what is signed: this app knows no chats, no
+agents and no money (docs/signatures.md).
 """

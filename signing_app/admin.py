@@ -1,4 +1,4 @@
-"""The keys of signatures in the admin: shown without private halves, rotated and withdrawn."""
+"""The signing keys in the admin: shown without private halves, rotated and withdrawn."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class SigningAppConfig(AppConfig):
-    """Its name, as Django and operators read it."""
+    """The app's name, for Django and for operators."""
 
     name = "signing_app"
     verbose_name = "Signatures"

@@ -1,6 +1,6 @@
-"""Secrets in rows, encrypted at rest (Fernet), under a key for each purpose.
+"""Secrets in rows, encrypted at rest (Fernet), with a separate key for each purpose.
 
-The keys are derived from SECRET_KEY; SECRET_KEY_FALLBACKS still decrypt what older ones encrypted.
+The keys are derived from SECRET_KEY; SECRET_KEY_FALLBACKS still decrypt older secrets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.utils.encoding import force_bytes
 
 
 def cipher(purpose: str) -> MultiFernet:
-    """Return what encrypts and decrypts for one purpose; it raises InvalidToken for another key."""
+    """Return the cipher for one purpose, which raises InvalidToken for data under another key."""
     secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return MultiFernet([Fernet(_derived(secret, purpose.encode())) for secret in secrets])
 

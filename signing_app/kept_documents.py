@@ -1,4 +1,4 @@
-"""Public documents, the same for every client: made once in some seconds, not for each request."""
+"""Public documents, the same for every client, cached for seconds rather than built per request."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ Document = TypeVar("Document")
 
 
 class KeptDocument(Generic[Document]):
-    """The result of `make`, kept for so many seconds. Any thread may call its methods.
+    """The result of `make`, cached for some seconds. Any thread may call its methods.
 
-    One thread makes it anew; others get the one before meanwhile, and wait only where there is
-    none.
+    One thread rebuilds it; others get the previous one meanwhile, and wait only if there is none.
     """
 
     def __init__(self, make: Callable[[], Document], *, seconds: float) -> None:
-        """`make` is called by a thread that may use the database."""
+        """Store `make`, which is called on a thread that may use the database."""
         self.seconds = seconds
         self._make = make
         self._kept: tuple[Document, float] | None = None
@@ -37,12 +36,12 @@ class KeptDocument(Generic[Document]):
         _all.add(self)
 
     def fresh(self) -> Document | None:
-        """Return it where it is kept and young enough; this never blocks."""
+        """Return the document if it is cached and fresh; never blocks."""
         kept = self._kept
         return kept[0] if kept is not None and time.monotonic() < kept[1] else None
 
     def read(self) -> Document:
-        """Return it, and make it anew where it is too old."""
+        """Return the document, rebuilding it if it is stale."""
         found = self.fresh()
         if found is not None:
             return found
@@ -56,14 +55,14 @@ class KeptDocument(Generic[Document]):
             self._making.release()
 
     def forget(self) -> None:
-        """Make it anew when it is asked for next."""
+        """Rebuild the document on the next read."""
         self._times_forgotten += 1
         self._kept = None
 
     def _made(self) -> Document:
         before = self._times_forgotten
         made = self._make()
-        # One that was forgotten while it was made may lack what was written then.
+        # If it was forgotten while being built, it may lack what was written then.
         if before == self._times_forgotten:
             self._kept = made, time.monotonic() + self.seconds
         return made
@@ -73,7 +72,7 @@ _all: Final[weakref.WeakSet[KeptDocument[Any]]] = weakref.WeakSet()
 
 
 def forget_all() -> None:
-    """Forget every kept document of this process: a key that it may have was changed."""
+    """Forget every cached document of this process, because a key in it may have changed."""
     for document in list(_all):
         document.forget()
 
@@ -81,7 +80,7 @@ def forget_all() -> None:
 def public_answer(
     request: HttpRequest, body: bytes, *, media_type: str, max_age: int
 ) -> HttpResponseBase:
-    """Return a document that every client may have, or 304 where it has it (RFC 9110 §13.1.2)."""
+    """Return a document that any client may read, or 304 if it is unchanged (RFC 9110 §13.1.2)."""
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     made = HttpResponse(body, content_type=media_type)
     answer = get_conditional_response(request, etag=etag, response=made) or made

@@ -1,7 +1,7 @@
-"""A private key with its one algorithm: made, read, published (RFC 7517), signed with (RFC 7515).
+"""Private keys: creating, reading, publishing (RFC 7517) and signing with them (RFC 7515).
 
-The algorithm of a key is that of its type: RS256 for RSA, EdDSA for Ed25519, ES256 for P-256. `kid`
-is the beginning of the SHA-256 of its public half.
+A key has the one algorithm of its type: RS256 for RSA, EdDSA for Ed25519, ES256 for P-256. `kid` is
+the beginning of the SHA-256 of its public half.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ALGORITHMS: Final = ("RS256", "EdDSA", "ES256")
 
 
 class UnusableKey(ValueError):
-    """A key that this server does not sign with: of another type, or too weak."""
+    """A key that this server does not sign with: of an unsupported type, or too weak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class SigningKey:
 
     @property
     def pem(self) -> bytes:
-        """The private half, as PKCS #8 without encryption."""
+        """The private half, as unencrypted PKCS #8."""
         return self.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     def sign(self, claims: Mapping[str, Any], *, typ: str = "JWT") -> str:
@@ -76,7 +76,7 @@ class SigningKey:
 
 
 def new_key(algorithm: str) -> SigningKey:
-    """Make a key for one of ALGORITHMS. An RSA key takes about 60 ms, without the GIL."""
+    """Return a new key for one of ALGORITHMS. An RSA key takes about 60 ms, without the GIL."""
     private: PrivateKey
     match algorithm:
         case "RS256":
@@ -91,7 +91,7 @@ def new_key(algorithm: str) -> SigningKey:
 
 
 def read_key(pem: bytes) -> SigningKey:
-    """Return the key of a PEM text. Raises ValueError for a bad text, UnusableKey for its key."""
+    """Return the key in a PEM text. Raises ValueError for a bad text, UnusableKey for its key."""
     private = load_pem_private_key(pem, password=None)
     match private:
         case RSAPrivateKey():

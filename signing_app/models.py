@@ -1,4 +1,4 @@
-"""The keys with which owners sign: one that signs now, and those that signed before.
+"""The keys with which owners sign: the current one, and earlier ones.
 
 An owner is a text, because a key outlives its owner: what a deleted agent signed stays verifiable.
 """
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 
 class PublishedKey(models.Model):
-    """A key of one owner. Its private half is there, encrypted, only while it signs."""
+    """A key of one owner. Its private half is stored, encrypted, only while it signs."""
 
     kid = models.CharField(primary_key=True, max_length=16)
     # `agent:<id>` or `log`: see `owner_keys`.
@@ -24,11 +24,11 @@ class PublishedKey(models.Model):
     secret = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     retired_at = models.DateTimeField(null=True, blank=True)
-    # Of a key that others may have: what it signed is not trusted any more.
+    # Set for a key that may have leaked: what it signed is no longer trusted.
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """An owner signs with one key at a time; a key that signs no more has no private half."""
+        """An owner signs with one key at a time; a retired key has no private half."""
 
         verbose_name = "signing key"
         constraints: ClassVar = [

@@ -1,9 +1,11 @@
-"""The keys of owners: the one that signs, its rotation, and its withdrawal.
+"""The keys of owners: the current one, its rotation, and its withdrawal.
 
-An owner is an agent, the receipts (`uamp.signatures`) or the logs of chats (LOG). A key is made
-when its owner signs for the first time, by the algorithm of UAMP_SIGNATURE_ALGORITHM; another
+An owner is an agent, the receipts (`uamp.signatures`) or the logs of chats (LOG). A key is created
+when its owner first signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM; choosing another
 algorithm rotates it.
-Functions are synchronous, and any thread may call them; `known_key` alone asks no database.
+
+Functions are synchronous, and any thread may call them; only `known_key` never queries the
+database.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOG: Final = "log"
-"""The owner of the keys that sign the heads of logs."""
+"""The owner of the keys that sign log heads."""
 
 FRESH_SECONDS: Final = 30.0
-"""A process signs for so long with a key that another process has retired."""
+"""How long a process may sign with a key that another process has retired."""
 
 KNOWN_MOST: Final = 1000
-"""Keys that a process keeps decrypted; the one that was used least recently goes first."""
+"""How many decrypted keys a process caches; the least recently used one is dropped first."""
 
 _PURPOSE: Final = "signing_app.owner_keys"
 _TRIES: Final = 5
@@ -46,10 +48,10 @@ _lock: Final = threading.Lock()
 
 
 def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
-    """Return the key with which an owner signs now; it is made where there is none.
+    """Return an owner's current key, creating one if there is none.
 
-    `algorithm` is one of `keys.ALGORITHMS`; None is that of UAMP_SIGNATURE_ALGORITHM. A key whose
-    private half cannot be decrypted, because SECRET_KEY is another one, is rotated.
+    `algorithm` is one of `keys.ALGORITHMS`; None means UAMP_SIGNATURE_ALGORITHM. A key whose
+    private half cannot be decrypted, because SECRET_KEY has changed, is rotated.
     """
     wanted = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
     found = known_key(owner, wanted)
@@ -64,7 +66,7 @@ def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
 
 
 def known_key(owner: str, algorithm: str | None = None) -> SigningKey | None:
-    """Return the key of `signing_key` where this process has read it a moment ago."""
+    """Return the key of `signing_key` if this process read it recently."""
     wanted = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
     with _lock:
         key, until = _known.get(owner, (None, 0.0))
@@ -75,14 +77,14 @@ def known_key(owner: str, algorithm: str | None = None) -> SigningKey | None:
 
 
 def forget() -> None:
-    """Forget the keys that this process has read, and the documents that have some."""
+    """Forget the keys that this process has read, and the documents that contain any."""
     with _lock:
         _known.clear()
     kept_documents.forget_all()
 
 
 def rotate(owner: str) -> SigningKey:
-    """Retire the key of an owner, and return the new one; the old one is published still."""
+    """Retire the key of an owner, and return the new one; the old one stays published."""
     with transaction.atomic():
         _retire(owner)
         made = _insert(owner, settings.UAMP_SIGNATURE_ALGORITHM)
@@ -91,9 +93,9 @@ def rotate(owner: str) -> SigningKey:
 
 
 def withdraw(kid: str) -> bool:
-    """Publish a key no more: what it signed is not trusted. False where it was withdrawn already.
+    """Stop publishing a key, so that what it signed is not trusted; return whether it changed.
 
-    Where it still signs, its owner gets another one with its next signature.
+    If it still signs, its owner gets a new one with the next signature.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -105,7 +107,7 @@ def withdraw(kid: str) -> bool:
 
 
 def owners() -> list[str]:
-    """Return every owner who signs now."""
+    """Return every owner with a current key."""
     signing = PublishedKey.objects.filter(retired_at__isnull=True)
     return list(signing.order_by("owner").values_list("owner", flat=True))
 
@@ -124,7 +126,7 @@ def _read_or_made(owner: str, algorithm: str) -> SigningKey:
                     _retire_where(kid=row.pk)
                 return _insert(owner, algorithm)
         except IntegrityError:
-            # Another process made one at the same time.
+            # Another process created one at the same time.
             continue
     raise RuntimeError(f"No process could make a key for {owner}.")
 

@@ -1,9 +1,9 @@
-"""The public halves of the keys, as JSON Web Key Sets (RFC 7517 §5) publish them.
+"""The public halves of the keys, published as JSON Web Key Sets (RFC 7517 §5).
 
-A key that was retired stays in its set: it has `iat` and `exp`, the times in seconds between which
-it signed, as OpenID Federation has them for historical keys. One that was withdrawn is not there.
-`uamp_owner` says for what a key signs: a reader takes no answer that the key of another agent, or
-one of the server or of logs, has signed.
+A retired key stays in its set, with `iat` and `exp`, the times in seconds between which it signed,
+as OpenID Federation defines for historical keys. A withdrawn key is left out. `uamp_owner` states
+what a key signs: readers reject an answer signed by the key of another agent, of the server or of
+logs.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ SERVER: Final = "server"
 """The owner of the keys that sign tokens."""
 
 KID_CHARS: Final = 256
-"""A key id that is longer is none of ours."""
+"""A longer key id cannot be one of ours."""
 
 
 KEYS_MOST: Final = 1000
-"""Keys of owners in the set of all; older ones are found by their ids, or with their owner."""
+"""How many of the owners' keys the full set lists; older ones are found by id or owner."""
 
 
 def all_keys() -> dict[str, list[dict[str, Any]]]:
-    """Return the keys of the server, and the newest KEYS_MOST of owners, the newest first."""
+    """Return the keys of the server, and the newest KEYS_MOST of owners, newest first."""
     return {"keys": [*_server(), *_rows(PublishedKey.objects.all(), KEYS_MOST)]}
 
 
@@ -42,7 +42,7 @@ def keys_of(owner: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def kid_of(signature: str) -> str:
-    """Return the key id in the header of a compact JWS, unverified; "" where it names none."""
+    """Return the key id in the header of a compact JWS, unverified; "" if it names none."""
     try:
         return str(jwt.get_unverified_header(signature).get("kid", ""))
     except jwt.InvalidTokenError:
@@ -50,7 +50,7 @@ def kid_of(signature: str) -> str:
 
 
 def keys_named(kids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the keys of some ids; those that are not published are left out."""
+    """Return the keys with these ids; unpublished ones are left out."""
     wanted = {kid for kid in kids if len(kid) <= KID_CHARS}
     server = [key for key in _server() if key["kid"] in wanted]
     return {"keys": [*server, *_rows(PublishedKey.objects.filter(pk__in=wanted))]}

@@ -1,8 +1,8 @@
-"""The keys of the server itself, with which it signs payment tokens, access tokens and webhooks.
+"""The server's own keys, with which it signs payment tokens, access tokens and webhooks.
 
-They are PEM files. The first key signs, all of them verify: rotation is a new key in front, and the
-old one goes when its tokens have expired. UAMP_SIGNING_KEYS names the files; without it a key is
-made in DATA_DIR/signing_keys on first use, where of several the one whose name sorts last signs.
+They are PEM files. The first key signs, all of them verify: to rotate, put a new key in front, and
+remove the old one when its tokens have expired. UAMP_SIGNING_KEYS names the files; without it a key
+is created in DATA_DIR/signing_keys on first use, and the file whose name sorts last signs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from signing_app.keys import SigningKey, UnusableKey, new_key, read_key
 
 
 def server_keys() -> tuple[SigningKey, ...]:
-    """Return the keys, the one that signs first. Raises OSError and ValueError for a bad file."""
+    """Return the keys, the signing one first. Raises OSError and ValueError for a bad file."""
     paths = [Path(path) for path in settings.UAMP_SIGNING_KEYS]
     if not paths:
         folder = Path(settings.DATA_DIR) / "signing_keys"
         paths = sorted(folder.glob("*.pem"), reverse=True) or [_first_key(folder)]
-    # A file that changed is read anew: a rotation needs no restart.
+    # A changed file is read again, so that rotation needs no restart.
     return _load(tuple((str(path), path.stat().st_mtime_ns) for path in paths))
 
 
@@ -45,7 +45,7 @@ def _read(path: Path) -> SigningKey:
 
 
 def _first_key(folder: Path) -> Path:
-    """Make the first key. Written aside and linked: two processes agree on one."""
+    """Create the first key, written aside and then linked so that two processes agree on one."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{datetime.now(UTC):%Y}-first.pem"
     draft = folder / f"draft.{os.getpid()}"

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 CACHE_SECONDS: Final = 300
-"""So long a reader may keep the set: a withdrawn key is trusted no longer."""
+"""How long a reader may cache the set, and so the longest that a withdrawn key is trusted."""
 
 KIDS_MOST: Final = 50
 
 KEPT_SECONDS: Final = 2.0
-"""So long a process sends the set of all keys that it read, unless it changed a key itself."""
+"""How long a process serves the set of all keys from its cache, unless it changes a key itself."""
 
 
 @require_safe
 def published_keys(request: HttpRequest) -> HttpResponseBase:
-    """Return the newest keys, or those that `?kid=` names; it is the same for every client."""
+    """Return the newest keys, or those that `?kid=` names, the same for every client."""
     kids = request.GET.getlist("kid")[:KIDS_MOST]
     body = _encoded(keys_named(kids)) if kids else every_key.read()
     answer = public_answer(request, body, media_type="application/json", max_age=CACHE_SECONDS)

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = "Make new keys for signatures; the old ones stay published, without private halves."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take owners: `agent:<id>` or `log`."""
+        """Add the owners: `agent:<id>` or `log`."""
         parser.add_argument("owner", nargs="*", help="agent:<id> or log; all without one")
 
     def handle(self, *_: Any, **options: Any) -> None:
