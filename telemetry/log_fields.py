@@ -1,6 +1,6 @@
-"""The ids that every line of the log carries: of the request, the session and the response.
+"""The ids that every log line carries: of the request, the session and the response.
 
-They are context variables, so each task and each request has its own; a thread has them where its
+They are context variables, so each task and each request has its own; a thread has them if its
 caller copies its context.
 """
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class LogFields(NamedTuple):
-    """The ids of what is being done; an empty text where there is none.
+    """The ids of the current work; an empty string if there is none.
 
-    `request_id` names an HTTP request or a socket, `session_id` a UAMP session, `response_id` an
-    answer.
+    `request_id` names an HTTP request or a socket, `session_id` a UAMP session, `response_id` a
+    response.
     """
 
     request_id: str = ""
@@ -32,14 +32,14 @@ _fields: ContextVar[LogFields] = ContextVar("log_fields", default=NONE)
 
 
 def current() -> LogFields:
-    """Return the ids of what this task or thread does."""
+    """Return the ids of the current task or thread."""
     return _fields.get()
 
 
 def begin(
     *, request_id: str | None = None, session_id: str | None = None, response_id: str | None = None
 ) -> None:
-    """Set ids for the rest of this task; those that are not given stay."""
+    """Set ids for the rest of this task; omitted ones stay."""
     fields = _fields.get()
     _fields.set(
         LogFields(
@@ -54,7 +54,7 @@ def begin(
 def within(
     *, request_id: str | None = None, session_id: str | None = None, response_id: str | None = None
 ) -> Iterator[None]:
-    """Set ids for what is done inside; the former ones come back."""
+    """Set ids within the block; the former ones are restored afterwards."""
     former = _fields.get()
     begin(request_id=request_id, session_id=session_id, response_id=response_id)
     try:
@@ -64,7 +64,7 @@ def within(
 
 
 class AddFields(logging.Filter):
-    """Adds the ids to each record, as attributes of their names and as `ids`, a text of them."""
+    """Adds the ids to each record, as attributes and combined into the text `ids`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add them; every record passes."""

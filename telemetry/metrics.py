@@ -1,7 +1,7 @@
-"""The metrics of a process, in a registry of their own.
+"""The metrics of a process, in a separate registry.
 
 A label has few values: protocols, states, codes. Ids, names of people and of agents are never
-labels. Counting costs a microsecond at most, and takes no lock that another thread holds for long.
+labels. Counting takes a microsecond at most, and no lock that another thread holds for long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from prometheus_client.process_collector import ProcessCollector
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
-# When a series began says nothing that its own count does not.
+# A series' creation time adds nothing to its count.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
 REGISTRY: Final = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)
@@ -126,5 +126,5 @@ def register(collector: Collector) -> None:
 
 
 def exposition() -> tuple[bytes, str]:
-    """Return all metrics in Prometheus' text form, and its media type. Collectors may read rows."""
+    """Return all metrics in Prometheus' text format, and its media type; may read rows."""
     return generate_latest(REGISTRY), CONTENT_TYPE_LATEST

@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry: a request, a response, an inference, a tool call in a worker.
+"""OpenTelemetry spans: a request, a response, an inference, a tool call in a worker.
 
-Without `configure` every span is one that records nothing. Attributes have ids, names of models
-and counts; never a text of a person or a model, a key or an address.
+Without `configure` no span records anything. Attributes hold ids, model names and counts; never a
+text of a person or a model, a key or an address.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _provider: TracerProvider | None = None
 
 
 def configure(service: str) -> None:
-    """Send spans by OTLP over HTTP; the OTEL_… variables of the environment say where and which.
+    """Send spans by OTLP over HTTP, as set by the OTEL_… environment variables.
 
-    Called once in a process, after it was forked: a thread of its own sends.
+    Call it once in a process, after any fork, because a separate thread does the sending.
     """
     global _provider  # noqa: PLW0603 one exporter per process is the point
     if _provider is not None:
         return
     _provider = TracerProvider(resource=Resource.create({SERVICE_NAME: service}))
-    # It is not made the global one: spans of libraries could have texts and keys in them.
+    # Not the global provider: spans of libraries could contain texts and keys.
     _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 
 
 def close() -> None:
-    """Send what is left (blocking, for some seconds at most); for the end of a process."""
+    """Send what is left, blocking for some seconds at most; for the end of a process."""
     if _provider is not None:
         _provider.shutdown()
 
@@ -59,7 +59,7 @@ def is_on() -> bool:
 
 
 def carrier() -> dict[str, str]:
-    """Return the current span as headers (W3C trace context), for another process; else nothing."""
+    """Return the current span as headers (W3C trace context) for another process, if any."""
     headers: dict[str, str] = {}
     if _provider is not None:
         _PROPAGATOR.inject(headers)
@@ -67,7 +67,7 @@ def carrier() -> dict[str, str]:
 
 
 def parent_of(headers: Mapping[str, str]) -> Context | None:
-    """Return the span that headers name, as the parent of another one."""
+    """Return the span that headers name, as a parent."""
     if _provider is None or HEADERS[0] not in headers:
         return None
     return _PROPAGATOR.extract(dict(headers))
@@ -86,7 +86,7 @@ def span(
     parent: Context | None = None,
     attributes: Mapping[str, AttributeValue] | None = None,
 ) -> Iterator[Span]:
-    """Record what is done inside; an exception marks it as failed, by its type alone."""
+    """Record a span around the block; an exception marks it as failed, by its type alone."""
     if _provider is None:
         yield trace.INVALID_SPAN
         return
