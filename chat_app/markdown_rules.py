@@ -78,7 +78,7 @@ def _dollar_end(text: str, start: int, most: int) -> int:
     return end
 
 
-def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the parser's
+def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the parser's signature
     text, most = state.src, min(state.posMax, state.pos + INLINE_CHARS)
     mark = next((one for one in ("$$", "\\(", "$") if text.startswith(one, state.pos)), None)
     if mark is None:
@@ -93,7 +93,7 @@ def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the 
     return True
 
 
-def _block_math(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001 the parser's
+def _block_math(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001 the parser's signature
     if state.sCount[start_line] - state.blkIndent >= _CODE_INDENT:
         return False
     first = _line(state, start_line)

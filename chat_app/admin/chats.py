@@ -116,7 +116,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         may_read = request.user.has_perms(TRANSCRIPT_RIGHTS)
         return columns if may_read else [name for name in columns if name != "shown"]
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 required by the interface
         """Return whether a person may correct titles."""
         return request.user.has_perm("chat_app.change_chat")
 

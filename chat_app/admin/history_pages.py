@@ -89,12 +89,12 @@ class ValueFilter(admin.SimpleListFilter):
 
     values: ClassVar[Sequence[str]]
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 required by the interface
         """Return the values."""
         self.ordering = model_admin.ordering
         return [(value, value) for value in self.values]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
         """Return the rows that have the chosen value."""
         value = self.value()
         if not value:

@@ -96,7 +96,7 @@ def _kept(content: Content) -> int:
             with content.blob.open("rb") as blob:
                 data: bytes = blob.read()
         except FileNotFoundError:
-            # Models do not get it either.
+            # Models do not get the content either.
             return 0
         content.extent = extent_of(data, content.mime_type)
         Content.objects.filter(pk=content.pk).update(extent=content.extent)

@@ -1,4 +1,4 @@
-"""Clean file names that people wrote of anything that can mislead a person or a program."""
+"""Strip file names of anything that can mislead a person or a program."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.Conten
 
 
 def _described(item: uamp.ContentItem, content: Content) -> uamp.ContentItem:
-    """Describe an item by the content that was stored, whatever its client said.
+    """Describe an item by its stored content, whatever the client declared.
 
     A picture that is not displayed, and data of a different kind than the item's, become a file.
     """

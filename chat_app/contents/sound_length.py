@@ -4,7 +4,7 @@ The length that a file claims is not trusted: its frames are counted. Bytes that
 count as long as their format allows.
 """
 
-# ruff: noqa: PLR2004 the numbers are those of the formats
+# ruff: noqa: PLR2004 the formats define these numbers
 from __future__ import annotations
 
 import struct

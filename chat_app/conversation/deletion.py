@@ -208,7 +208,7 @@ def _event(deletion: MessageDeletion, message: Message) -> ev.MessageDeleted:
 
 
 def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
-    """Revoke the members' access to contents that no message of the chat shows any more."""
+    """Revoke the members' access to contents that messages of the chat no longer show."""
     gone = {uuid.UUID(content_id) for content_id in content_ids}
     uses = ContentUse.objects.filter(chat_id=chat_id, content_id__in=gone)
     counted = dict(uses.values_list("content_id", "shown_by"))

@@ -60,7 +60,7 @@ def chats_of(user_id: int) -> list[str]:
 
 
 def chats_alone(user_id: int) -> list[str]:
-    """Return those of a person's chats in which no other person ever was."""
+    """Return the person's chats that no other person was ever in."""
     mine = set(chats_of(user_id))
     others = Participant.objects.filter(chat_id__in=mine, user__isnull=False)
     return sorted(
@@ -74,7 +74,7 @@ def rows(chat_ids: Collection[str]) -> QuerySet[Chat]:
 
 
 def empty_what_is_left(chat_ids: Collection[str]) -> list[str]:
-    """Empty those of these chats that were kept because money was paid there; return their ids."""
+    """Empty the chats that were kept because money was paid in them; return their ids."""
     left = list(rows(chat_ids).values_list("pk", flat=True))
     empty_chats(left)
     rows(left).update(title="", description=None, avatar=None)
@@ -108,7 +108,7 @@ def erase_in_chat(user_id: int, *, chat_id: str, pseudonym: str) -> int:
                 entry.payload = payload
                 changed.append(entry)
         ChatEvent.objects.bulk_update(changed, ["payload", "erased_digest"])
-    # The log comes first: a check reports a name that differs from that of an unerased entry.
+    # The log comes first, because a check reports a name that differs from an unerased entry's.
     written.update(name=pseudonym, content="", content_items=[])
     return count
 

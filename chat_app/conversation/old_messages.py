@@ -1,9 +1,9 @@
 """The erasure of messages by age (UAMP_MESSAGE_DAYS). Synchronous.
 
-The entries of all logs are visited in the order of their keys, which is that of time, up to the
-first recent one. Each message that an entry announced is deleted, and its bodies leave the log,
-later edits included; the entries stay, with the digests by which the chain covers them. Visiting an
-entry twice changes it once.
+The entries of all logs are visited in key order, which is chronological, up to the first recent
+one. Each message that an entry announced is deleted, and its bodies leave the log, later edits
+included; the entries stay, with the digests by which the chain covers them. Visiting an entry twice
+changes it once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENTRIES: Final = 50
 
 
 class OldEntry(NamedTuple):
-    """A log entry older than messages are kept."""
+    """A log entry past the retention period of messages."""
 
     key: int
     chat_id: str

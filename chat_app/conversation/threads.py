@@ -120,7 +120,7 @@ def uncount_reply(reply: Message) -> None:
 
 
 def threads_of(root_ids: Collection[str], reader: int) -> dict[str, dict[str, Any]]:
-    """Return the threads of those of these messages that have replies, in two queries.
+    """Return the threads of those messages that have replies, in two queries.
 
     Each is {replies, last_at, last_seq, participants, following, read_seq}: `participants` are the
     latest repliers, at most FACES, `following` is whether the reader follows it, and `read_seq` is

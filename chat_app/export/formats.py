@@ -1,8 +1,7 @@
 """The formats of an exported chat. Each ends with the number of messages.
 
-NDJSON and JSON add a SHA-256 over the lines of messages, each including its line feed. Their
-answers carry the signatures of their agents, receipts that of the server, and the end has the
-`keys` to verify them.
+NDJSON and JSON add a SHA-256 over the lines of messages, each including its line feed. Answers are
+signed by their agents and receipts by the server; the `keys` at the end verify both.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from uamp import events as ev
 
 ATTEMPTS: Final = 3
-"""How often a history is read while messages of it keep being deleted."""
+"""How often reading a history is tried while its messages keep being deleted."""
 
 
 class _HistoryChanged(Exception):

@@ -34,7 +34,7 @@ def forked_event(fork: ChatOrigin) -> ev.ChatForked:
 
 
 def origins_of(chat_ids: Collection[str], reader: int) -> dict[str, dict[str, Any]]:
-    """Return the origins of those of these chats that are forks, for a reader.
+    """Return the origins of the chats that are forks, for a reader.
 
     `readable` says whether the reader is in the source.
     """

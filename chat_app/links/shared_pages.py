@@ -169,7 +169,7 @@ def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature
 
 
 def _shown(link: ShareLink) -> QuerySet[Message]:
-    """Return the messages that a link shows, each answer in the version current at its end."""
+    """Return the messages that a link shows, with answers in their version at the link's end."""
     rows = Message.objects.filter(
         chat_id=link.chat_id,
         deleted_at__isnull=True,

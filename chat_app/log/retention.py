@@ -102,7 +102,7 @@ def _shown_in(chat_ids: Collection[str]) -> list[UUID]:
 
 
 def delete_unused(content_ids: Collection[UUID]) -> None:
-    """Delete those of these contents that no person owns and no chat shows; needs a transaction."""
+    """Delete the contents that no person owns and no chat shows; needs a transaction."""
     unused = list(Content.objects.filter(pk__in=content_ids, owner__isnull=True, uses__isnull=True))
     Content.objects.filter(pk__in=[content.pk for content in unused]).delete()
     for content in unused:

@@ -38,7 +38,7 @@ def latest_chats(user_id: int, *, most: int) -> list[tuple[str, int]]:
 
 
 def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
-    """Return the titles of those of these chats that have one."""
+    """Return the titles of the chats that have one."""
     rows = Chat.objects.filter(pk__in=chat_ids).exclude(title="")
     return dict(rows.values_list("pk", "title"))
 

@@ -73,7 +73,7 @@ def agent_members(chat_id: str) -> list[AgentMember]:
 
 
 def all_agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the agents of a chat, disabled ones included."""
+    """Return the agents of a chat, including disabled ones."""
     rows = (
         Participant.objects.filter(chat_id=chat_id, agent__isnull=False, left_at__isnull=True)
         .order_by("id")

@@ -31,7 +31,7 @@ def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
     marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT chat.id, chat.payer, member.user_id FROM chat_app_chat chat"  # noqa: S608 marks only
+            "SELECT chat.id, chat.payer, member.user_id FROM chat_app_chat chat"  # noqa: S608 placeholders only
             " LEFT JOIN chat_app_participant member ON chat.payer = 'owner'"
             " AND member.chat_id = chat.id AND member.user_id = chat.payer_user_id"
             " AND member.role = 'owner' AND member.left_at IS NULL"

@@ -14,7 +14,7 @@ EMOJI_CHARS: Final = 32
 
 
 class MessageRevision(models.Model):
-    """One text of an edited message: the log entry that has it, and its author.
+    """One text of an edited message: its log entry, and its author.
 
     Number 0 is the original text. A message that was never edited has no row.
     """
@@ -46,7 +46,7 @@ class MessageDeletion(models.Model):
         Message, models.CASCADE, primary_key=True, related_name="deletion"
     )
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="deletions")
-    # The response that it answered; empty for a message written by a person.
+    # The response whose answer it was; empty for a message written by a person.
     response_id = models.CharField(max_length=40, blank=True)
     deleted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"

@@ -126,7 +126,7 @@ class ReceiptsView(RestView):
         responses={200: list_of(ReceiptSerializer), **responses(400, 404)},
     )
     def get(self, request: Request, chat_id: str) -> Response:
-        """Return the markers of a chat; members without one read privately or not yet."""
+        """Return a chat's markers; a member without one has read nothing, or reads privately."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
         rows = receipts_for(chat_id, caller(request).pk).select_related("user").order_by("pk")

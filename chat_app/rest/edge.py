@@ -42,8 +42,8 @@ class StrictJSONParser(BaseParser):
     def parse(
         self,
         stream: IO[Any],
-        media_type: str | None = None,  # noqa: ARG002 the interface's
-        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 the interface's
+        media_type: str | None = None,  # noqa: ARG002 required by the interface
+        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 required by the interface
     ) -> dict[str, Any]:
         """Return the object; raises ParseError, and Problem content_too_large."""
         size = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
@@ -84,13 +84,13 @@ def check_match(request: Request, current: HttpResponseBase) -> None:
 
 
 class UnknownPathView(RestView):
-    """Every path below /api that has no view of its own."""
+    """Every path below /api without a view."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
     schema = None
 
-    def check_permissions(self, request: Request) -> None:  # noqa: ARG002 the interface's
+    def check_permissions(self, request: Request) -> None:  # noqa: ARG002 required by the interface
         """Refuse every method with a problem."""
         raise Http404
 

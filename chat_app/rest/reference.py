@@ -33,7 +33,7 @@ class ApiDocsView(SpectacularSwaggerSplitView):
 
     url_name = "schema"
     template_name = "chat_app/api_docs.html"
-    http_method_names = ["get", "head"]  # noqa: RUF012 the base class has it so
+    http_method_names = ["get", "head"]  # noqa: RUF012 as in the base class
     # A refusal is a problem in JSON, as everywhere below /api.
     renderer_classes = [  # noqa: RUF012 as above
         *SpectacularSwaggerSplitView.renderer_classes,
@@ -43,7 +43,7 @@ class ApiDocsView(SpectacularSwaggerSplitView):
     def perform_content_negotiation(
         self,
         request: Request,
-        force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
+        force: bool = False,  # noqa: ARG002, FBT001, FBT002 required by the interface
     ) -> tuple[BaseRenderer, str]:
         """Return the page for GET and HEAD, and JSON for everything else."""
         if request.method in {"GET", "HEAD"}:
@@ -52,7 +52,7 @@ class ApiDocsView(SpectacularSwaggerSplitView):
 
 
 @require_safe
-def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 the interface's
+def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 required by the interface
     """Return the OpenAPI document, the same for every client and built once per process."""
     return JsonResponse(_schema())
 

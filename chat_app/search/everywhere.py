@@ -48,7 +48,7 @@ def _of_postgresql(words: list[str]) -> list[str]:
     likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id FROM chat_app_message WHERE {likes} LIMIT %s",  # noqa: S608 marks only
+            f"SELECT id FROM chat_app_message WHERE {likes} LIMIT %s",  # noqa: S608 placeholders only
             [*(pattern_of(word) for word in words), CANDIDATES],
         )
         return [pk for (pk,) in cursor.fetchall()]
@@ -67,7 +67,7 @@ def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
         numbers = {rowid >> index.SEQ_BITS for rowid in rows}
         marks = ", ".join(["%s"] * len(numbers)) or "NULL"
         cursor.execute(
-            f"SELECT number, chat_id FROM chat_app_search_chat WHERE number IN ({marks})",  # noqa: S608 marks only
+            f"SELECT number, chat_id FROM chat_app_search_chat WHERE number IN ({marks})",  # noqa: S608 placeholders only
             list(numbers),
         )
         chats = dict(cursor.fetchall())

@@ -64,7 +64,7 @@ def search_messages(
 
 
 def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
-    """Return those of the newest WINDOW messages of a chat that meet a condition, newest first."""
+    """Return the messages among the newest WINDOW of a chat that meet a condition, newest first."""
     there = Message.objects.filter(
         chat_id=chat_id, deleted_at__isnull=True, replaced_by__isnull=True
     ).order_by("-seq")
@@ -115,7 +115,7 @@ def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) 
     # Materialised, or the planner might read the chat backwards and wait for the last hit.
     statement = f"""
 WITH found AS MATERIALIZED (SELECT id, seq FROM ({rows}) message WHERE {likes})
-SELECT id FROM found ORDER BY seq DESC LIMIT %s"""  # noqa: S608 marks only
+SELECT id FROM found ORDER BY seq DESC LIMIT %s"""  # noqa: S608 placeholders only
     with connection.cursor() as cursor:
         cursor.execute(statement, [*parameters, *patterns, limit])
         return [pk for (pk,) in cursor.fetchall()]

@@ -31,7 +31,7 @@ def budgets_of(chat_ids: Collection[str]) -> list[ChatBudget]:
     marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT member.chat_id, member.agent_id, agent.name, member.budget,"  # noqa: S608 marks only
+            "SELECT member.chat_id, member.agent_id, agent.name, member.budget,"  # noqa: S608 placeholders only
             " member.budget_period FROM chat_app_participant member"
             " JOIN agents_app_agent agent ON agent.id = member.agent_id"
             " WHERE member.budget IS NOT NULL AND member.left_at IS NULL"

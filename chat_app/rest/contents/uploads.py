@@ -49,8 +49,8 @@ class PartParser(BaseParser):
     def parse(  # type: ignore[override]  # a part is bytes, and no mapping
         self,
         stream: IO[Any],
-        media_type: str | None = None,  # noqa: ARG002 the interface's
-        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 the interface's
+        media_type: str | None = None,  # noqa: ARG002 required by the interface
+        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 required by the interface
     ) -> bytes:
         """Return the bytes; raises Problem content_too_large."""
         size = settings.UAMP_BODY_BYTES

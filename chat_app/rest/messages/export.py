@@ -121,7 +121,7 @@ class ExportView(RestView):
 
 
 def _until_stopped(pieces: Iterator[bytes], chat_id: str) -> Iterator[bytes]:
-    """Yield the pieces of a file; its last line is missing if the reader left meanwhile."""
+    """Yield the pieces of a file; if the reader leaves the chat, the last line is missing."""
     try:
         yield from pieces
     except ExportStopped:
