@@ -208,7 +208,7 @@ class Transfer(models.Model):
 
 
 class Entry(models.Model):
-    """One side of a transfer. Ids grow within an account, since its row lock is held for them."""
+    """One side of a transfer. Ids grow within an account: they are assigned under its row lock."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="entries", db_index=False)

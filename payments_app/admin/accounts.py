@@ -54,13 +54,13 @@ class EntryAccountFilter(admin.SimpleListFilter):
     title = "account"
     parameter_name = "account"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 required by the interface
         """Return the chosen account: accounts are searched for in their own list."""
         chosen = request.GET.get("account", "")
         account = Account.objects.filter(pk=chosen).first() if chosen.isdecimal() else None
         return [(str(account.pk), account.code)] if account else [("0", "Choose one in Accounts")]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
         """Return its entries."""
         value = self.value() or ""
         return queryset.filter(account_id=int(value)) if value.isdecimal() else queryset
@@ -80,12 +80,12 @@ class EntryAdmin(LedgerAdmin):
 
     @admin.display(description="debit")
     def debit(self, entry: Entry) -> str:
-        """Return what the account paid."""
+        """Return the amount that the account paid, if it paid."""
         return amount_of(-entry.amount, entry.transfer.asset) if entry.amount < 0 else ""
 
     @admin.display(description="credit")
     def credit(self, entry: Entry) -> str:
-        """Return what the account received."""
+        """Return the amount that the account received, if it received any."""
         return amount_of(entry.amount, entry.transfer.asset) if entry.amount > 0 else ""
 
     @admin.display(description="at")

@@ -62,14 +62,14 @@ def newest_by(column: str) -> type[admin.SimpleListFilter]:
         title = f"{column}, of the newest"
         parameter_name = column
 
-        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 required by the interface
             # As values: a subquery would be a full scan.
             newest = model_admin.model.objects.order_by(*model_admin.ordering)
             found = list(newest.values_list("pk", column)[:FILTERED_ROWS])
             self.newest = [pk for pk, _ in found]
             return [(str(v), str(v) or "-") for v in sorted({v for _, v in found}, key=str)]
 
-        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
             value = self.value()
             return (
                 queryset

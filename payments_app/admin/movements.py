@@ -61,7 +61,7 @@ class EntryInline(RecordInline):
 
     @admin.display(description="amount")
     def sum(self, entry: Entry) -> str:
-        """Return what the account received."""
+        """Return the amount that the account received."""
         return amount_of(entry.amount, entry.transfer.asset)
 
 
@@ -114,7 +114,7 @@ class TransferAdmin(LedgerAdmin):
         return amount_of(transfer.amount, transfer.asset)
 
     def facts(self, row: Any) -> str:
-        """Return what was paid."""
+        """Return the payment in words."""
         return f"{row.kind} of {self.sum(row)}: {row.memo}"
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
@@ -173,7 +173,7 @@ class HoldAdmin(LedgerAdmin):
         return amount_of(hold.captured, hold.account.asset)
 
     def facts(self, row: Any) -> str:
-        """Return what is held."""
+        """Return the state of the hold in words."""
         return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
@@ -213,7 +213,7 @@ class ReceiptAdmin(LedgerAdmin):
         return [] if credited else super().links(request, object_id)
 
     def facts(self, row: Any) -> str:
-        """Return what must be verified before crediting."""
+        """Return the facts to verify before crediting."""
         return (
             f"{self.sum(row)} by {row.provider}, {row.state}. Credit it only where the"
             f" provider's own statement shows the payment: {row.external_id}"

@@ -122,5 +122,5 @@ class ApprovalAdmin(LedgerAdmin):
 
     @admin.display(description="up to")
     def sum(self, approval: Approval) -> str:
-        """Return what the agent may charge for one answer."""
+        """Return the most that the agent may charge for one answer."""
         return amount_of(approval.up_to, approval.asset)

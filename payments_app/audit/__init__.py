@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 RECENT_SECONDS: Final = 60.0
 WHOLE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 900.0
-"""How long another process waits before repeating the audit of the whole ledger."""
+"""How long until another process restarts an audit of the whole ledger that was cut short."""
 TIMEOUT_SECONDS: Final = 1800
 ROWS: Final = 500
 
@@ -96,7 +96,7 @@ def _patiently() -> Iterator[None]:
         yield
 
 
-# --- What was found ---
+# --- Findings ---
 
 
 def _noted(findings: Findings, *, whole: bool) -> AuditReport:
@@ -143,7 +143,7 @@ def _go_on_from(findings: Findings) -> None:
     for start in range(0, len(findings.verified), ROWS):
         part = findings.verified[start : start + ROWS]
         sql.run(
-            "INSERT INTO payments_app_verifiedaccount (account_id, entry_id, posted) VALUES "  # noqa: S608 marks only
+            "INSERT INTO payments_app_verifiedaccount (account_id, entry_id, posted) VALUES "  # noqa: S608 placeholders only
             + ", ".join(["(%s, %s, %s)"] * len(part))
             + " ON CONFLICT (account_id) DO UPDATE SET entry_id = excluded.entry_id,"
             " posted = excluded.posted",

@@ -55,7 +55,7 @@ def lock_accounts(
 def lock_found(
     ids: Collection[int], codes: Collection[str] = ()
 ) -> tuple[dict[int, LockedAccount], dict[str, int]]:
-    """Lock those of the accounts that exist; see lock_accounts."""
+    """Lock the accounts that exist; see lock_accounts."""
     wanted = sorted(ids)
     named = sorted(codes)
     where = f"id IN ({', '.join(['%s'] * len(wanted)) or 'NULL'})"
@@ -64,7 +64,7 @@ def lock_found(
     found = {
         row[0]: LockedAccount(row[0], row[1], row[2], row[3], row[4], bool(row[5]))
         for row in rows(
-            "SELECT id, code, asset, posted, held, overdraft FROM payments_app_account"  # noqa: S608 marks only
+            "SELECT id, code, asset, posted, held, overdraft FROM payments_app_account"  # noqa: S608 placeholders only
             f" WHERE {where} ORDER BY id{row_lock()}",
             [*wanted, *named],
         )
@@ -94,7 +94,7 @@ def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAcc
             )
     values = ", ".join(["(%s, %s, %s)"] * len(legs))
     changed = run(
-        "UPDATE payments_app_account SET posted = posted + leg.column2, held = held + leg.column3"  # noqa: S608 marks only
+        "UPDATE payments_app_account SET posted = posted + leg.column2, held = held + leg.column3"  # noqa: S608 placeholders only
         f" FROM (VALUES {values}) AS leg WHERE payments_app_account.id = leg.column1",
         [number for key, leg in legs.items() for number in (key, *leg)],
     )

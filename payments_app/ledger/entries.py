@@ -74,7 +74,7 @@ def insert(transfers: Sequence[NewTransfer]) -> list[str]:
         for value in (pk, account_id, amount)
     ]
     run(
-        "INSERT INTO payments_app_entry (transfer_id, account_id, amount) VALUES "  # noqa: S608 marks only
+        "INSERT INTO payments_app_entry (transfer_id, account_id, amount) VALUES "  # noqa: S608 placeholders only
         + ", ".join(["(%s, %s, %s)"] * (len(entries) // 3)),
         entries,
     )
@@ -84,7 +84,7 @@ def insert(transfers: Sequence[NewTransfer]) -> list[str]:
     )
     marks = f"({', '.join(['%s'] * 12)})"
     run(
-        f"INSERT INTO payments_app_transfer ({columns}) VALUES "  # noqa: S608 marks only
+        f"INSERT INTO payments_app_transfer ({columns}) VALUES "  # noqa: S608 placeholders only
         + ", ".join([marks] * len(ids)),
         [
             value

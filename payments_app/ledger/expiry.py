@@ -31,7 +31,7 @@ def expire_holds(limit: int = BATCH) -> int:
             return 0
         marks = ", ".join(["%s"] * len(holds))
         sql.run(
-            "UPDATE payments_app_hold SET state ="  # noqa: S608 marks only
+            "UPDATE payments_app_hold SET state ="  # noqa: S608 placeholders only
             " CASE WHEN captured = amount THEN 'settled' ELSE 'expired' END"
             f" WHERE id IN ({marks})",
             [hold_id for hold_id, _, _ in holds],

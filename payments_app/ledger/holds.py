@@ -157,7 +157,7 @@ def renew(response_ids: Sequence[str], *, seconds: float) -> int:
         return 0
     lock = " FOR NO KEY UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
     return sql.run(
-        f"UPDATE payments_app_hold SET expires_at = {sql.later_sql()}"  # noqa: S608 marks only
+        f"UPDATE payments_app_hold SET expires_at = {sql.later_sql()}"  # noqa: S608 placeholders only
         f" WHERE id IN (SELECT id {which}{lock})",
         [seconds, *params],
     )

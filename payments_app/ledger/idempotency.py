@@ -92,7 +92,7 @@ def claim_many(asked: Sequence[KeyedRequest]) -> list[ClaimedKey | IdempotencyCo
     for one, sha256 in zip(asked, prints, strict=True):
         wanted.setdefault((one.scope, one.key), sha256)
     new = rows(
-        "INSERT INTO payments_app_idempotency (scope, key, sha256) VALUES "  # noqa: S608 marks only
+        "INSERT INTO payments_app_idempotency (scope, key, sha256) VALUES "  # noqa: S608 placeholders only
         + ", ".join(["(%s, %s, %s)"] * len(wanted))
         + " ON CONFLICT (scope, key) DO NOTHING RETURNING scope, key, id",
         [value for name in sorted(wanted) for value in (*name, wanted[name])],
@@ -127,7 +127,7 @@ def record_many(outcomes: Mapping[int, Outcome]) -> None:
     # On PostgreSQL a value of a VALUES list is untyped.
     kind = "::jsonb" if connection.vendor == "postgresql" else ""
     run(
-        f"UPDATE payments_app_idempotency SET outcome = kept.column2{kind} FROM (VALUES "  # noqa: S608 marks only
+        f"UPDATE payments_app_idempotency SET outcome = kept.column2{kind} FROM (VALUES "  # noqa: S608 placeholders only
         + ", ".join(["(%s, %s)"] * len(outcomes))
         + ") AS kept WHERE payments_app_idempotency.id = kept.column1",
         [
@@ -142,7 +142,7 @@ def release_many(claimed: Collection[int]) -> None:
     """Delete claimed keys whose requests were refused."""
     if claimed:
         marks = ", ".join(["%s"] * len(claimed))
-        run(f"DELETE FROM payments_app_idempotency WHERE id IN ({marks})", list(claimed))  # noqa: S608 marks only
+        run(f"DELETE FROM payments_app_idempotency WHERE id IN ({marks})", list(claimed))  # noqa: S608 placeholders only
 
 
 def replay(kept: str, kind: type[Outcome]) -> Outcome:

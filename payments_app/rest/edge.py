@@ -70,8 +70,8 @@ class ExactJSONParser(BaseParser):
     def parse(
         self,
         stream: IO[Any],
-        media_type: str | None = None,  # noqa: ARG002 the interface's
-        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 the interface's
+        media_type: str | None = None,  # noqa: ARG002 required by the interface
+        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 required by the interface
     ) -> dict[str, Any]:
         """Return the object; raises ParseError."""
         body = stream.read(BODY_BYTES + 1)

@@ -306,7 +306,7 @@ class DelegateView(PaymentView):
         )
 
 
-# --- What several of them do ---
+# --- Shared steps ---
 
 
 def _payee(request: Request) -> Payee:

@@ -82,7 +82,7 @@ class ProvidersView(PaymentView):
     read_scope = "payments:read"
 
     @extend_schema(operation_id="list_top_up_providers", responses={200: Providers, **refusals()})
-    def get(self, request: Request) -> Response:  # noqa: ARG002 the interface's
+    def get(self, request: Request) -> Response:  # noqa: ARG002 required by the interface
         """Return the providers."""
         found = top_ups.providers()
         return Response(

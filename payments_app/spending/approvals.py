@@ -42,7 +42,7 @@ def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standi
     agents = sorted({agent_id for _, agent_id in asked})
     of_users, of_agents = (", ".join(["%s"] * len(names)) for names in (users, agents))
     found = sql.rows(
-        "SELECT user_id, agent_id, up_to, asset FROM payments_app_approval"  # noqa: S608 marks only
+        "SELECT user_id, agent_id, up_to, asset FROM payments_app_approval"  # noqa: S608 placeholders only
         f" WHERE user_id IN ({of_users}) AND agent_id IN ({of_agents})"
         " UNION ALL SELECT DISTINCT user_id, '', 0, '' FROM payments_app_spendinglimit"
         f" WHERE user_id IN ({of_users})",

@@ -20,7 +20,7 @@ def day_begins() -> datetime:
 
 
 def charged(chat_id: str, agent_id: str, asset: str, *, since: datetime | None) -> Money:
-    """Return what an agent's answers in a chat were charged, or all agents' without an id.
+    """Return the charges for an agent's answers in a chat, or for all agents' without an id.
 
     Amounts refunded since then are included.
     """
@@ -33,7 +33,7 @@ def charged(chat_id: str, agent_id: str, asset: str, *, since: datetime | None) 
 
 
 def reserved(chat_id: str, agent_id: str, asset: str) -> Money:
-    """Return what is reserved for an agent's running answers in a chat, or for all agents'."""
+    """Return the reservations for an agent's running answers in a chat, or for all agents'."""
     rows = Hold.objects.filter(chat_id=chat_id, state=HoldState.ACTIVE, account__asset=asset)
     if agent_id:
         rows = rows.filter(agent_id=agent_id)

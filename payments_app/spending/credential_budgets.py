@@ -43,7 +43,7 @@ def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> 
 
 
 def budgets_of(credentials: Collection[str]) -> dict[str, LimitState]:
-    """Return the budgets of those of these credentials that have one, and how much is used."""
+    """Return the budgets of the credentials that have one, and how much of each is used."""
     now = database_now()
     rows = SpendingLimit.objects.filter(credential__in=[one for one in credentials if one])
     return {row.credential: state_of(row, now) for row in rows}

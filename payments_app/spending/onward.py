@@ -50,7 +50,7 @@ class OnwardBudget:
 
 
 def onward_id(response_id: str) -> str:
-    """Return the ledger's id for what was paid onward for a response."""
+    """Return the ledger's id of the onward payments for a response."""
     return f"onw_{response_id.removeprefix('resp_')}"[:40]
 
 

@@ -1,8 +1,8 @@
 """Payment tokens: issuing them to people and delegating them to agents.
 
 A token is an account. Issuing transfers money from its owner's account, delegating from the
-parent's: a token spends what its account has, and the ledger guards it. A child has no more rights
-than its parent: it expires no later and pays no others.
+parent's: a token can spend only its own balance, which the ledger guards. A child has no more
+rights than its parent: it expires no later and pays no others.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def with_accounts(which: Q) -> QuerySet[PaymentToken]:
 
 
 def assets_of(user_id: int, token_ids: Collection[str]) -> dict[str, str]:
-    """Return the assets of those of these tokens that a person owns, by id."""
+    """Return the assets of the tokens that a person owns, by id."""
     rows = PaymentToken.objects.filter(owner_id=user_id, pk__in=token_ids)
     return dict(rows.values_list("pk", "account__asset"))
 

@@ -26,10 +26,10 @@ class ManualProvider:
     def check(self, amount: Money) -> None:
         """Accept every amount."""
 
-    def start(self, request_id: str, amount: Money) -> TopUpStart:  # noqa: ARG002 the interface's
+    def start(self, request_id: str, amount: Money) -> TopUpStart:  # noqa: ARG002 required by the interface
         """Wait for an operator."""
         return TopUpStart()
 
-    def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:  # noqa: ARG002 the interface's
+    def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:  # noqa: ARG002 required by the interface
         """Refuse: this provider has no webhook."""
         raise ForeignHook("Top-ups by hand have no webhook.")

@@ -49,10 +49,10 @@ def accept(
     visitor: str = "",
     secret: str = "",
 ) -> Accepted | None:
-    """Take a request's payment for what `requirements` demanded; return None without a payment.
+    """Take a request's payment of the demand in `requirement`; return None without a payment.
 
     `user_id` is the signed-in sender, `visitor` names a visitor's address. `secret` comes from an
-    earlier Accepted of the same request, whose payment is taken again; X-Payment-Token next to a
+    earlier Accepted of the same request, to take its payment again; X-Payment-Token next to a
     payment has the same effect.
 
     Raises PaymentNotTaken. Called outside a transaction, since `exact` queries the facilitator.

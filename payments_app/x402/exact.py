@@ -174,7 +174,7 @@ def _used() -> PaymentNotTaken:
     )
 
 
-# --- What was sent ---
+# --- Parsing ---
 
 
 def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Payment:
