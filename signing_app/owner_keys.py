@@ -93,7 +93,7 @@ def rotate(owner: str) -> SigningKey:
 
 
 def withdraw(kid: str) -> bool:
-    """Stop publishing a key, so that what it signed is not trusted; return whether it changed.
+    """Stop publishing a key, so that its signatures are not trusted; return whether it changed.
 
     If it still signs, its owner gets a new one with the next signature.
     """

@@ -78,7 +78,7 @@ class CheckedList(ChangeList):
 class CheckedAdmin(_Admin):
     """Shows a CheckedList, and finds no row under an impossible id."""
 
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:  # noqa: ARG002 the interface's
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:  # noqa: ARG002 required by the interface
         """Return the class of the list."""
         return CheckedList
 

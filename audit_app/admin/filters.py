@@ -61,7 +61,7 @@ class DateRangeFilter(admin.FieldListFilter):
             "display": "All",
         }
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 the interface's
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
         """Return the rows within the days."""
         first, last = _day(self.first), _day(self.last)
         if first is not None:

@@ -25,13 +25,13 @@ class ActionFilter(admin.SimpleListFilter):
     title = "action"
     parameter_name = "action"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 the interface's
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 required by the interface
         """Return the actions."""
         return [(action.value, action.value) for action in sorted(AuditAction)]
 
     def queryset(
         self,
-        request: HttpRequest,  # noqa: ARG002 the interface's
+        request: HttpRequest,  # noqa: ARG002 required by the interface
         queryset: QuerySet[AuditRecord],
     ) -> QuerySet[AuditRecord]:
         """Return the records of the chosen action."""
@@ -59,7 +59,7 @@ class AuditRecordAdmin(RecordAdmin):
 
     def get_search_results(
         self,
-        request: HttpRequest,  # noqa: ARG002 the interface's
+        request: HttpRequest,  # noqa: ARG002 required by the interface
         queryset: QuerySet[AuditRecord],
         search_term: str,
     ) -> tuple[QuerySet[AuditRecord], bool]:

@@ -63,15 +63,15 @@ class CappedPaginator(_Paginator):
 class ReadOnly:
     """Refuses adding, changing and deleting rows, whatever rights a person has."""
 
-    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 the interface's
+    def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:  # noqa: ARG002 required by the interface
         """Refuse to add."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 required by the interface
         """Refuse to change."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 the interface's
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 required by the interface
         """Refuse to delete; this also removes the action `delete_selected`."""
         return False
 
