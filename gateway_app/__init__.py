@@ -1,7 +1,7 @@
-"""Foreign agent protocols: each dialect is a UAMP client inside the process.
+"""Foreign agent protocols: each dialect acts as a UAMP client inside the process.
 
-A dialect has a folder: pure files turn its requests into client events and server events into its
-frames, `views` or `consumer` is its edge. `doors` alone calls the other apps, `shapes` is what
-dialects have in common, `openai` what OpenAI's have, `protocols` how an agent is called in each.
-Turns, payments and rows are in the other apps.
+Each dialect has a folder. Its pure modules translate requests into client events and server events
+into frames; `views` or `consumer` is its edge. Only `doors` calls the other apps. `shapes` holds
+the types that dialects share, `openai` the parts that OpenAI's dialects share, and `protocols`
+shows how to call an agent through each protocol. Turns, payments and rows live in the other apps.
 """

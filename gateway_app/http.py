@@ -1,4 +1,4 @@
-"""The base of the HTTP edges of all dialects: bodies, refusals, frames of event streams."""
+"""The base of every dialect's HTTP edge: bodies, refusals and frames of event streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Refusal: TypeAlias = Callable[[HttpRequest, RemoteProtocolError], HttpResponse]
     View: TypeAlias = Callable[..., Awaitable[HttpResponseBase]]
 
-# Dialects have names of their own for media. UAMP's limits hold when its events are made.
+# Each dialect names media its own way, so UAMP's per-field limits apply only once events are built.
 _BODY_LIMITS: Final = msgspec.structs.replace(
     uamp.DEFAULT_LIMITS, string_bytes=uamp.DEFAULT_LIMITS.media_bytes
 )
@@ -37,9 +37,9 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def read_body(request: HttpRequest, body_type: type[_Body]) -> _Body:
-    """Return the JSON body of a request.
+    """Parse the JSON body of a request.
 
-    Raises RemoteProtocolError; its details have the place of a mistake as `param`.
+    Raises RemoteProtocolError, whose details name the offending place as `param`.
     """
     return _converted(uamp.load_json(request.body, _BODY_LIMITS), body_type)
 
@@ -54,15 +54,15 @@ def _converted(value: Any, body_type: type[_Body], *, strict: bool = True) -> _B
 
 
 def read_query(request: HttpRequest, query_type: type[_Body]) -> _Body:
-    """Return the parameters of a query.
+    """Parse the query parameters of a request.
 
-    Raises RemoteProtocolError; its details have the place of a mistake as `param`.
+    Raises RemoteProtocolError, whose details name the offending place as `param`.
     """
     return _converted(request.GET.dict(), query_type, strict=False)
 
 
 def json_refusal(body: Any, error: RemoteProtocolError) -> HttpResponse:
-    """Return a refusal with the status of its error, and when the request may come again."""
+    """Return a refusal with the status of its error, and with Retry-After if known."""
     response = HttpResponse(
         _encoder.encode(body), status=http_status(error.code), content_type="application/json"
     )
@@ -70,7 +70,7 @@ def json_refusal(body: Any, error: RemoteProtocolError) -> HttpResponse:
 
 
 def with_retry_after(response: HttpResponse, error: Exception) -> HttpResponse:
-    """Return a refusal that says when the request may come again, where the error knows."""
+    """Set Retry-After on a refusal if its error says when to retry."""
     details = error.details if isinstance(error, RemoteProtocolError) else None
     if (wait := (details or {}).get("retry_after")) is not None:
         response["Retry-After"] = str(math.ceil(float(wait)))
@@ -78,14 +78,14 @@ def with_retry_after(response: HttpResponse, error: Exception) -> HttpResponse:
 
 
 def data_frame(value: Any) -> bytes:
-    """Return one event of an event stream, a line of JSON."""
+    """Encode one event of an event stream as a single line of JSON."""
     return b"data: " + _encoder.encode(value) + b"\n\n"
 
 
 def _check_address(request: HttpRequest, agent: str) -> None:
-    """Raise RemoteProtocolError for what not every database takes in an id.
+    """Raise RemoteProtocolError for an address that some databases reject.
 
-    That is NUL in path or query, and the name of an agent that none can have.
+    That is one with NUL in its path or query, or an agent name longer than any agent's.
     """
     if len(agent) > AGENT_CHARS:
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "There is no agent of such a name.")
@@ -96,11 +96,11 @@ def _check_address(request: HttpRequest, agent: str) -> None:
 def dialect_view(
     refusal: Refusal, *methods: str, protocol: str | None = None, takes_visitors: bool = True
 ) -> Callable[[View], Any]:
-    """Answer these methods, and errors in the words of a dialect.
+    """Restrict a view to these methods and report its errors through the dialect's `refusal`.
 
-    With `protocol` the credential of a request is checked for it before its body and its query are
-    read; without `takes_visitors` a POST needs one. Programs bring a key, so that no CSRF token is
-    asked for. An address with NUL is refused.
+    With `protocol`, the credential is checked for that protocol before the body and the query are
+    read; without `takes_visitors`, a POST must carry one. Clients authenticate with a key, so the
+    view is exempt from CSRF. Addresses with NUL are refused.
     """
 
     def decorated(view: View) -> Any:

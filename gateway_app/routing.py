@@ -7,7 +7,7 @@ from django.urls import re_path
 from gateway_app.acp import consumer as acp
 from gateway_app.realtime import consumer as realtime
 
-acp_socket: Any = acp.application  # an ASGI application where Django's types expect a view
+acp_socket: Any = acp.application  # an ASGI application, where Django's types expect a view
 realtime_socket: Any = realtime.application
 AGENT = r"agents/(?P<agent>[^/]+)/"
 

@@ -15,8 +15,8 @@ from gateway_app.realtime import views as realtime
 app_name = "gateway_app"
 
 _RESPONSE = r"(?:v1/)?responses/(?P<response_id>[^/]+)"
-# One shape of paths for the server, where `model` names the agent, and for each agent. Clients that
-# end a path with a slash follow no redirect with their body.
+# The server and each agent have the same paths; on the server's, `model` names the agent. Clients
+# that append a slash would not resend their body after a redirect.
 DIALECTS = [
     re_path(r"^(?:v1/)?chat/completions/?\Z", completions.completions, name="completions"),
     re_path(r"^(?:v1/)?realtime/client_secrets\Z", realtime.client_secrets, name="client_secrets"),
@@ -28,7 +28,7 @@ DIALECTS = [
     re_path(rf"^{_RESPONSE}/input_items/?\Z", responses.items, name="input_items"),
     re_path(r"^(?:v1/)?models/(?P<model_id>[^/]+)/?\Z", completions.model, name="model"),
 ]
-# Of the default agent, at the root of the server.
+# Describes the default agent, at the root of the server.
 CARDS = [
     path(".well-known/agent-card.json", a2a.agent_card, name="agent_card"),
     path(".well-known/agent.json", a2a.old_agent_card, name="old_agent_card"),
@@ -38,10 +38,10 @@ AGENT_DIALECTS = [
     re_path(r"^acp/?\Z", acp.acp, name="acp"),
     re_path(r"^agui/?\Z", ag_ui.run, name="ag_ui"),
     re_path(r"^agui/connect/?\Z", ag_ui.connect, name="ag_ui_connect"),
-    # Clients post with a slash and without, and follow no redirect.
+    # Clients post with or without a slash, and do not follow redirects.
     re_path(r"^a2a/?\Z", rpc.rpc, name="a2a"),
     re_path(r"^a2a/rest/(?P<path>.+)\Z", rest.rest, name="a2a_rest"),
-    # A2A 0.3 has it below the address in the card, whichever binding that is of.
+    # A2A 0.3 clients look here, below the address in the card, whatever its binding.
     re_path(r"^a2a/(?P<path>v1/card)\Z", rest.rest, name="a2a_card"),
     *CARDS,
     re_path(r"^tasks/?\Z", spec_tasks.tasks, name="tasks"),

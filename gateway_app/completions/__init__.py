@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: `read` makes a turn of a request, `write` makes chunks of events.
+"""OpenAI Chat Completions: `read` turns a request into a turn, `write` events into chunks.
 
-Both are pure and know the protocol core only; `views` is the edge.
+Both are pure and import only the protocol core; `views` is the edge.
 """

@@ -1,4 +1,4 @@
-"""The messages of Chat Completions as messages of UAMP (UAMP §8.5)."""
+"""Conversion of Chat Completions messages to UAMP messages (UAMP §8.5)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TextPart(_Part, frozen=True, tag="text"):
 
 
 class RefusalPart(_Part, frozen=True, tag="refusal"):
-    """The text with which a model refused, in a history."""
+    """The text of a model's refusal, in a history."""
 
     refusal: str
 
@@ -47,7 +47,7 @@ class ImagePart(_Part, frozen=True, tag="image_url"):
 
 
 class AudioData(msgspec.Struct, frozen=True):
-    """A sound, base64."""
+    """A sound in base64."""
 
     data: str
     format: Annotated[str, msgspec.Meta(max_length=20)]
@@ -60,7 +60,7 @@ class AudioPart(_Part, frozen=True, tag="input_audio"):
 
 
 class FileData(msgspec.Struct, frozen=True):
-    """A document: base64 or a `data:` URL, or the id of a content of this server."""
+    """A document: base64, a `data:` URL, or the id of a content of this server."""
 
     file_data: str | None = None
     file_id: str | None = None
@@ -77,14 +77,14 @@ ContentPart: TypeAlias = TextPart | RefusalPart | ImagePart | AudioPart | FilePa
 
 
 class CalledFunction(msgspec.Struct, frozen=True):
-    """A function and its arguments, JSON text."""
+    """A function and its arguments as JSON text."""
 
     name: _NAME
     arguments: str
 
 
 class FunctionToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call in a history."""
+    """A tool call in a history."""
 
     id: str
     type: Literal["function"] = "function"
@@ -92,7 +92,7 @@ class FunctionToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletionMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of the conversation; `function` is the older form of `tool`."""
+    """One message of the conversation; `function` is the older name of `tool`."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | tuple[ContentPart, ...] | None = None
@@ -105,9 +105,9 @@ class CompletionMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def uamp_messages(messages: Sequence[CompletionMessage]) -> tuple[uamp.Message, ...]:
-    """Return the messages of a request; raises RemoteProtocolError with the place of a mistake."""
+    """Convert the messages of a request; raises RemoteProtocolError with the place of a mistake."""
     converted: list[uamp.Message] = []
-    # The older calls have no id: the next result of a function of that name is theirs.
+    # Calls in the older form have no id: the next result of that function answers them.
     called: dict[str, str] = {}
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
@@ -147,7 +147,7 @@ def _call(call_id: str, function: CalledFunction) -> uamp.ToolCallData:
 def _content(
     message: CompletionMessage, place: str
 ) -> tuple[str, tuple[uamp.ContentItem, ...] | None]:
-    """Return the text of a message, and all its items where some are no text."""
+    """Return the text of a message, and all its items if any is not text."""
     parts = message.content if message.content is not None else ()
     if isinstance(parts, str):
         parts = (TextPart(parts),)

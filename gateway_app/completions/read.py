@@ -1,4 +1,4 @@
-"""The request of Chat Completions, and the turn that it asks for."""
+"""The request of Chat Completions, and the turn that it starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Messages: TypeAlias = Annotated[
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How an answer is streamed."""
+    """Options of a streamed answer."""
 
     include_usage: bool | None = None
 
@@ -43,16 +43,16 @@ class FunctionTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that an answer must have."""
+    """The format that an answer must have."""
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: uamp.JsonSchemaFormat | None = None
 
 
 class CompletionRequest(uamp.GenerationOptions, frozen=True, kw_only=True):
-    """The body of `POST /chat/completions`; docs/adapters.md has a row for each member.
+    """The body of `POST /chat/completions`; docs/adapters.md documents each member.
 
-    Members that are not here are ignored.
+    Members that are missing here are ignored.
     """
 
     model: ModelName | None = None
@@ -77,7 +77,7 @@ class CompletionRequest(uamp.GenerationOptions, frozen=True, kw_only=True):
 
     @property
     def chat(self) -> str | None:
-        """The id of the chat in which the answer is given."""
+        """The id of the chat in which the agent answers."""
         return chat_of(self.conversation)
 
 
@@ -94,11 +94,10 @@ _REFUSED: Final[Refused] = {
 
 
 def turn_of(body: CompletionRequest, *, agent: str | None, chat: str | None) -> ClientTurn:
-    """Return the turn that a request asks for; raises RemoteProtocolError for what is refused.
+    """Return the turn that a request starts; raises RemoteProtocolError if it is refused.
 
-    Without a chat the messages are the whole conversation, of which nothing is kept for another
-    request. In a chat the conversation is the chat's own, and the last message of a user is sent
-    to it.
+    Without a chat, the messages are the whole conversation, and nothing of it is stored for later
+    requests. In a chat, the chat stores the conversation, and receives the last user message.
     """
     check_refused(body, _REFUSED)
     options = {name: getattr(body, name) for name in uamp.GenerationOptions.__struct_fields__}
@@ -114,7 +113,8 @@ def turn_of(body: CompletionRequest, *, agent: str | None, chat: str | None) -> 
     config = uamp.ResponseConfig(
         messages=messages if chat is None else None,
         tools=tools or None,
-        # Agents let a client choose their model in their options; here it may name the agent.
+        # Agents' options may let the client choose the model; without an agent in the path, `model`
+        # names the agent.
         model=body.model if agent else None,
         client_tools="end",
         **options,
@@ -128,7 +128,7 @@ def turn_of(body: CompletionRequest, *, agent: str | None, chat: str | None) -> 
 
 
 def _older_choice(body: CompletionRequest) -> str | uamp.ToolChoice | None:
-    """Return the tool choice that `function_call` was before there were tools."""
+    """Convert `function_call`, the older form, to a tool choice."""
     chosen = body.function_call
     if not isinstance(chosen, uamp.ChosenFunction):
         return chosen

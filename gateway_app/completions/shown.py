@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ShownCompletions:
-    """The dialect's part of pages."""
+    """Chat Completions as pages show it."""
 
     key: Final = "completions"
     label: Final = "Completions"
     title: Final = "OpenAI Chat Completions"
 
     def addresses(self, base: str) -> dict[str, str]:
-        """Return the address of calls, the one that OpenAI's SDKs take, and that of the models."""
+        """Return the addresses of calls and models, and the base URL for OpenAI's SDKs."""
         return {
             "completions": f"{base}/chat/completions",
             "base_url": f"{base}/v1",
@@ -32,7 +32,7 @@ class ShownCompletions:
         }
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
-        """Return a streamed completion; in a chat the header names it."""
+        """Return a streamed completion; a header names the chat, if any."""
         headers = {"X-Chat-ID": question.chat_id} if question.chat_id else {}
         url = f"{question.base}/chat/completions"
         return PostedCall(url=url, body=_body(question), headers=headers).code

@@ -30,11 +30,11 @@ DONE: Final = b"data: [DONE]\n\n"
 
 @dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def completions(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Answer a conversation, or a message to a chat."""
+    """Answer a conversation, or a message sent to a chat."""
     body = read_body(request, CompletionRequest)
     chat = body.chat or request.headers.get("X-Chat-Id")
     turn = turn_of(body, agent=name or None, chat=chat)
-    # A whole answer under a key is there for the client that asks again after a lost connection.
+    # With a key, a client that lost its connection can ask for the whole answer again.
     is_kept = chat or ("Idempotency-Key" in request.headers and not body.stream)
     exchange = await Exchange.of(
         request, TRANSPORT, demand_body=demand, leaving="continue" if is_kept else "cancel"
@@ -81,7 +81,7 @@ async def _chunks(exchange: Exchange, writer: CompletionWriter) -> AsyncIterator
 
 
 async def _whole(exchange: Exchange, writer: CompletionWriter) -> HttpResponse:
-    """Return the answer as one object; raises RemoteProtocolError where it failed."""
+    """Return the answer as one object; raises RemoteProtocolError if it failed."""
     end: Any = None
     async for events in exchange.events():
         end = events[-1] if events else end
@@ -97,7 +97,7 @@ async def _whole(exchange: Exchange, writer: CompletionWriter) -> HttpResponse:
 
 @dialect_view(refusal, "GET", "HEAD")
 async def models(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Return the agents that the caller may use as models, or the one agent of the path."""
+    """List the agents that the caller may use as models, or only the agent of the path."""
     listed = await agents_for(request, name, protocol="completions")
     return _json({"object": "list", "data": [_model(agent) for agent in listed]})
 

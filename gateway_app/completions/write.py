@@ -1,4 +1,4 @@
-"""The answer of Chat Completions: one object, or the chunks of a stream."""
+"""The answer of Chat Completions, as one object or as the chunks of a stream."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _FINISH: Final[dict[str | None, FinishReason]] = {
 
 
 class FunctionDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """A function and its arguments, JSON text; they are sent whole."""
+    """A function and its arguments as JSON text, always sent whole."""
 
     name: str
     arguments: str
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call of the client's tool, with its `index` in a stream."""
+    """A call of a tool of the client, with its `index` in a stream."""
 
     index: int | None = None
     id: str
@@ -56,7 +56,7 @@ class AnswerDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class AnswerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole message; `refusal` is there for clients that look for it."""
+    """The whole message; `refusal` is always null, for clients that expect the member."""
 
     role: str
     content: str | None
@@ -67,7 +67,7 @@ class AnswerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The one choice of a chunk."""
+    """The only choice of a chunk."""
 
     index: int = 0
     delta: AnswerDelta = AnswerDelta()
@@ -76,7 +76,7 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletionChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The one choice of an answer."""
+    """The only choice of an answer."""
 
     index: int = 0
     message: AnswerMessage
@@ -85,7 +85,7 @@ class CompletionChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CachedTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tokens of the prompt a model had read before."""
+    """How many prompt tokens the model read from its cache."""
 
     cached_tokens: int
 
@@ -100,7 +100,7 @@ class CompletionUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class CompletionChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A chunk of a stream; the one after the end carries the `signature` of the answer."""
+    """A chunk of a stream; one after the end carries the `signature` of the answer."""
 
     signature: str | None = None
     id: str
@@ -124,11 +124,11 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(kw_only=True)
 class CompletionWriter:
-    """Turns the events of one response into chunks, or into one completion.
+    """Converts the events of one response to chunks, or to one completion.
 
-    `model` is what the client asked for, `created` is Unix seconds, `link` returns the address of a
-    medium for the client, and `is_older` means that the request has `functions` instead of `tools`.
-    `signature` is the chunk after the end of a stream, if the response is signed.
+    `model` is the one that the client requested, `created` is in Unix seconds, `link` returns the
+    address of a medium for the client, and `is_older` is set if the request has `functions` instead
+    of `tools`. `signature` is the chunk after the end of a stream, if the response is signed.
     """
 
     response_id: str
@@ -144,11 +144,11 @@ class CompletionWriter:
     _media: set[str] = field(default_factory=set)
 
     def begin(self) -> CompletionChunk:
-        """Return the first chunk, which names the role."""
+        """Return the first chunk, which sets the role."""
         return self._chunk(ChunkChoice(delta=AnswerDelta(role="assistant", content="")))
 
     def feed(self, event: Event) -> Iterator[CompletionChunk | ErrorBody]:
-        """Yield the chunks of an event; raises TextReplacedError (`AppendedText.append`)."""
+        """Yield the chunks of an event; raises TextReplacedError (see `AppendedText.append`)."""
         match event:
             case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
                 yield from self._content(self._text.append(delta.text or "", event.offset))
@@ -171,7 +171,7 @@ class CompletionWriter:
                 yield error_body(event.error)
 
     def whole(self, end: ev.ResponseDone | ev.ResponseCancelled) -> Completion:
-        """Return a response that was completed or cancelled as one object."""
+        """Return a completed or cancelled response as one object."""
         if isinstance(end, ev.ResponseDone) and end.response is not None:
             output, reason, used = (
                 end.response.output,
@@ -204,7 +204,7 @@ class CompletionWriter:
     def _rest(
         self, output: Sequence[uamp.ContentItem], reason: str | None
     ) -> Iterator[CompletionChunk]:
-        """Yield what of an output was not yielded yet, such as all of one that had ended before."""
+        """Yield the output not yet yielded: all of it for a response that had already ended."""
         at, has_thought = 0, bool(self._thought.length)
         answered = {i.tool_result.call_id for i in output if isinstance(i, uamp.ToolResultContent)}
         for item in output:
@@ -222,7 +222,7 @@ class CompletionWriter:
                 case uamp.FileContent():
                     yield from self._medium("file", item.file, item.filename)
                 case uamp.ToolCallContent(tool_call=call) if reason == "tool_calls":
-                    # A call with a result is one of the server's tools.
+                    # Calls with a result were to tools of the server.
                     if call.id not in answered:
                         yield from self._call(call.id, call.name, call.arguments)
 
@@ -237,7 +237,7 @@ class CompletionWriter:
             yield from self._content(f"\n\n{link}\n\n")
 
     def _thinking(self, text: str, *, is_delta: bool) -> Iterator[CompletionChunk]:
-        """Yield a thought; one that is no delta is the whole of it, or another one."""
+        """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
         if not is_delta and text.startswith(known := self._thought.text):
             text = text[len(known) :]
         if text := self._thought.append(text, None):

@@ -1,4 +1,4 @@
-"""The response that the last `response.create` of a client inside the process began."""
+"""The response begun by the last `response.create` of a client inside the process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def begun_response(connection: ClientConnection) -> str:
-    """Return the response that began; raises RemoteProtocolError where no agent answers, and why.
+    """Return the response that began; raises RemoteProtocolError if no agent answers.
 
-    In a chat whose agents are quiet or switched off, or have spent their budget, the message is
-    kept.
+    The error gives the reason. If the agents of a chat are silent, switched off or out of budget,
+    the message is stored all the same.
     """
     if response_id := next(iter(connection.started), ""):
         return response_id

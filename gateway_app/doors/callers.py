@@ -1,4 +1,4 @@
-"""The credential of a request, checked before anything else of the request is read."""
+"""The check of a request's credential, before anything else of the request is read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 async def check_credential(request: HttpRequest, protocol: str, *, takes_visitors: bool) -> None:
-    """Refuse a request whose credential is not good, or a POST that needs one and has none.
+    """Refuse a request with an invalid credential, or a POST that lacks a required one.
 
-    What visitors may read is left to the views. Raises RemoteProtocolError: unauthorized,
-    token_expired, forbidden.
+    The views decide what visitors may read. Raises RemoteProtocolError unauthorized, token_expired
+    or forbidden.
     """
     principal = await identify_caller(request, protocol=protocol)
     may_visit = takes_visitors and settings.UAMP_ALLOW_ANONYMOUS

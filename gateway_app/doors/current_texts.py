@@ -1,4 +1,4 @@
-"""Questions and answers as they are now, of which a client or a response has copies."""
+"""The present texts of questions and answers that a client or a response holds copies of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def current_texts(response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
-    """Return the texts of responses as they are now; access is not checked here."""
+    """Return the present texts of responses; callers check access."""
     found = await database.run(kept_responses.current_texts, list(response_ids))
     return {
         response_id: CurrentTexts(

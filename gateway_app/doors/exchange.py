@@ -1,8 +1,8 @@
-"""One HTTP request of a foreign protocol as a UAMP client.
+"""An HTTP request of a foreign protocol, acting as a UAMP client.
 
-An edge opens a session, starts a turn or follows one that runs, and reads the server's events. The
-events of the client pass the handlers that the frames of a socket pass, with the same limits, and
-the answer is the same run.
+An edge opens a session, starts a turn or follows a running one, and reads the server's events.
+Client events pass through the same handlers and limits as the frames of a socket, and the same code
+runs the answer.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from uamp.shared_state import VersionedState
 
 Leaving: TypeAlias = Literal["cancel", "continue"]
-"""The fate of a running response when its client leaves before the end."""
+"""What happens to a running response when its client leaves early."""
 
 
 class PaymentDemanded(Exception):
-    """The turn has to be paid first; `response` is the 402, in the words of the dialect."""
+    """The turn must be paid for first; `response` is the 402 in the dialect's format."""
 
     def __init__(self, response: HttpResponse) -> None:
         super().__init__("payment required")
@@ -62,11 +62,11 @@ class PaymentDemanded(Exception):
 
 
 class Exchange:
-    """One request's life: a session, its turn, and the events that answer it.
+    """The life of one request: a session, its turn and the events that answer it.
 
-    The task of the request calls all methods; `close` may be called again, by another task.
-    `asked` has the events that ask the client, a person or a payer for something and have no answer
-    yet. `state` is what the chat shared before the response began, for a turn that shares it.
+    All methods are called from the request's task, except that another task may call `close` again.
+    `asked` holds the pending questions to the client, a person or a payer. `state` is the chat's
+    shared state before the response began, for a turn that shares it.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class Exchange:
         demand_body: DemandBody | None = None,
         leaving: Leaving = "continue",
     ) -> Self:
-        """Return the exchange of a request, whose caller is known and within the limits.
+        """Authenticate the caller, apply the rate limits and return the exchange of a request.
 
-        With `demand_body` a turn that has to be paid raises PaymentDemanded before it begins;
-        without it the response waits for the payment. Raises RemoteProtocolError.
+        With `demand_body`, a turn that must be paid for raises PaymentDemanded before it begins;
+        without it, the response waits for the payment. Raises RemoteProtocolError.
         """
         principal = await principal_of(request, protocol=transport, scope=ANY)
         await count_events(request, principal)
@@ -115,15 +115,15 @@ class Exchange:
         )
         return cls(request, http, payment=payment, leaving=leaving)
 
-    # --- What the client sends ---
+    # --- Client to server ---
 
     async def begin(self, turn: ClientTurn) -> None:
         """Open the session of a turn and start it.
 
-        The same request again, under the same `Idempotency-Key`, starts nothing: its response is
-        the one that the first request started. Raises RemoteProtocolError where the turn is refused
-        and PaymentDemanded where it has to be paid first; then nothing was stored but the session.
-        Where no agent of a chat answers, its message is stored, and RemoteProtocolError says why.
+        A repeated request with the same `Idempotency-Key` starts nothing and gets the first
+        request's response. Raises RemoteProtocolError if the turn is refused and PaymentDemanded if
+        it must be paid for first; in both cases only the session has been stored. If no agent of a
+        chat answers, the message is stored and RemoteProtocolError gives the reason.
         """
         turn.check_content()
         connection, create = self._connection, named(self._connection, turn)
@@ -149,16 +149,16 @@ class Exchange:
             self.state = await self.follow_state()
         await self._take({**response, "session_id": self.session_id})
         if connection.has_repeated:
-            # One that begins now is followed from its start: its text so far, sent again, would
-            # come before its first calls.
+            # Only a repeated request catches up. A response that begins now is followed from its
+            # start: resending its text so far would put that text before its first calls.
             await self._http.follow_running(self.session_id)
         begun_response(connection)
 
     async def join(self, response_id: str) -> Sequence[Event]:
-        """Go on with a response of the caller, in whichever process it runs; return its state.
+        """Resume a response of the caller, in whichever process it runs, and return its state.
 
-        That is its text at offset 0 and what it asks for, or its end. `events` yields what comes
-        after it. Raises RemoteProtocolError unknown_session where the caller has no such response.
+        The state is its text at offset 0 and its pending questions, or its end. `events` yields the
+        rest. Raises RemoteProtocolError unknown_session if the caller has no such response.
         """
         attached = await self._followed.join(response_id)
         self._joined = response_id
@@ -172,9 +172,9 @@ class Exchange:
         return state
 
     async def find(self, turn: ClientTurn) -> bool:
-        """Go on with the session of a turn's thread; return whether the caller has it already.
+        """Resume the session of a turn's thread; return whether the caller has one.
 
-        Where it was closed another one of the thread follows it.
+        If that session was closed, open its successor in the same thread.
         """
         create = named(self._connection, turn)
         wanted = create.session.id or ""
@@ -188,20 +188,20 @@ class Exchange:
         return True
 
     async def running(self) -> str:
-        """Return the last response of the session that has not ended; '' where none runs."""
+        """Return the session's last unfinished response; '' if none is running."""
         session = self._connection.sessions[self.session_id].session
         live = await database.run(selectors.response_ids_of, session.id, live_only=True)
         return live[-1] if live else ""
 
     async def follow_state(self) -> VersionedState:
-        """Return the state that the chat shares; `events` yields its changes from now on."""
+        """Return the chat's shared state, and have `events` yield its changes from now on."""
         await self._http.follow_chat(self.session_id)
         return await database.run(read_state, self.chat_id)
 
     async def send(self, event: Event) -> None:
-        """Send an event of the client in the session; raises what it is refused with.
+        """Send a client event in the session, and mark the question that it answers as answered.
 
-        What was asked for has its answer then.
+        Raises the error with which the event is refused.
         """
         scoped = msgspec.structs.replace(event, session_id=self.session_id or None)
         await self._take(uamp.to_dict(scoped))
@@ -213,14 +213,14 @@ class Exchange:
             raise PaymentDemanded(demanded)
         self._followed.check()
 
-    # --- What the server sends ---
+    # --- Server to client ---
 
     async def events(self) -> AsyncIterator[Sequence[Event]]:
-        """Yield the events of the response, those that came together at once.
+        """Yield the events of the response, grouped as they arrived.
 
-        An empty sequence follows HEARTBEAT_SECONDS of silence. The last events are the end of the
-        response, or what `asked` names. Raises RemoteProtocolError for an error of the session
-        that comes before them.
+        Yields an empty sequence after HEARTBEAT_SECONDS of silence. The last events are the end of
+        the response or the questions in `asked`. Raises RemoteProtocolError for a session error
+        that arrives before them.
         """
         self._is_read = True
         self._http.end_when_idle()
@@ -233,13 +233,13 @@ class Exchange:
             if events:
                 yield events
             if not self.has_ended:
-                # The end of the answer may come together with that of the session.
+                # The end of the session may arrive together with that of the answer.
                 self._followed.check()
         if below := await self._asked_below():
             yield below
 
     async def _asked_below(self) -> list[Event]:
-        """Return the questions about work that was delegated, where nothing else is asked."""
+        """Return the questions of delegated calls, unless the response has questions of its own."""
         if self.has_ended or self.asked or not self.response_id:
             return []
         asking = await database.run(delegated_questions, self.chat_id, self.response_id)
@@ -263,16 +263,16 @@ class Exchange:
         return events
 
     def _is_own(self, event: Event) -> bool:
-        """Return whether an event is of this client's response, or of the state that it shares."""
+        """Return whether an event belongs to this client's response or to the state it shares."""
         if isinstance(event, ev.StateUpdated):
             return True
-        # What follows the end, as a balance, is of no protocol but our own. A repeated request
-        # finds an end that is sent to it, and in the log.
+        # Events after the end, such as a balance, exist in no foreign protocol. A repeated request
+        # gets the end twice: once sent to it, and once from the log.
         of_response = "" if self.has_ended else getattr(event, "response_id", None)
         return bool(of_response) and of_response == self.response_id
 
     async def _is_of_work_below(self, event: Event) -> bool:
-        """Return whether an event asks about work that was delegated for this response."""
+        """Return whether an event is a question of a call delegated by this response."""
         if not isinstance(event, ev.ToolApprovalRequired | ev.ToolApprovalDone):
             return False
         below, above = event.response_id, self.response_id
@@ -281,7 +281,7 @@ class Exchange:
         return await database.run(delegated_calls.works_for, below, above)
 
     def _received(self, sent: Outgoing) -> Event | None:
-        """Return an event, and keep its place; None for the announcement of the session."""
+        """Decode an event and record its position; return None for the session's announcement."""
         event = received(sent)
         if sent.seq is not None:
             self._seq = sent.seq
@@ -290,7 +290,7 @@ class Exchange:
             return None
         return event
 
-    # --- What the client may keep ---
+    # --- What the client may store ---
 
     @property
     def principal(self) -> Principal:
@@ -299,12 +299,12 @@ class Exchange:
 
     @property
     def response_id(self) -> str:
-        """The response of the turn, or the one that was joined; '' where none began."""
+        """The response of the turn, or the one joined; '' if there is none."""
         return self._joined or next(iter(self._connection.started), "")
 
     @property
     def session_id(self) -> str:
-        """The id of the session, which a program may go on with over UAMP."""
+        """The id of the session, which a program may resume over UAMP."""
         return self._session.id
 
     @property
@@ -314,17 +314,17 @@ class Exchange:
 
     @property
     def cursor(self) -> str:
-        """The place in the chat's log that was read, as `<epoch>:<seq>`; '' where unknown."""
+        """The position reached in the chat's log, as `<epoch>:<seq>`; '' if unknown."""
         return f"{self._epoch}:{self._seq}" if self._epoch and self._seq is not None else ""
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the answer: the chat, the session, and the receipt of a payment."""
+        """The response headers: the chat, the session and the payment receipt."""
         paid = {} if self._payment is None else self._payment.headers
         return {"X-Chat-Id": self.chat_id, "X-Session-Id": self.session_id, **paid}
 
     def link(self, url: str) -> str:
-        """Return the address of a medium, for a while readable by each client that knows it."""
+        """Return a temporary address of a medium, readable by any client that knows it."""
         item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
         reader = ContentReader(user_id=self.principal.user_id, chat_id=self.chat_id)
         base_url = self._request.build_absolute_uri("/")
@@ -333,7 +333,7 @@ class Exchange:
     # --- The end ---
 
     def stream(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
-        """Return a streamed answer, with which the exchange is closed."""
+        """Return a streaming response that closes the exchange when it ends."""
         response = self._http.answer(self._closing(frames), close=self.close)
         for header, value in self.headers.items():
             response[header] = value
@@ -347,7 +347,7 @@ class Exchange:
             await self.close()
 
     async def cancel(self) -> None:
-        """Cancel the response; one that has ended stays as it is."""
+        """Cancel the response, unless it has ended."""
         if not self.response_id or self.has_ended:
             return
         self.has_ended = True
@@ -355,14 +355,14 @@ class Exchange:
         await self._followed.take(uamp.to_dict(cancel))
 
     def give_up(self) -> None:
-        """Expect no answer to what is asked: the response is left as one that goes on."""
+        """Drop the pending questions, so that `close` treats the response as a running one."""
         self.asked.clear()
 
     async def close(self) -> None:
-        """Leave the response, which is cancelled or goes on; a second time does nothing.
+        """Leave the response, either cancelling it or letting it run; later calls do nothing.
 
-        A response that waits for its client, a person or a payer is not cancelled: it can be
-        joined. Nor is one that was joined and not read: its joining was refused.
+        A response that waits for its client, a person or a payer is not cancelled, because it can
+        be joined again. Nor is a response that was joined but never read: the join was refused.
         """
         is_own = self._is_read or not self._joined
         if self._leaving == "cancel" and is_own and not self.asked:

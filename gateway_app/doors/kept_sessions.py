@@ -1,6 +1,6 @@
 """Reads of the caller's own sessions, for protocols whose clients list and load them.
 
-Sessions of other callers are not found.
+The sessions of other callers are not found.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SALT: Final = "gateway_app.doors.kept_sessions"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedSession:
-    """A session in a list; `extension` is what the protocol keeps with it."""
+    """A session in a list; `extension` is the data that the protocol stores with it."""
 
     id: str
     extension: dict[str, Any]
@@ -45,9 +45,9 @@ class ListedSession:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoadedSession:
-    """A session's last messages, and the place in the log up to which they are.
+    """A session's last messages, and the log position that they reach.
 
-    They are at most HISTORY_MESSAGES and HISTORY_BYTES, but the last one is always there.
+    At most HISTORY_MESSAGES and HISTORY_BYTES, except that the last message is always included.
     """
 
     messages: Sequence[uamp.Message]
@@ -56,7 +56,7 @@ class LoadedSession:
 
 
 async def own_session(session_id: str, principal: Principal, *, agent: str | None) -> OpenSession:
-    """Return an open session of the caller with the agent that the path names, or with any.
+    """Return the caller's open session with the agent of the path, or with any agent.
 
     Raises RemoteProtocolError unknown_session.
     """
@@ -73,7 +73,10 @@ def _is_with(agent_name: str | None, agent: str | None) -> bool:
 
 
 class SessionReader:
-    """The sessions of one caller with one agent over one protocol, whose extension it names."""
+    """The sessions of one caller with one agent over one protocol.
+
+    `extension` names the session extension in which the protocol stores its data.
+    """
 
     def __init__(
         self, principal: Principal, *, transport: str, agent: str | None, extension: str
@@ -82,7 +85,7 @@ class SessionReader:
         self._transport, self._agent, self._extension = transport, agent, extension
 
     async def page(self, cursor: str = "") -> tuple[list[ListedSession], str]:
-        """Return a page of the open sessions, the newest first, and the cursor of the next one.
+        """Return a page of open sessions, newest first, and the cursor of the next page.
 
         Raises RemoteProtocolError for a cursor of another list.
         """
@@ -136,7 +139,7 @@ class SessionReader:
 
 
 def _last(messages: Sequence[uamp.Message]) -> Sequence[uamp.Message]:
-    """Return the last messages that have HISTORY_BYTES together, and one at least."""
+    """Return the last messages that fit into HISTORY_BYTES, at least one."""
     left = HISTORY_BYTES
     for count, message in enumerate(reversed(messages)):
         left -= len(msgspec.json.encode(message))

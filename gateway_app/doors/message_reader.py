@@ -1,4 +1,4 @@
-"""A message of a chat for its members, with the answer that it is or that was given to it.
+"""A chat message for the chat's members, with the answer that it is or that it received.
 
 Membership is checked here. A message that the reader may not see is not found.
 """
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 TEXT_PIECE: Final = 1_000
-"""So many code points of an answer are one delta."""
+"""The code points of an answer in one delta."""
 
 _Read = tuple["LoggedMessage", "KeptResponse | None", "LoggedEvent | None"]
 
 
 async def message_for(request: HttpRequest, message_id: str) -> ShownMessage:
-    """Return a message of a chat that the caller is in.
+    """Return a message of a chat that the caller is a member of.
 
-    Raises RemoteProtocolError: one of another chat is answered like one that does not exist.
+    Raises RemoteProtocolError, the same for a message of another chat as for an unknown one.
     """
     principal = await reader_of(request, protocol="rest", scope="chats:read")
     await count_events(request, principal, kind="reads")
@@ -85,7 +85,7 @@ def _shown(
     )
     answer = None
     if entry.response_id and end is not None:
-        # Payments and ids of sessions are those of the person who asked, and of no other member.
+        # Payments and session ids belong to the person who asked, not to other members.
         stored = replace(stored_of(kept), thread=entry.chat_id, payments=())
         answer = ShownAnswer(
             stored=stored,
@@ -96,7 +96,7 @@ def _shown(
 
 
 def _events(stored: StoredResponse, announced: ev.MessageCreated, end: Event) -> Iterator[Event]:
-    """Yield the events of a response that has ended, in the order in which they were sent."""
+    """Yield the events of a finished response in the order in which they were sent."""
     yield ev.ResponseCreated(
         response_id=stored.id,
         agent=stored.agent,
@@ -110,7 +110,7 @@ def _events(stored: StoredResponse, announced: ev.MessageCreated, end: Event) ->
 
 
 def _pieces(response_id: str, event: Event) -> Iterator[Event]:
-    """Yield a delta of text in pieces; other events as they are."""
+    """Split a text delta into pieces; yield any other event unchanged."""
     match event:
         case ev.ResponseDelta(delta=ev.Delta(type="text") as delta, offset=offset):
             text = delta.text or ""
@@ -122,7 +122,7 @@ def _pieces(response_id: str, event: Event) -> Iterator[Event]:
 
 
 def _event(logged: LoggedEvent) -> Any:
-    """Return an entry of the log as the event that was sent."""
+    """Decode a log entry into the event that was sent."""
     return msgspec.convert({**logged.payload, "seq": logged.seq}, ev.ServerEvent)
 
 

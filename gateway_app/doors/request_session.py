@@ -1,4 +1,4 @@
-"""The session of one request of a foreign protocol: a new one, or the one of its thread."""
+"""The session of one request of a foreign protocol: a new one, or that of its thread."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ REPEAT_SECONDS: Final = 1
 
 
 class RequestSession:
-    """The session that a request is in; `id` and `chat_id` are '' before it has one.
+    """The session of a request; `id` and `chat_id` are '' until it has one.
 
-    `take` handles an event of the client and raises what it is refused with. The task of the
-    request calls all methods.
+    `take` handles a client event and raises the error with which it is refused. All methods are
+    called from the request's task.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class RequestSession:
         self._take = take
 
     async def find(self, wanted: str) -> bool:
-        """Attach an open session of the caller; return whether there is one of this id."""
+        """Attach the caller's open session of this id; return whether there is one."""
         connection = self._http.connection
         if not wanted or await find_session(wanted, connection.principal) is None:
             return False
@@ -46,7 +46,7 @@ class RequestSession:
         return True
 
     async def open(self, create: dict[str, Any], *, is_named: bool, has_key: bool) -> None:
-        """Attach the session of a session.create, which is opened where it is not there yet.
+        """Attach the session of a session.create, opening it if it does not exist.
 
         Raises RemoteProtocolError.
         """
@@ -64,13 +64,13 @@ class RequestSession:
                     "The same request is being answered. Send it again in a moment.",
                     details={"retry_after": REPEAT_SECONDS},
                 ) from None
-            # Another request of the thread has opened it a moment ago, so that nothing is refused.
+            # Another request of the same thread has just opened it, so this is not a refusal.
             self._http.connection.outgoing.take_replies()
             await self._http.join_known(wanted)
         self.attached(next(iter(self._http.connection.sessions)))
 
     def attached(self, session_id: str) -> None:
-        """Take note of the session that the connection has now."""
+        """Record the session that the connection has attached."""
         self.id = session_id
         self.chat_id = self._http.connection.sessions[session_id].session.chat_id
 
@@ -79,7 +79,8 @@ def named(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:
     """Return the session.create of a turn, with the id of its thread's session."""
     wanted = turn.session_id
     if not wanted and turn.thread and not connection.principal.is_visitor:
-        # A visitor's session is open to all who know its id, so that none can be named.
+        # Anyone who knows the id of a visitor's session may use it, so its id must not be
+        # predictable.
         wanted = _thread_session(connection, turn)
     if not wanted:
         return turn.session
@@ -88,7 +89,7 @@ def named(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:
 
 
 def _thread_session(connection: ClientConnection, turn: ClientTurn) -> str:
-    """Return the id of a thread's session: one for each protocol, agent, chat and thread."""
+    """Return the session id of a thread, unique per protocol, agent, chat and thread."""
     agent = turn.session.agent or connection.defaults.agent or ""
     chat = turn.session.chat or connection.defaults.chat or ""
     digest = hashlib.sha256(msgspec.json.encode((agent, chat, turn.thread))).hexdigest()

@@ -1,6 +1,6 @@
 """Reads of the caller's own responses, for protocols whose clients come back to them.
 
-Every read is of one caller and one agent. Responses of others are not found.
+Each read is limited to one caller and one agent; the responses of other callers are not found.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ _FILTERS: Final[dict[ResponseStanding, ResponseFilter]] = {
 
 
 class ResponseReader:
-    """The responses that one caller got over one protocol, of one agent or of all.
+    """The responses that one caller got over one protocol, from one agent or from all.
 
-    `extension` names the session's extension in which the protocol keeps, as `contextId`, the id of
-    a thread that its client chose. `address` is that of the request, as its client names it. One
-    task calls it.
+    `extension` names the session extension in which the protocol stores, as `contextId`, the thread
+    id that its client chose. `address` is the request's URL as the client addressed it. Used by one
+    task only.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ResponseReader:
     async def of(
         cls, request: HttpRequest, *, transport: str, agent: str, extension: str
     ) -> ResponseReader:
-        """Return the reader of a request, whose caller is known and within the limits.
+        """Authenticate the caller, apply the rate limits and return the reader of a request.
 
         Raises RemoteProtocolError.
         """
@@ -118,7 +118,7 @@ class ResponseReader:
         return self._principal.is_visitor
 
     async def find(self, response_id: str) -> StoredResponse | None:
-        """Return a response as it is now; None for one that is not the caller's."""
+        """Return a response in its present state; None if the caller has no such response."""
         read = partial(
             kept_responses.find_response,
             response_id,
@@ -132,22 +132,22 @@ class ResponseReader:
         return await self._stored(kept)
 
     async def _may_read(self, kept: KeptResponse) -> bool:
-        """Return whether the caller is still in the chat of a response, where it was named."""
+        """Return whether the caller is still a member of the chat that the response belongs to."""
         user_id = self._principal.user_id
         if not kept.chat_scoped or user_id is None:
             return True
         return await database.run(membership.is_member, kept.chat_id, user_id)
 
     async def end_of(self, stored: StoredResponse) -> Event | None:
-        """Return the event with which a response ended; None for one that has not."""
+        """Return the event that ended a response; None if it has not ended."""
         read = partial(chat_history.ends_of_responses, stored.chat_id, [stored.id])
         ends = await database.run(read)
         return msgspec.convert(ends[0].payload, ev.ServerEvent) if ends else None
 
     async def cancel(self, exchange: Exchange, response_id: str) -> StoredResponse | None:
-        """Cancel a running response, in whichever process it runs, and return it as it is then.
+        """Cancel a running response, in whichever process it runs, and return its new state.
 
-        Raises RemoteProtocolError where it runs no more.
+        Raises RemoteProtocolError if it is no longer running.
         """
         await exchange.join(response_id)
         await exchange.send(ev.ResponseCancel(response_id=response_id))
@@ -155,18 +155,18 @@ class ResponseReader:
             stored = await self.find(response_id)
             if stored is None or stored.has_ended:
                 break
-            # Its process ends it, which may be another one.
+            # Its own process, perhaps another one, ends it.
             await asyncio.sleep(CANCEL_SECONDS)
         return stored
 
     async def add_follow_up(self, response_id: str, follow_up: ClientFollowUp) -> None:
-        """Keep a message with which the caller answered a response."""
+        """Store a message in which the caller answered a response."""
         parts = [_kept_part(part) for part in follow_up.parts]
         message = FollowUpMessage(follow_up.message_id, parts)
         await database.run(follow_ups.add_follow_up, response_id, message)
 
     async def with_follow_ups(self, responses: Sequence[StoredResponse]) -> list[StoredResponse]:
-        """Return responses of the caller with the messages with which it answered them."""
+        """Return the caller's responses together with the messages that answered them."""
         ids = [stored.id for stored in responses]
         messages = await database.run(follow_ups.follow_ups_of, ids)
         return [
@@ -175,7 +175,7 @@ class ResponseReader:
         ]
 
     async def session_named(self, session_id: str) -> str | None:
-        """Return the id of an open session of the caller with the agent; None for others."""
+        """Return the id of the caller's open session with the agent; None for any other session."""
         session = await find_session(session_id, self._principal)
         if session is None or session.transport != self._transport:
             return None
@@ -192,9 +192,9 @@ class ResponseReader:
         limit: int,
         cursor: str = "",
     ) -> ResponsePage:
-        """Return a page of the caller's responses, the last changed first.
+        """Return a page of the caller's responses, most recently changed first.
 
-        A visitor names a thread, or has none. Raises RemoteProtocolError for a cursor of another
+        A visitor must name a thread to see any. Raises RemoteProtocolError for a cursor of another
         list.
         """
         caller = "" if self.is_visitor else self._principal.key
@@ -224,19 +224,19 @@ class ResponseReader:
         return ResponsePage(responses=tuple(stored), total=total, next_cursor=following)
 
     def link(self, url: str) -> str:
-        """Return the address of a medium, for a while readable by each client that knows it."""
+        """Return a temporary address of a medium, readable by any client that knows it."""
         item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
         reader = ContentReader(user_id=self._principal.user_id)
         return absolute_url(item, base_url=urljoin(self._address, "/"), reader=reader) or url
 
-    # --- What is asked for ---
+    # --- Pending questions ---
 
     async def _stored(self, kept: KeptResponse) -> StoredResponse:
         stored = await self._with_conversation(stored_of(kept, extension=self._extension))
         return stored if stored.has_ended else stored.asking(await self._asked(kept))
 
     async def _with_conversation(self, stored: StoredResponse) -> StoredResponse:
-        """Return it with the conversation before it as that is now."""
+        """Return a response with its preceding conversation in its present wording."""
         config, origins = stored.request.response, origins_from(stored.extension.get("origins"))
         if not origins or config is None or config.messages is None:
             return stored
@@ -262,7 +262,7 @@ class ResponseReader:
         return asked
 
     def _session_of(self, kept: KeptResponse) -> OpenSession | None:
-        """Return the session of a response; an ephemeral one is not kept because it was read."""
+        """Return the session of a response; reading does not extend an ephemeral session's life."""
         principal = self._principal
         if principal.is_visitor:
             key = selectors.anonymous_session_principal(kept.session_id)
@@ -272,7 +272,7 @@ class ResponseReader:
         return selectors.find_session(kept.session_id, principal)
 
     def _demand(self, event: ev.PaymentRequired, kept: KeptResponse) -> ev.PaymentRequired:
-        """Return a demand with the offers of x402 that a token can meet, as `extra.x402`."""
+        """Add to a demand, as `extra.x402`, the x402 offers that a token can meet."""
         needed = event.requirements
         body = x402.requirements(
             Money.parse(needed.amount, needed.currency),
@@ -288,7 +288,7 @@ class ResponseReader:
 
 
 async def is_visitor(request: HttpRequest) -> bool:
-    """Return whether the caller of a request of A2A has no identity.
+    """Return whether the caller of an A2A request has no identity.
 
     Raises RemoteProtocolError.
     """
@@ -296,7 +296,7 @@ async def is_visitor(request: HttpRequest) -> bool:
 
 
 def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
-    """Return a response as its rows have it, without what it asks for."""
+    """Build a response from its rows, without its pending questions."""
     own = kept.extensions.get(extension) or {}
     return StoredResponse(
         id=kept.id,

@@ -1,4 +1,4 @@
-"""A WebSocket of a foreign protocol as a UAMP client."""
+"""A WebSocket of a foreign protocol, acting as a UAMP client."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 class ForeignDialect(SocketDialect, ABC):
-    """A dialect that sends UAMP events for its client, and writes frames of the server's events.
+    """A dialect that sends UAMP events for its client and turns server events into frames.
 
-    The task of the socket calls `send`, its pump calls `encode`.
+    The socket's task calls `send`, and its pump calls `encode`.
     """
 
     def __init__(self, connection: ClientConnection, handshake: Handshake) -> None:
@@ -63,21 +63,21 @@ class ForeignDialect(SocketDialect, ABC):
         self.prepare()
 
     def prepare(self) -> None:
-        """Set the dialect up, before the socket is accepted."""
+        """Set up the dialect before the socket is accepted."""
 
     def check_host(self) -> None:
-        """Refuse a socket of a host name that is not served here: `link` would lead elsewhere."""
+        """Refuse a host name that is not served here, since `link` would point elsewhere."""
         try:
             self.handshake.check_host()
         except OriginError:
             self.refuse_handshake()
 
     def refuse_handshake(self) -> NoReturn:
-        """Refuse a socket that its client may not open; for `prepare`."""
+        """Refuse a socket that its client may not open; called from `prepare`."""
         raise HandshakeRefused(CLOSE_FORBIDDEN)
 
     def link(self, url: str) -> str:
-        """Return the address of a medium, for a while readable by each client that knows it."""
+        """Return a temporary address of a medium, readable by any client that knows it."""
         item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
         chats = [attached.session.chat_id for attached in self.connection.sessions.values()]
         reader = ContentReader(
@@ -86,10 +86,10 @@ class ForeignDialect(SocketDialect, ABC):
         return absolute_url(item, base_url=f"{self.handshake.base_url}/", reader=reader) or url
 
     async def send(self, event: Event) -> None:
-        """Send an event of the client; raises RemoteProtocolError where it is refused.
+        """Send a client event; raises RemoteProtocolError if it is refused.
 
-        Its id marks the errors that are raised here: the others are those of `lost_sessions`. One
-        above `frame_bytes` would close the socket of UAMP; here its client may send less.
+        The event's id identifies the errors raised here; `lost_sessions` handles the others. An
+        event above `frame_bytes` would close a UAMP socket; here the client may retry with less.
         """
         event_id = event.event_id or f"{self.transport}_{uuid.uuid4().hex}"
         frame = _encoder.encode(msgspec.structs.replace(event, event_id=event_id))
@@ -105,12 +105,12 @@ class ForeignDialect(SocketDialect, ABC):
             raise error
 
     def drop_inputs(self, session_id: str) -> None:
-        """Drop the inputs of a turn that was refused: they are not part of the next one."""
+        """Drop the inputs of a refused turn, which must not leak into the next one."""
         if (attached := self.connection.sessions.get(session_id)) is not None:
             attached.inputs.take()
 
     async def open_session(self, create: ev.SessionCreate) -> str:
-        """Open a session or go on with one; return its id. Raises RemoteProtocolError."""
+        """Open or resume a session and return its id; raises RemoteProtocolError."""
         known = set(self.connection.sessions)
         await self.send(create)
         return next(id_ for id_ in self.connection.sessions if id_ not in known)
@@ -118,7 +118,7 @@ class ForeignDialect(SocketDialect, ABC):
     async def resume_session(
         self, session_id: str, *, after: tuple[str, int] | None = None
     ) -> None:
-        """Go on with a session of the caller, from now or from an epoch and `seq` of its log.
+        """Resume one of the caller's sessions, from now or from an epoch and `seq` of its log.
 
         Raises RemoteProtocolError unknown_session.
         """
@@ -130,17 +130,17 @@ class ForeignDialect(SocketDialect, ABC):
         await self.send(ev.SessionCreate(resume=resume))
 
     async def speech(self) -> AgentSpeech:
-        """Return what sound the agent takes and speaks."""
+        """Return the sound formats that the agent accepts and speaks."""
         return await speech_of(self.connection.principal, self.connection.defaults.agent)
 
     def sound_file(self, samples: bytes, name: str) -> str:
-        """Return raw samples of a format as a WAV file in base64."""
+        """Encode raw samples of a format as a base64 WAV file."""
         return base64.b64encode(wave_file(samples, name) or b"").decode()
 
     async def keep_sound(self, audio: str) -> str:
-        """Store a WAV file in base64 for the caller, once; return the address of the content.
+        """Store a base64 WAV file for the caller, only once, and return the content's address.
 
-        Raises RemoteProtocolError where the caller may store no more.
+        Raises RemoteProtocolError if the caller's storage is full.
         """
         item = uamp.AudioContent(audio=audio, format="wav")
         keep = partial(services.take_media, [item], self.connection.principal, reuse=True)
@@ -149,20 +149,20 @@ class ForeignDialect(SocketDialect, ABC):
         return medium.url if isinstance(medium, uamp.MediaUrl) else audio
 
     def demand_payments(self) -> None:
-        """Refuse a turn that has to be paid first, with what it needs in the details (x402)."""
+        """Refuse unpaid turns, with the x402 requirements in the details."""
         self.connection.pay = refuse_unpaid
 
     async def current_texts(self, response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
-        """Return what questions and answers of the client's responses are now."""
+        """Return the present questions and answers of the client's responses."""
         return await current_texts(response_ids)
 
     @property
     def agent(self) -> str | None:
-        """The agent that the path or a header names."""
+        """The agent named by the path or a header."""
         return self.connection.defaults.agent
 
     def own_sessions(self, extension: str) -> SessionReader:
-        """Return the caller's sessions of this transport with the agent of the path."""
+        """Return a reader of the caller's sessions over this transport with the path's agent."""
         return SessionReader(
             self.connection.principal,
             transport=self.transport,
@@ -171,16 +171,16 @@ class ForeignDialect(SocketDialect, ABC):
         )
 
     async def tools(self) -> list[AgentTool]:
-        """Return the tools of the agent; raises RemoteProtocolError agent_not_found."""
+        """Return the agent's tools; raises RemoteProtocolError agent_not_found."""
         return await tools_of(self.connection.principal, self.agent)
 
     @property
     def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError where no agent answers."""
+        """The response that began last; raises RemoteProtocolError if no agent answers."""
         return begun_response(self.connection)
 
     def is_private(self, session_id: str) -> bool:
-        """Return whether the responses of a session's chat are the session's own."""
+        """Return whether the chat of a session holds the responses of that session alone."""
         attached = self.connection.sessions.get(session_id)
         return attached is not None and not attached.session.chat_scoped
 
@@ -194,8 +194,8 @@ class ForeignDialect(SocketDialect, ABC):
 
     @abstractmethod
     def frames(self, event: Event) -> Iterable[str]:
-        """Yield an event of the server as frames of the protocol; nothing for what it has not."""
+        """Yield the protocol's frames of a server event, if the protocol has any for it."""
 
     def send_json(self, message: dict[str, Any]) -> None:
-        """Send a message of the protocol, behind the events before."""
+        """Queue a message of the protocol behind the events sent so far."""
         self.connection.send_dialect_frame(_encoder.encode(message).decode())

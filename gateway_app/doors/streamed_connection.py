@@ -1,7 +1,7 @@
-"""A client that posts requests and reads their answers on event streams, from any process.
+"""A client that posts requests and reads the answers on event streams of any process.
 
-`PostedEvents` is one POST, `EventStream` one GET; they share rows
-(`sessions_app.http_connections`). A POST notifies the streams of its connection, which also read
+`PostedEvents` is one POST and `EventStream` one GET; they share rows
+(`sessions_app.http_connections`). A POST notifies the streams of its connection, which also poll
 the rows every HEARTBEAT_SECONDS.
 """
 
@@ -62,9 +62,9 @@ def _unknown_connection() -> RemoteProtocolError:
 
 
 class PostedEvents:
-    """One POST of a client: the events that it sends, and the requests that it leaves to streams.
+    """One POST of a client: the events that it sends, and the requests it leaves to streams.
 
-    The task of the request calls it.
+    Used by the request's task only.
     """
 
     def __init__(self, request: HttpRequest, http: HttpExchange) -> None:
@@ -78,7 +78,7 @@ class PostedEvents:
 
     @classmethod
     async def of(cls, request: HttpRequest, transport: str) -> Self:
-        """Return the events of a request, whose caller is known and within the limits.
+        """Authenticate the caller, apply the rate limits and return the events of a request.
 
         Raises RemoteProtocolError.
         """
@@ -87,13 +87,13 @@ class PostedEvents:
         return cls(request, HttpExchange(request, principal, transport))
 
     async def close(self) -> None:
-        """Leave the sessions, whose responses go on."""
+        """Leave the sessions; their responses keep running."""
         await self._http.close()
 
     # --- The connection and its requests ---
 
     async def open_connection(self) -> str:
-        """Return the id of a new connection; it counts as a session."""
+        """Open a connection, which counts as a session, and return its id."""
         principal, transport = self._connection.principal, self._connection.transport
         await count_events(self._request, principal, kind="sessions")
         return await database.run(
@@ -106,7 +106,7 @@ class PostedEvents:
         )
 
     async def check_connection(self, connection_id: str) -> None:
-        """Raise RemoteProtocolError unknown_session where the caller has no such connection."""
+        """Raise RemoteProtocolError unknown_session if the caller has no such connection."""
         find = partial(
             http_connections.find_connection,
             connection_id,
@@ -126,8 +126,8 @@ class PostedEvents:
     async def expect_answer(self, connection_id: str, request_id: str, session_id: str) -> bool:
         """Leave a request to the streams; return whether it is a new one.
 
-        The stream of the session answers, or without one the connection's own. Raises
-        RemoteProtocolError too_many_items.
+        The session's stream answers it, or the connection's own stream if there is no session.
+        Raises RemoteProtocolError too_many_items.
         """
         session = None if not session_id else await self._session(session_id)
         add = partial(
@@ -149,13 +149,13 @@ class PostedEvents:
         return True
 
     async def answer(self, connection_id: str, messages: Sequence[dict[str, Any]]) -> None:
-        """Let a stream send these messages, the last of which answers the request."""
+        """Have a stream send these messages, the last of which answers the request."""
         lines = "\n".join(_encoder.encode(message).decode() for message in messages)
         await database.run(http_connections.keep_answer, self._row, lines)
         await ring(connection_id)
 
     async def answered_by(self, connection_id: str, response_id: str) -> None:
-        """Let a stream answer the request when a response ends."""
+        """Have a stream answer the request when a response ends."""
         await database.run(http_connections.keep_response, self._row, response_id)
         await ring(connection_id)
 
@@ -163,20 +163,20 @@ class PostedEvents:
 
     @property
     def agent(self) -> str | None:
-        """The agent that the path or a header names."""
+        """The agent named by the path or a header."""
         return self._connection.defaults.agent
 
     @property
     def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError where no agent answers."""
+        """The response that began last; raises RemoteProtocolError if no agent answers."""
         return begun_response(self._connection)
 
     def link(self, url: str) -> str:
-        """Return the address of a medium, for a while readable by each client that knows it."""
+        """Return a temporary address of a medium, readable by any client that knows it."""
         return _link(self._request, self._connection, url)
 
     def own_sessions(self, extension: str) -> SessionReader:
-        """Return the caller's sessions of this transport with the agent of the path."""
+        """Return a reader of the caller's sessions over this transport with the path's agent."""
         return SessionReader(
             self._connection.principal,
             transport=self._connection.transport,
@@ -185,11 +185,11 @@ class PostedEvents:
         )
 
     async def tools(self) -> list[AgentTool]:
-        """Return the tools of the agent; raises RemoteProtocolError agent_not_found."""
+        """Return the agent's tools; raises RemoteProtocolError agent_not_found."""
         return await tools_of(self._connection.principal, self.agent)
 
     def drop_inputs(self, session_id: str) -> None:
-        """Drop the inputs of a turn that was refused: they are this request's alone."""
+        """Drop the inputs of a refused turn, which belonged to this request alone."""
         if (attached := self._connection.sessions.get(session_id)) is not None:
             attached.inputs.take()
 
@@ -199,9 +199,9 @@ class PostedEvents:
         return next(iter(self._connection.sessions))
 
     async def send(self, event: Event) -> None:
-        """Send an event in its session; raises what it is refused with.
+        """Send an event in its session; raises the error with which it is refused.
 
-        A response.create begins one turn for the request, however often it is sent.
+        A response.create that is sent again begins no second turn for the request.
         """
         session_id = event.session_id
         if session_id and session_id not in self._connection.sessions:
@@ -222,16 +222,16 @@ class PostedEvents:
                 )
 
     async def waiting(self, session_id: str) -> list[Event]:
-        """Return what the client of a session is asked for: permissions, payments."""
+        """Return the pending questions to a session's client: permissions and payments."""
         session = await self._session(session_id)
         return [SERVER_EVENTS.decode(text) for text in await waiting_frames(session)]
 
     async def check_session(self, session_id: str) -> None:
-        """Raise RemoteProtocolError unknown_session where the caller has no such session."""
+        """Raise RemoteProtocolError unknown_session if the caller has no such session."""
         await self._session(session_id)
 
     async def live_responses(self, session_id: str) -> list[str]:
-        """Return the responses of a session that have not ended."""
+        """Return the unfinished responses of a session."""
         session = await self._session(session_id)
         read = partial(selectors.response_ids_of, session.id, live_only=True)
         return await database.run(read)
@@ -241,9 +241,9 @@ class PostedEvents:
 
 
 class EventStream:
-    """One GET of a client: the events of a session, or the answers of a connection alone.
+    """One GET of a client: the events of a session, or only the answers of a connection.
 
-    The task of the request calls it.
+    Used by the request's task only.
     """
 
     def __init__(
@@ -262,9 +262,9 @@ class EventStream:
     async def of(
         cls, request: HttpRequest, transport: str, connection_id: str, session_id: str
     ) -> Self:
-        """Return an open stream; raises RemoteProtocolError."""
+        """Open a stream and return it; raises RemoteProtocolError."""
         posted = await PostedEvents.of(request, transport)
-        http = posted._http  # noqa: SLF001 of this module
+        http = posted._http  # noqa: SLF001 same module
         await posted.check_connection(connection_id)
         process, principal = registry.current(), http.connection.principal
         if not process.followers.has_room_for(principal):
@@ -287,26 +287,26 @@ class EventStream:
         return cls(request, http, connection_id, session)
 
     def link(self, url: str) -> str:
-        """Return the address of a medium, for a while readable by each client that knows it."""
+        """Return a temporary address of a medium, readable by any client that knows it."""
         return _link(self._request, self._http.connection, url)
 
     async def events(self) -> AsyncIterator[Event | None]:
-        """Yield the server's events; None where the client posted, or after some silence."""
+        """Yield the server's events, and None after a POST of the client or a period of silence."""
         async for outgoing in with_heartbeat(self._http.connection.outgoing):
             yield SERVER_EVENTS.decode(outgoing.text) if outgoing and outgoing.text else None
 
     async def owed(self) -> list[OwedAnswer] | None:
-        """Return what the stream has to answer; None where the connection was closed."""
+        """Return the answers that the stream owes; None if the connection was closed."""
         session_id = None if self._session is None else self._session.id
         read = partial(http_connections.owed_answers, self._connection_id, session_id=session_id)
         return await database.run(read)
 
     async def take(self, owed: OwedAnswer) -> bool:
-        """Return whether the answer is this stream's to send."""
+        """Claim an owed answer; return whether this stream is to send it."""
         return await database.run(http_connections.take, owed.pk)
 
     async def ended(self, response_id: str) -> list[Event]:
-        """Return the whole of a response that has ended: its output, then its end; or nothing."""
+        """Return a finished response as its output followed by its end; empty if unfinished."""
         if self._session is None:
             return []
         chat_id = self._session.chat_id
@@ -318,7 +318,7 @@ class EventStream:
         return [*uamp.events_of_output(response_id, stored[response_id].output), end]
 
     def stream(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
-        """Return a streamed answer, with which the stream is closed."""
+        """Return a streaming response that closes the stream when it ends."""
         return self._http.answer(self._closing(frames))
 
     async def _closing(self, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -330,7 +330,7 @@ class EventStream:
 
 
 async def ring(connection_id: str) -> None:
-    """Let the streams of a connection look for answers."""
+    """Wake the streams of a connection to look for answers."""
     message = {"type": "session.frame", "row": connection_id, "session": "", "frame": ""}
     await fanout.send(fanout.session_group(connection_id), message)
 

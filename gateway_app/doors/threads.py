@@ -1,4 +1,4 @@
-"""Reads of a thread for clients that come back to it: its messages, and the answer that runs."""
+"""Reads of a thread for returning clients: its messages and the running answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 async def messages_of(chat_id: str) -> list[uamp.ChatMessage]:
     """Return the last messages of a chat that the caller may read, oldest first.
 
-    They are as many as a turn may bring back (`Limits.messages`).
+    At most as many as a turn may send back (`Limits.messages`).
     """
     most = uamp.DEFAULT_LIMITS.messages
     return await database.run(history.last_messages, chat_id, limit=most)
 
 
 async def output_of(response_id: str) -> Sequence[uamp.ContentItem]:
-    """Return the output of a response so far: of its run here, or else as it was stored last."""
+    """Return the output of a response so far, from its run here or as last stored."""
     run = registry.current().runs.get(response_id)
     if run is not None:
         return run.answer.snapshot().output

@@ -1,6 +1,6 @@
 """Webhooks of the caller's own responses, for protocols whose clients name an address.
 
-The callers have checked that the response is their client's.
+Callers of this module have checked that the response belongs to the client.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def set_receiver(
     origin: str,
     from_beginning: bool,
 ) -> None:
-    """Set a webhook as `sessions_app.webhooks.receivers.set_receiver` does.
+    """Set a webhook; see `sessions_app.webhooks.receivers.set_receiver`.
 
     Raises RemoteProtocolError forbidden for a credential without the scope.
     """
@@ -65,21 +65,21 @@ async def set_receiver(
 
 
 async def list_receivers(response_id: str) -> Sequence[WebhookReceiver]:
-    """Return the receivers of a response, the first set first."""
+    """Return the receivers of a response, in the order in which they were set."""
     return [_shown(one) for one in await database.run(receivers.list_receivers, response_id)]
 
 
 async def find_receiver(response_id: str, name: str) -> WebhookReceiver | None:
-    """Return the receiver of a name."""
+    """Return the receiver of this name."""
     found = await database.run(receivers.find_receiver, response_id, name)
     return None if found is None else _shown(found)
 
 
 async def delete_receiver(response_id: str, name: str) -> None:
-    """Delete the receiver of a name, or none."""
+    """Delete the receiver of this name, if any."""
     await database.run(receivers.delete_receiver, response_id, name)
 
 
 def _shown(one: Receiver) -> WebhookReceiver:
-    """Return a receiver without its credentials, which are only written."""
+    """Return a receiver without its credentials, which are write-only."""
     return WebhookReceiver(name=one.name, url=one.url, token=one.token, scheme=one.scheme)

@@ -1,4 +1,4 @@
-"""The base of OpenAI's protocols: errors, refusals, parts of requests.
+"""The shared base of OpenAI's protocols: errors, refusals and parts of requests.
 
-Each protocol has its own folder: `completions`, `openai_responses`, `realtime`.
+Each protocol has its own folder: `completions`, `openai_responses` and `realtime`.
 """

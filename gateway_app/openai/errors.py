@@ -1,4 +1,4 @@
-"""Errors in the shape of OpenAI's API, for all of its dialects."""
+"""Errors in the format of OpenAI's API, shared by all of its dialects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: Final = {
 
 
 class OpenAIError(msgspec.Struct, frozen=True, kw_only=True):
-    """An error: `param` is the place in the request, `code` UAMP's or OpenAI's."""
+    """An error: `param` names the place in the request, `code` is UAMP's or OpenAI's."""
 
     message: str
     type: str
@@ -32,7 +32,7 @@ class OpenAIError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a refusal, and the data of a stream that breaks off."""
+    """The body of a refusal, and the data that ends a broken stream."""
 
     error: OpenAIError
 
@@ -43,14 +43,14 @@ def refused(param: str, message: str, code: ErrorCode = ErrorCode.INVALID_EVENT)
 
 
 def unsupported(param: str, message: str) -> Exception:
-    """Return the refusal of a parameter that no agent of this server has."""
+    """Return the refusal of a parameter that no agent of this server supports."""
     return refused(param, message, ErrorCode.UNSUPPORTED_PARAMETER)
 
 
 def error_body(error: RemoteProtocolError | ErrorDetail) -> ErrorBody:
-    """Return an error as OpenAI's clients read it.
+    """Convert an error to OpenAI's format.
 
-    `openai_code` of its details is a code that they look for.
+    `openai_code` in its details overrides the code, for clients that look for one of OpenAI's.
     """
     details = error.details or {}
     status = http_status(ErrorCode(error.code))
@@ -66,11 +66,11 @@ def error_body(error: RemoteProtocolError | ErrorDetail) -> ErrorBody:
 
 
 def failed(error: ErrorDetail) -> RemoteProtocolError:
-    """Return the failure of a response as the error that its request is answered with."""
+    """Convert the failure of a response to the error that answers its request."""
     return RemoteProtocolError(ErrorCode(error.code), error.message, details=error.details)
 
 
 def _param_of(details: dict[str, Any]) -> str | None:
-    """Return the part of the request that an error names; the first where it names several."""
+    """Return the request parameter that an error names, or the first of several."""
     named = details.get("param") or next(iter(details.get("parameters") or ()), None)
     return None if named is None else str(named)

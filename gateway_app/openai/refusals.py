@@ -1,4 +1,4 @@
-"""How OpenAI's dialects over HTTP refuse: errors, prices, and answers that wait for a person."""
+"""Refusals of OpenAI's HTTP dialects: errors, demands for payment and blocked answers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 
 def refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
-    """Return an error in OpenAI's shape."""
+    """Return an error in OpenAI's format."""
     del request
     return json_refusal(error_body(error), error)
 
 
 def demand(body: Mapping[str, Any]) -> bytes:
-    """Return the body of a 402 as WebAgents' transports print it, with what x402 reads."""
+    """Encode the body of a 402: x402's fields, plus those that WebAgents' transports print."""
     return msgspec.json.encode({**body, "error": "Payment required", "status_code": 402})
 
 
 def unanswered(exchange: Exchange) -> RemoteProtocolError:
-    """Return why an answer waits, which a client of this protocol cannot end, and cancel it.
+    """Give up on a blocked answer, and return the error that explains why it is blocked.
 
-    In a chat it goes on: a person decides or pays there.
+    A client of this protocol cannot resolve the wait, so the response is cancelled. In a chat it
+    keeps waiting: a person approves or pays there.
     """
     asked = next(iter(exchange.asked.values()), None)
     exchange.give_up()

@@ -1,4 +1,4 @@
-"""The base of requests in OpenAI's dialects: names, files, and what is sent to a chat."""
+"""Request parts that OpenAI's dialects share: names, files and the input of a chat."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from uamp.events import InputEvent
 
     Refused: TypeAlias = Mapping[str, tuple[tuple[Any, ...], str]]
-    """For each parameter what is taken of it besides null, and what to do instead."""
+    """For each parameter, the values accepted besides null, and what to do instead."""
 
 ModelName: TypeAlias = Annotated[str, msgspec.Meta(max_length=256)]
 
 CallId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
-"""The id of a call, which the client or its model chose."""
+"""The id of a call, chosen by the client or its model."""
 
 TokenLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-"""The most tokens of an answer; clients write a very large number for no limit."""
+"""The maximum tokens of an answer; clients send a very large number for no limit."""
 
 
 class NamedConversation(msgspec.Struct, frozen=True):
-    """A chat of this server by its id."""
+    """A chat of this server, named by its id."""
 
     id: str
 
@@ -42,7 +42,7 @@ def chat_of(conversation: Conversation | None) -> str | None:
 
 
 def check_refused(body: msgspec.Struct, parameters: Refused) -> None:
-    """Raise RemoteProtocolError unsupported_parameter for what the agents do not have."""
+    """Raise RemoteProtocolError unsupported_parameter for parameters that agents do not support."""
     for name, (taken, message) in parameters.items():
         value = getattr(body, name)
         if value is not None and value not in taken:
@@ -50,9 +50,9 @@ def check_refused(body: msgspec.Struct, parameters: Refused) -> None:
 
 
 def token_limit(wanted: int | None) -> int | None:
-    """Return the limit of tokens of an answer; None, the agent's own, where `wanted` limits none.
+    """Return the token limit of an answer; None, the agent's default, if `wanted` sets no limit.
 
-    That is more than any answer may be asked for (`uamp.MAX_TOKENS`).
+    Numbers above `uamp.MAX_TOKENS`, the highest limit a response may have, set none.
     """
     return None if wanted is None or wanted > uamp.MAX_TOKENS else wanted
 
@@ -60,9 +60,9 @@ def token_limit(wanted: int | None) -> int | None:
 def document_of(
     place: str, *, file_id: str | None, file_data: str | None, filename: str | None
 ) -> uamp.FileContent:
-    """Return a document: base64 or a URL, or the id of a content of this server.
+    """Return a document from base64, a URL or the id of a stored content.
 
-    Raises RemoteProtocolError with the place of a mistake.
+    Raises RemoteProtocolError that names the place of a mistake.
     """
     if file_id is not None:
         return media.file_item(content_of(f"{place}.file_id", file_id), filename)
@@ -72,7 +72,7 @@ def document_of(
 
 
 def content_of(place: str, file_id: str) -> str:
-    """Return the URL of the content that a file id is; raises RemoteProtocolError."""
+    """Return the URL of the content that a file id names, or raise RemoteProtocolError."""
     kept = media.content_of(file_id)
     if kept is None:
         raise refused(place, "A file_id is the id of a content of this server.")
@@ -80,9 +80,9 @@ def content_of(place: str, file_id: str) -> str:
 
 
 def chat_inputs(place: str, messages: Sequence[uamp.Message]) -> tuple[InputEvent, ...]:
-    """Return the last message of a user as inputs of a chat (UAMP §5.6 to §5.10).
+    """Convert the last user message to inputs of a chat (UAMP §5.6 to §5.10).
 
-    Raises RemoteProtocolError where there is none.
+    Raises RemoteProtocolError if there is no user message.
     """
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     if last is None:

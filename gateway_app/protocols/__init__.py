@@ -1,5 +1,5 @@
-"""All protocols side by side: the directory of agents, with the calls of each protocol.
+"""All protocols side by side: the directory of agents, and how to call them in each protocol.
 
-`native` is UAMP's own part, `table` has the parts of all dialects, `directory` the pages of
-agents, `console` the frames of a message. No dialect imports from here.
+`native` shows UAMP itself, `table` lists the parts of all dialects, `directory` serves the pages of
+agents, and `console` the frames of a message. No dialect imports from here.
 """

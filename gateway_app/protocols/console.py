@@ -1,7 +1,7 @@
-"""`GET /api/v1/messages/{id}/frames`: a message of a chat as the frames of each protocol.
+"""`GET /api/v1/messages/{id}/frames`: a chat message as frames of each protocol.
 
-The frames of an answer are made by the writers of the dialects, of the events that are kept; those
-of a question are the ones that a client sends to ask it.
+The writers of the dialects build the frames of an answer from its stored events. The frames of a
+question are those that a client sends to ask it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownMessage, ShownProtocol
 
 FRAMES_BYTES: Final = 64 * 1024
-"""So much of a message is shown in each protocol: whole frames, in order."""
+"""The limit on the frames shown per protocol: whole frames, in order."""
 STRING_CHARS: Final = 4_000
-"""So much of a string in a frame is shown: an end repeats the whole answer."""
+"""The limit on each string in a frame, since an end frame repeats the whole answer."""
 
 _encoder: Final = msgspec.json.Encoder()
 
 
 @dialect_view(problem_for, "GET", "HEAD")
 async def frames(request: HttpRequest, message_id: str) -> HttpResponseBase:
-    """Return the frames of a message, for a member of its chat."""
+    """Return the frames of a message to a member of its chat."""
     message = await message_for(request, message_id)
     response = HttpResponse(_body(message), content_type="application/json")
     response["Cache-Control"] = "private, no-store"
@@ -52,7 +52,7 @@ def _body(message: ShownMessage) -> bytes:
 
 
 def _shown(protocol: ShownProtocol, message: ShownMessage) -> dict[str, Any]:
-    """Return a message in one protocol; `call` asks for it anew, null where nothing was asked."""
+    """Return a message in one protocol; `call` asks it again, or is null without a question."""
     kept, is_cut = _bounded(_frames(protocol, message))
     return {
         "key": protocol.key,
@@ -70,14 +70,14 @@ def _frames(protocol: ShownProtocol, message: ShownMessage) -> Iterable[Any]:
     elif message.question is not None and message.event.message.role == "user":
         yield from protocol.asked(message.question)
     if protocol.key == "uamp":
-        # The log of the chat is UAMP's own: it announces every message.
+        # The chat log is part of UAMP alone, and announces every message.
         yield uamp.to_dict(message.event)
 
 
 def _call(protocol: ShownProtocol, question: ExampleQuestion) -> dict[str, Any]:
     """Return the call for curl.
 
-    `in_chat` says whether it asks in the chat of the message: not every protocol names one.
+    `in_chat` is true if the call asks in the message's chat; not every protocol can name one.
     """
     code = protocol.examples(question)["curl"]
     in_chat = bool(question.chat_id) and question.chat_id in code
@@ -85,7 +85,7 @@ def _call(protocol: ShownProtocol, question: ExampleQuestion) -> dict[str, Any]:
 
 
 def _bounded(frames: Iterable[Any]) -> tuple[list[msgspec.Raw], bool]:
-    """Return the first frames with their strings cut, and whether something was left out."""
+    """Return the first frames with long strings cut, and whether anything was left out."""
     kept: list[msgspec.Raw] = []
     size, is_cut = 0, False
     for frame in frames:
@@ -100,7 +100,7 @@ def _bounded(frames: Iterable[Any]) -> tuple[list[msgspec.Raw], bool]:
 
 
 def _shortened(value: Any) -> tuple[Any, bool]:
-    """Return a JSON value whose strings have a bound, and whether one had more."""
+    """Truncate the strings of a JSON value, and return whether any was cut."""
     if isinstance(value, str):
         is_long = len(value) > STRING_CHARS
         return (f"{value[:STRING_CHARS]}…" if is_long else value), is_long

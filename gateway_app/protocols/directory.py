@@ -1,7 +1,7 @@
-"""`/agents` and `/agents/{name}`: JSON for programs, pages for people, by the header Accept.
+"""`/agents` and `/agents/{name}`: JSON for programs, pages for people, chosen by Accept.
 
-A caller finds the agents that they may use; one that is not for them is answered like one that does
-not exist.
+Callers see only the agents that they may use. Any other agent is answered like one that does not
+exist.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _INPUTS: Final = {
 
 
 def _wants_page(request: HttpRequest) -> bool:
-    """Return whether HTML is preferred; a client that takes anything is a program."""
+    """Return whether HTML is preferred; a client that accepts anything counts as a program."""
     return request.get_preferred_type([JSON, HTML]) == HTML
 
 
 def _negotiated(view: Callable[..., Awaitable[HttpResponse]]) -> Any:
-    """Answer GET and HEAD; a refusal is a problem document, or a page for people."""
+    """Answer GET and HEAD; refuse with a problem document, or with a page for people."""
 
     @dialect_view(problem_for, "GET", "HEAD")
     @wraps(view)
@@ -78,7 +78,7 @@ async def agents(request: HttpRequest) -> HttpResponse:
 
 @_negotiated
 async def agent(request: HttpRequest, name: str) -> HttpResponse:
-    """Return one agent: what it can do, what it costs, and how it is called in each protocol."""
+    """Return one agent: its capabilities, its prices and how to call it in each protocol."""
     (found,) = await agents_for(request, name)
     if not _wants_page(request):
         return _json(request, _document(request, found))
@@ -102,7 +102,7 @@ def _base(request: HttpRequest, agent: ListedAgent) -> str:
 
 
 def _summary(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
-    """Return an agent as the list has it; `pricing` is null for one that is free."""
+    """Return an agent's entry in the list; `pricing` is null for a free agent."""
     base = _base(request, agent)
     can = agent.capabilities
     return {
@@ -133,7 +133,7 @@ def _document(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
 
 
 def _shown(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
-    """Return what a page says of an agent."""
+    """Return an agent as the templates show it."""
     can = agent.capabilities
     return {
         "name": agent.name,
@@ -147,7 +147,7 @@ def _shown(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
 
 
 def _prices(pricing: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return what has a price, and the price as people read it."""
+    """Return each priced item with its price as people read it."""
     if pricing is None:
         return []
     named = [
@@ -163,7 +163,7 @@ def _prices(pricing: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 
 async def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """Return a page, which the browser asks for again: it says who is signed in."""
+    """Render a page that browsers revalidate, since it shows who is signed in."""
     response = await page(request, template, context)
     response["Cache-Control"] = "private, no-cache"
     return response

@@ -1,4 +1,4 @@
-"""UAMP itself as pages show it."""
+"""UAMP's own entry on the pages of agents."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class ShownUamp:
-    """The native protocol's part of pages."""
+    """The native protocol as pages show it."""
 
     key: Final = "uamp"
     label: Final = "UAMP"
     title: Final = "Universal Agentic Message Protocol"
 
     def addresses(self, base: str) -> dict[str, str]:
-        """Return the addresses of the socket, of events and of batches."""
+        """Return the addresses of the socket, the events and the batches."""
         return {
             "websocket": socket_url(f"{base}/uamp"),
             "events": f"{base}/events",
@@ -32,7 +32,7 @@ class ShownUamp:
         }
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
-        """Return a batch whose answer is streamed; the shell has a socket."""
+        """Return a batch with a streamed answer, and for the shell a socket."""
         events = self.asked(question)
         return {
             **PostedCall(url=f"{question.base}/uamp/stream", body=events).code,
@@ -40,7 +40,7 @@ class ShownUamp:
         }
 
     def asked(self, question: ExampleQuestion) -> list[Any]:
-        """Return the events of the client."""
+        """Return the events that the client sends."""
         create: dict[str, Any] = {"type": "session.create", "event_id": "1", "uamp_version": "1.0"}
         if question.chat_id:
             create["chat"] = question.chat_id
@@ -51,6 +51,6 @@ class ShownUamp:
         ]
 
     def answered(self, answer: ShownAnswer) -> Iterator[Any]:
-        """Yield the events of the server."""
+        """Yield the events that the server sends."""
         for event in answer.events:
             yield uamp.to_dict(event)

@@ -1,4 +1,4 @@
-"""The protocols that pages show, in the order in which they stand there."""
+"""The protocols that pages show, in display order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of programs that no protocol has: a 404 as OpenAI's clients read it, also for others."""
+"""The 404 for paths that belong to no protocol, in the format of OpenAI's clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH_CHARS: Final = 200
 
 @csrf_exempt
 async def unknown_path(request: HttpRequest) -> HttpResponse:
-    """Refuse a request whatever its method; a client that prefers HTML gets the page of a 404."""
+    """Refuse a request of any method; a client that prefers HTML gets the 404 page."""
     if request.get_preferred_type([JSON, HTML]) == HTML:
         raise Http404
     asked = f"{(request.method or '')[:METHOD_CHARS]} {request.path[:PATH_CHARS]}"

@@ -1,5 +1,5 @@
-"""Shapes that dialects share: turns, kept responses, media, example calls. Pure.
+"""Types that dialects share: turns, stored responses, media and example calls. Pure.
 
-Nothing here reads a request or a row. What one family of protocols shares has a folder of its own,
-as `openai`.
+Nothing here reads a request or a row. Types shared by one family of protocols have their own
+folder, such as `openai`.
 """

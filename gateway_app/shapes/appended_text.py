@@ -1,14 +1,14 @@
-"""The text of an answer for protocols whose clients can only append to it."""
+"""The text of an answer for protocols whose clients can only append."""
 
 from __future__ import annotations
 
 
 class TextReplacedError(Exception):
-    """The answer was written anew, and its client cannot take back what it has."""
+    """The answer was rewritten, and its client cannot take back what it has received."""
 
 
 class AppendedText:
-    """The text that a client has of one response; `text` counts in code points, as offsets do."""
+    """The text that a client has of one response, with offsets in code points."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -23,8 +23,8 @@ class AppendedText:
     def append(self, text: str, offset: int | None) -> str:
         """Return the part of a delta that the client does not have yet.
 
-        A delta at offset 0 replaces all text (`response.delta`). Raises TextReplacedError where it
-        differs from what the client has.
+        A delta at offset 0 replaces all text (`response.delta`). Raises TextReplacedError if it
+        differs from the client's text.
         """
         at = self.length if offset is None else offset
         if at < self.length:
@@ -40,7 +40,7 @@ class AppendedText:
         return text
 
     def replace(self, text: str, offset: int | None) -> str:
-        """Take a delta that `append` refused; return the whole text, to be sent anew."""
+        """Apply a delta that `append` rejected; return the whole text, to be sent again."""
         at = self.length if offset is None else offset
         whole = self.text[:at] + text
         self._pieces, self.length = [whole], len(whole)

@@ -1,4 +1,4 @@
-"""Open questions of a response to its client, a person or a payer."""
+"""A response's pending questions to its client, a person or a payer."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from uamp.events import Event
 
-# The key of a payment among what is asked for; calls have their own ids.
+# The key of the demand for payment; call ids key the other questions.
 _PAYMENT: Final = ""
 
 
 class AskedEvents(dict[str, "Event"]):
-    """The events that ask for something, the oldest first; `note` follows the response."""
+    """The pending questions of a response, oldest first, kept up to date by `note`."""
 
-    # The demand that a payment was sent for.
+    # The demand that the last payment was sent for.
     _submitted: Event | None = None
 
     def note(self, event: Event) -> bool:
-        """Take an event of the server; return whether it is the end of the response."""
+        """Process a server event; return whether it ends the response."""
         if isinstance(event, ev.ResponseDelta):
-            # Most events are.
+            # The fast path: most events are deltas.
             return False
         match event:
             case ev.ToolCall() | ev.ToolApprovalRequired():
@@ -34,7 +34,7 @@ class AskedEvents(dict[str, "Event"]):
             case ev.PaymentAccepted():
                 self.pop(_PAYMENT, None)
             case ev.PaymentError() if self._submitted is not None:
-                # The payment was not taken: the response goes on waiting.
+                # The payment was rejected, so the response still waits for one.
                 self[_PAYMENT] = self._submitted
             case ev.ResponseDone() | ev.ResponseError() | ev.ResponseCancelled():
                 self.clear()
@@ -42,7 +42,7 @@ class AskedEvents(dict[str, "Event"]):
         return False
 
     def note_answer(self, event: Event) -> None:
-        """Take an event of the client: what was asked for has its answer then."""
+        """Process a client event, and drop the question that it answers."""
         if isinstance(event, ev.ToolResult | ev.ToolApprove):
             self.pop(event.call_id, None)
         elif isinstance(event, ev.PaymentSubmit):

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClientTurn:
-    """The events of one turn: a session, its inputs, and what asks for the response.
+    """The events of one turn: a session, its inputs and the request for a response.
 
-    `thread` is the id under which the protocol's client goes on with a conversation: the same
-    caller, agent and thread find the same session. Without one each turn has a session of its own.
-    `session_id` is an open session of the caller, which the turn goes on with instead. `is_kept`
-    keeps a session of its own until its chat is deleted: its client may come back to the response.
-    A visitor is the one of the session `follows`, and may read what was sent there. With
-    `shares_state` the chat's state is read, and its changes followed, before the response begins.
+    `thread` is the id under which the protocol's client continues a conversation: the same caller,
+    agent and thread share a session. Without it, each turn gets a new session. `session_id` names
+    an open session of the caller to continue instead. `is_kept` stores a turn's own session until
+    its chat is deleted, because its client may come back to the response. A visitor takes the
+    identity of the session `follows`, and may read what was sent there. With `shares_state`, the
+    chat's state is read and followed before the response begins.
     """
 
     session: uamp.SessionCreate
@@ -35,7 +35,7 @@ class ClientTurn:
     shares_state: bool = False
 
     def check_content(self) -> None:
-        """Raise RemoteProtocolError where all texts are blank: there is nothing to answer."""
+        """Raise RemoteProtocolError if all texts are blank, so that there is nothing to answer."""
         config = self.response.response or uamp.ResponseConfig()
         given = [one for one in self.inputs if not isinstance(one, uamp.StateUpdate)]
         said = any(not isinstance(one, uamp.InputText) or one.text.strip() for one in given)

@@ -1,6 +1,6 @@
-"""A call of an agent as code that a person copies: curl, Python, JavaScript, Go and a shell.
+"""A call of an agent as code to copy: curl, Python, JavaScript, Go and a shell. Pure.
 
-Pure. The code reads the key from the environment variable KEY and prints what the agent answers.
+The code reads the key from the environment variable KEY and prints the agent's answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 Language: TypeAlias = Literal["curl", "Python", "JavaScript", "Go", "Shell"]
-"""The language of an example; `Shell` is a program other than curl."""
+"""The language of an example; `Shell` stands for a program other than curl."""
 
 _KEY: Final = "Authorization: Bearer $KEY"
 _COLUMNS: Final = 88
@@ -73,7 +73,7 @@ for await (const text of answer.body.pipeThrough(new TextDecoderStream())) {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PostedCall:
-    """A call that is one POST of JSON, whose answer is an event stream."""
+    """A call that is a single POST of JSON, answered with an event stream."""
 
     url: str
     body: Any
@@ -129,29 +129,29 @@ class PostedCall:
 
 
 def json_text(value: Any, *, indent: int | None = 2) -> str:
-    """Return JSON for people, with letters of all scripts as they are."""
+    """Return readable JSON, with letters of every script unescaped."""
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 def go_string(text: str) -> str:
-    """Return a string of Go: raw where it has no backtick."""
+    """Return a Go string literal, raw unless the text contains a backtick."""
     return _quoted(text) if "`" in text else f"`{text}`"
 
 
 def _quoted(text: str) -> str:
-    """Return a string in double quotes, as Python, JavaScript and Go read it."""
+    """Return a string in double quotes that is valid in Python, JavaScript and Go."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def socket_url(url: str) -> str:
-    """Return the address of a WebSocket at an address of HTTP."""
+    """Convert an HTTP address to that of a WebSocket."""
     return "ws" + url.removeprefix("http")
 
 
 def websocat(url: str, frames: list[Any], *, wait_for: str) -> str:
-    """Return a shell's call over a WebSocket: frames in order, answers until a text is in one.
+    """Return a shell command that sends frames over a WebSocket until a reply contains a text.
 
-    websocat reads frames as lines.
+    websocat sends each input line as a frame.
     """
     lines = [shlex.quote(json_text(frame, indent=None)) for frame in frames]
     sent = " \\\n  ".join(["printf '%s\\n'", *lines])

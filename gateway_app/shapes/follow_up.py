@@ -1,4 +1,4 @@
-"""The messages with which a client answers a response that waits for it."""
+"""The messages with which a client answers a waiting response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptMedium:
-    """A medium by the place that it has among those of a tool call's result."""
+    """A medium, identified by its position in the result of a tool call."""
 
     call_id: str
     number: int
@@ -19,7 +19,7 @@ class KeptMedium:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowUpPart:
-    """A part of a follow-up: the one of `text`, `data` and `medium` that is set."""
+    """One part of a follow-up; exactly one of `text`, `data` and `medium` is set."""
 
     text: str | None = None
     data: Any = None
@@ -28,7 +28,7 @@ class FollowUpPart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClientFollowUp:
-    """One such message, by the id that its client gave it."""
+    """A follow-up, under the id that its client gave it."""
 
     message_id: str
     parts: tuple[FollowUpPart, ...]

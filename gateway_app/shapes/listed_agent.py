@@ -1,4 +1,4 @@
-"""An agent as foreign protocols announce it: as a model, or on a card."""
+"""An agent as foreign protocols announce it, as a model or on a card."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedAgent:
-    """An agent that a caller may use; `created` is Unix seconds."""
+    """An agent that a caller may use; `created` is in Unix seconds."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""Why a session ended without its client, for protocols that have an event or an error for it."""
+"""Why the server ended a session, for protocols that can report it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from uamp.events import Event
 
-# Notices about a session of UAMP that ask nothing of a client of another protocol.
+# Notices about a UAMP session that require nothing of another protocol's client.
 _NOTICES: Final = frozenset({ErrorCode.TOKEN_EXPIRING, ErrorCode.RESYNC})
 
 
 def lost_session(event: Event) -> RemoteProtocolError | None:
-    """Return why a session ended without its client; None for an event of another kind."""
+    """Return why the server ended a session; None for any other event."""
     match event:
         case ev.SessionError(error=error):
-            # With the id of an event it answers that.
+            # An error with the id of an event answers that event.
             answers = "event_id" in (error.details or {})
             if answers or error.code in _NOTICES:
                 return None

@@ -1,4 +1,4 @@
-"""Media as foreign protocols write them, and links to media for clients that read text alone."""
+"""Media as foreign protocols write them, and links to media for text-only clients."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _TYPES: Final = mimetypes.MimeTypes()
 
 
 def medium_of(text: str) -> Media:
-    """Return data, base64 or a `data:` URL, or the reference that another URL is."""
+    """Return base64 or a `data:` URL as it is, and any other URL as a reference."""
     return uamp.MediaUrl(url=text) if is_url(text) and not is_data_url(text) else text
 
 
 def content_of(content_id: str) -> str | None:
-    """Return the URL of a content of this server; None for what is no id of one."""
+    """Return the URL of a content of this server; None if the id is not well-formed."""
     url = f"/api/content/{content_id}"
     return None if uamp.content_id_of(url) is None else url
 
 
 def file_item(text: str, filename: str | None) -> uamp.FileContent:
-    """Return a document that is base64 data or a URL; its name or its URL say its type."""
+    """Build a document from base64 data or a URL; its URL or its name gives the media type."""
     name = filename or "file"
     guessed = _TYPES.guess_type(name)[0] or "application/octet-stream"
     mime_type = media_type_of(text) or guessed
@@ -37,7 +37,7 @@ def file_item(text: str, filename: str | None) -> uamp.FileContent:
 
 
 def markdown_link(kind: str, medium: Media | None, label: str, link: Callable[[str], str]) -> str:
-    """Return a link to a medium that is kept here, a picture's as Markdown shows it; else ''."""
+    """Return a Markdown link to a medium stored here, inline for a picture; '' otherwise."""
     if not isinstance(medium, uamp.MediaUrl):
         return ""
     shown = label.replace("[", "(").replace("]", ")").replace("\n", " ")

@@ -1,7 +1,7 @@
-"""Which messages of a kept conversation are copies of questions and answers, as those are now.
+"""The present texts of the questions and answers copied into a stored conversation.
 
-A response keeps the conversation before it (ADR 25). A message that was deleted since is left out
-of that copy, with the results of its calls; one that was edited has its present text.
+A response stores the conversation that preceded it (ADR 25). Messages deleted since are left out of
+that copy, together with the results of their calls; edited ones show their present text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MessageOrigin(NamedTuple):
-    """The message at a place of a conversation is the answer of a response, or its question."""
+    """Marks the message at a place of a conversation as the question or answer of a response."""
 
     place: int
     response_id: str
@@ -27,7 +27,7 @@ class MessageOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CurrentTexts:
-    """A response's texts as they are now; `question` is empty where it was deleted."""
+    """A response's present texts; `question` is empty if it was deleted."""
 
     question: tuple[uamp.ContentItem, ...]
     is_edited: bool
@@ -35,7 +35,7 @@ class CurrentTexts:
 
 
 def origins_from(kept: Any) -> tuple[MessageOrigin, ...]:
-    """Return origins as an extension of a session keeps them."""
+    """Parse the origins that an extension of a session stores."""
     return tuple(msgspec.convert(kept or (), tuple[MessageOrigin, ...]))
 
 
@@ -44,7 +44,7 @@ def current_conversation(
     origins: Sequence[MessageOrigin],
     texts: Mapping[str, CurrentTexts],
 ) -> tuple[tuple[uamp.Message, ...], tuple[MessageOrigin, ...]]:
-    """Return a conversation as its messages are now, with the places that those have in it."""
+    """Return a conversation with its present messages, and their places in it."""
     origin_at = {origin.place: origin for origin in origins}
     kept: list[uamp.Message] = []
     places: list[MessageOrigin] = []
@@ -66,12 +66,12 @@ def current_conversation(
 
 
 def question_of(items: tuple[uamp.ContentItem, ...]) -> uamp.Message:
-    """Return a question as a message of the user."""
+    """Convert a question to a user message."""
     return uamp.Message(role="user", content=uamp.text_of(items), content_items=items)
 
 
 def calls_of(message: uamp.Message) -> set[str]:
-    """Return the ids of the calls in a message."""
+    """Return the ids of the calls that a message contains."""
     items = message.content_items or ()
     return {
         *(call.id for call in message.tool_calls or ()),

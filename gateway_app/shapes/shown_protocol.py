@@ -1,6 +1,6 @@
-"""The port by which a protocol shows how an agent is called in it. Pure; each dialect has one.
+"""The port through which each dialect shows how to call an agent. Pure.
 
-Pages for people are made of it: they know no dialect.
+The pages for people are built from it and know no dialect.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExampleQuestion:
-    """A question to an agent; `base` is the agent's address without a slash at its end.
+    """A question to an agent; `base` is the agent's address without a trailing slash.
 
-    With `chat_id` it is asked in that chat.
+    With `chat_id`, it is asked in that chat.
     """
 
     base: str
@@ -31,7 +31,7 @@ class ExampleQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownAnswer:
-    """A response that has ended; `events` are those that a client of UAMP gets of it, in order.
+    """A finished response; `events` are those that a UAMP client receives, in order.
 
     `link` returns the address of a medium for the reader.
     """
@@ -43,9 +43,9 @@ class ShownAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownMessage:
-    """A message of a chat: an answer, or what was sent to an agent.
+    """A chat message: an answer, or a message sent to an agent.
 
-    `event` announced it. `question` is what was asked; None where no agent is to be named.
+    `event` announced it. `question` is the question asked, or None if there is no agent to name.
     """
 
     event: ev.MessageCreated
@@ -58,24 +58,24 @@ class ShownProtocol(Protocol):
 
     @property
     def key(self) -> str:
-        """Its name as a transport of sessions."""
+        """Its name as a session transport."""
 
     @property
     def label(self) -> str:
-        """Its short name."""
+        """Its short name, for display."""
 
     @property
     def title(self) -> str:
-        """Its whole name."""
+        """Its full name, for display."""
 
     def addresses(self, base: str) -> Mapping[str, str]:
-        """Return where an agent speaks it, by the names of its transports."""
+        """Return the addresses at which an agent speaks it, by transport name."""
 
     def examples(self, question: ExampleQuestion) -> Mapping[Language, str]:
-        """Return calls that ask the question, by language."""
+        """Return example calls that ask the question, by language."""
 
     def asked(self, question: ExampleQuestion) -> Sequence[Any]:
-        """Return the frames with which a client asks the question, as JSON values."""
+        """Return the frames in which a client asks the question, as JSON values."""
 
     def answered(self, answer: ShownAnswer) -> Iterator[Any]:
-        """Yield the frames with which the server answers, made by the writer of the dialect."""
+        """Yield the frames in which the server answers, built by the dialect's writer."""

@@ -1,4 +1,4 @@
-"""A response as it is kept, for protocols whose clients come back to it by its id."""
+"""A stored response, for protocols whose clients come back to it by its id."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 ResponseStanding: TypeAlias = Literal[
     "queued", "working", "asking", "completed", "cancelled", "failed", "rejected"
 ]
-"""Where a response is, for its client: an unfinished one asks for something, or is at work."""
+"""The client's view of a response: an unfinished one is queued, working or asking something."""
 
 REJECTED: Final = frozenset({ErrorCode.REQUEST_REFUSED, ErrorCode.CONTENT_FILTERED})
-"""Errors of a response that was refused rather than broken."""
+"""The errors of a response that was refused, rather than one that failed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SettledPayment:
-    """A payment that a response asked for and got; `amount` is in the asset's smallest unit."""
+    """A payment that a response demanded and received; `amount` is in the asset's smallest unit."""
 
     transaction: str
     network: str
@@ -37,14 +37,14 @@ class SettledPayment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredResponse:
-    """One response of the caller, as its rows have it now.
+    """One response of the caller, in the present state of its rows.
 
-    `thread` is the id under which its client goes on with the conversation, `extension` what the
-    protocol keeps with the session. `status` is a `uamp.ResponseState`; `asked` has what an
-    unfinished response asks its client for. `request` is what was asked for; its `messages` are
-    the conversation before the question as it is now, None where that was the chat's own;
-    `origins` are the places in it of what other responses asked and answered. `follow_ups` are the
-    messages with which its client answered it, where they were read.
+    `thread` is the id under which its client continues the conversation, and `extension` the data
+    that the protocol stores with the session. `status` is a `uamp.ResponseState`; `asked` holds the
+    pending questions of an unfinished response. `request` is the original request: its `messages`
+    are the preceding conversation in its present wording, or None if the chat held it. `origins`
+    mark the questions and answers of other responses in it. `follow_ups` are the messages with
+    which its client answered the response, if they were loaded.
     """
 
     id: str
@@ -63,18 +63,18 @@ class StoredResponse:
     asked: tuple[Event, ...] = ()
     payments: tuple[SettledPayment, ...] = ()
     origins: tuple[MessageOrigin, ...] = ()
-    # Of a completed answer (UAMP §6.7).
+    # Completed answers only (UAMP §6.7).
     signature: str | None = None
     follow_ups: tuple[ClientFollowUp, ...] = ()
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing of it changes any more."""
+        """Whether the response is final."""
         return self.status in {"completed", "cancelled", "failed"}
 
     @property
     def conversation(self) -> tuple[uamp.Message, ...] | None:
-        """The messages with which a client goes on after it; None where the chat has them."""
+        """The messages from which a client continues; None if the chat holds them."""
         config = self.request.response
         if config is None or config.messages is None:
             return None
@@ -100,18 +100,18 @@ class StoredResponse:
         return (*self.origins, *own)
 
     def asking(self, asked: Sequence[Event]) -> StoredResponse:
-        """Return it with what it asks its client for."""
+        """Return a copy with these pending questions."""
         return replace(self, asked=tuple(asked))
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it failed because it was refused."""
+        """Whether the response failed because it was refused."""
         return self.error is not None and self.error.code in REJECTED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResponsePage:
-    """A page of responses, the last changed first; `next_cursor` is '' on the last page."""
+    """A page of responses, most recently changed first; `next_cursor` is '' on the last page."""
 
     responses: tuple[StoredResponse, ...]
     total: int

@@ -1,4 +1,4 @@
-"""Token counts for protocols that do not count cache writes on their own."""
+"""Token counts for protocols that do not count cache writes separately."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenCounts:
-    """Tokens of all steps of a response.
+    """The tokens of all steps of a response.
 
-    `read` is how many of the input a model had read before, None where its vendor does not count
-    them, and `written` how many it wrote to its cache.
+    `read` counts the input tokens read from the model's cache, None if its vendor does not report
+    them, and `written` those written to it.
     """
 
     input: int
@@ -25,7 +25,7 @@ class TokenCounts:
 
 
 def counts_of(used: uamp.UsageStats | None) -> TokenCounts:
-    """Return the counts of what a response used."""
+    """Return the token counts of a response's usage."""
     if used is None:
         return TokenCounts(input=0, output=0, total=0, read=None, written=0)
     given, made = used.input_tokens or 0, used.output_tokens or 0

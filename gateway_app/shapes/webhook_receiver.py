@@ -1,4 +1,4 @@
-"""A receiver of the states of a response, as the clients of foreign protocols name one."""
+"""A receiver of a response's state changes, as the clients of foreign protocols define it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebhookReceiver:
-    """A receiver under its client's `name`.
+    """A receiver, under the `name` that its client chose.
 
-    It knows the sender by a `token`, or by `credentials` of a `scheme` of HTTP; '' is none.
+    It authenticates the sender by a `token`, or by `credentials` of an HTTP `scheme`; '' is none.
     """
 
     name: str

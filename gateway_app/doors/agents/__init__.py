@@ -1,1 +1,1 @@
-"""Reads of agents for the doors, and the secrets of clients."""
+"""Reads of agents for the other doors, and client secrets."""

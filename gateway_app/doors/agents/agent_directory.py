@@ -1,6 +1,6 @@
-"""The agents that a caller may use, for lists of models, for agent cards and for pages.
+"""The agents that a caller may use, for lists of models, agent cards and pages.
 
-Dialects call it instead of `agents_app`.
+Dialects call this module instead of `agents_app`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 async def agents_for(
     request: HttpRequest, name: str = "", *, protocol: str | None = None
 ) -> list[ListedAgent]:
-    """Return the agents that the caller may use, or the one of a name, which has to be there.
+    """Return the agents that the caller may use, or only the one of this name.
 
-    Raises RemoteProtocolError.
+    Raises RemoteProtocolError, also if no such agent exists.
     """
     principal = await reader_of(request, protocol=protocol, scope="agents:read")
     await count_events(request, principal, kind="discovery")
@@ -45,7 +45,7 @@ async def agents_for(
 
 
 async def reader_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:
-    """Return who reads: a page that a person opens in the browser has a cookie and no Origin."""
+    """Return the reader; a page that a person opens has a session cookie and no Origin header."""
     principal = await principal_of(request, protocol=protocol, scope=scope)
     if not principal.is_visitor or "Origin" in request.headers:
         return principal
@@ -60,7 +60,7 @@ def _signed_in(request: HttpRequest) -> Principal | None:
 async def page(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Return a page for people; its template may read the database."""
+    """Render a page for people; its template may read the database."""
     return await database.run(partial(render, request, template, context, status=status))
 
 

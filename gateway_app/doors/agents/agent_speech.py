@@ -1,4 +1,4 @@
-"""Whether an agent takes sound and speaks, for protocols of voice."""
+"""The sound formats that an agent accepts and speaks, for voice protocols."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SAMPLES = ("pcm16",)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSpeech:
-    """The formats of raw samples that an agent takes, and those in which it speaks."""
+    """The raw sample formats that an agent accepts, and those in which it speaks."""
 
     takes: tuple[str, ...] = ()
     speaks: tuple[str, ...] = ()
 
 
 async def speech_of(principal: Principal, agent: str | None) -> AgentSpeech:
-    """Return what an agent takes and speaks: nothing for one that the caller may not use."""
+    """Return the formats of an agent, or none for one that the caller may not use."""
     spec = None
     if agent is not None:
         spec = await database.run(partial(agents.get_agent, agent, viewer=principal.user_id))
@@ -41,5 +41,5 @@ async def speech_of(principal: Principal, agent: str | None) -> AgentSpeech:
 
 
 async def speech_for(request: HttpRequest, agent: str) -> AgentSpeech:
-    """Return what an agent takes and speaks, for the caller of a request."""
+    """Return the formats of an agent for the caller of a request."""
     return await speech_of(await principal_of(request, protocol="realtime", scope=ANY), agent)

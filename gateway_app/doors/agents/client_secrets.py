@@ -1,6 +1,6 @@
-"""Client secrets: a page opens sessions of one agent without the key of its person.
+"""Client secrets, with which a page opens sessions of one agent without its person's key.
 
-Dialects call it instead of `sessions_app.access.tickets`.
+Dialects call this module instead of `sessions_app.access.tickets`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CONFIG_BYTES: Final = 64 * 1024
 async def issue_secret(
     request: HttpRequest, *, agent: str, config: dict[str, Any], seconds: int
 ) -> tuple[str, str, datetime]:
-    """Return the agent's name, a new secret for its sessions, and when that expires.
+    """Return the agent's name, a new secret for its sessions and the secret's expiry.
 
-    Raises RemoteProtocolError: for a visitor, an agent that the caller may not use, a configuration
-    of more than CONFIG_BYTES, and more secrets than a person may have.
+    Raises RemoteProtocolError for a visitor, for an agent that the caller may not use, for a
+    configuration above CONFIG_BYTES and when the person has too many secrets.
     """
     principal = await principal_of(request, protocol="realtime", scope="messages:write")
     await count_events(request, principal, kind="sessions")
