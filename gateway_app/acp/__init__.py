@@ -1,5 +1,6 @@
-"""The Agent Client Protocol, and the dialect of webagents beside it, over WebSocket and HTTP.
+"""The Agent Client Protocol and webagents' dialect of it, over WebSocket and HTTP.
 
-`read`, `write` and `prompts` are pure; `methods` answers what needs no turn, on each transport.
-`consumer` is the edge of sockets; `http`, `streams`, `posted` and `one_shot` are that of HTTP.
+`read`, `write` and `prompts` are pure; `methods` answers, on every transport, the requests that
+start no turn. `consumer` is the WebSocket edge; `http`, `streams`, `posted` and `one_shot` form the
+HTTP edge.
 """

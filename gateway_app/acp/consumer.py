@@ -1,8 +1,8 @@
-"""The Agent Client Protocol on a WebSocket, and the dialect of webagents beside it.
+"""The Agent Client Protocol, and webagents' dialect of it, on a WebSocket.
 
-A prompt is answered when its turn ends. A call that a person has to allow is a request to the
-client. A turn that has to be paid is refused with -32402: the client sends the prompt again with a
-`payment_token`.
+A prompt is answered when its turn ends. A call that a person has to approve becomes a request to
+the client. A turn that must be paid for first is refused with -32402; the client then resends the
+prompt with a `payment_token`.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The only notification that a client of version 1 sends; others are ignored.
+# The only notification that clients of version 1 send; others are ignored.
 _NOTIFICATIONS: Final = frozenset({"session/cancel"})
 _encoder: Final = msgspec.json.Encoder()
 
 
 class AcpDialect(ForeignDialect):
-    """One connection of a client: its sessions, and one prompt of each at a time."""
+    """The connection of one client: its sessions, with one prompt of each at a time."""
 
     transport: ClassVar[str] = methods.TRANSPORT
 
     def prepare(self) -> None:
-        """Begin without sessions; a turn is paid before it begins."""
+        """Start without sessions, and require turns to be paid for before they begin."""
         self.demand_payments()
-        # The prompt of each session that has no answer yet.
+        # The unanswered prompt of each session.
         self._prompts: dict[str, Prompt] = {}
-        # The prompt of each session that was refused while its response waits for a payment.
+        # The refused prompt of each session whose response waits for a payment.
         self._unpaid: dict[str, Prompt] = {}
-        # Responses of the sessions that this connection did not ask for.
+        # Responses in the sessions that another connection requested.
         self._followed: dict[str, Prompt] = {}
         self._submit_session = ""
         self._methods: dict[str, Method] = {
@@ -69,15 +69,15 @@ class AcpDialect(ForeignDialect):
 
     @property
     def headers(self) -> Iterable[tuple[bytes, bytes]]:
-        """Name the connection, as the transport of ACP asks for."""
+        """The header that names the connection, as ACP's transport requires."""
         return [(b"acp-connection-id", uuid.uuid4().hex.encode())]
 
-    # --- From the client ---
+    # --- Client to server ---
 
     async def receive(self, frame: str | bytes) -> None:
-        """Take a request, a notification, or the answer to a request of ours.
+        """Process a request, a notification, or the answer to one of our requests.
 
-        Only a request is answered (JSON-RPC 2.0 §4.1), and a frame that cannot be read.
+        Only requests (JSON-RPC 2.0 §4.1) and unreadable frames are answered.
         """
         try:
             message = read.read_rpc(frame)
@@ -103,7 +103,7 @@ class AcpDialect(ForeignDialect):
             self.send_json(write.success(message.id, result))
 
     def _method(self, name: str) -> Method:
-        """Return the function of a method; raises RpcError method not found."""
+        """Return the handler of a method; raises RpcError method not found."""
         if (method := self._methods.get(name)) is None:
             raise read.RpcError(read.METHOD_NOT_FOUND, f"There is no {name!r} here.")
         return method
@@ -115,7 +115,7 @@ class AcpDialect(ForeignDialect):
         return methods.initialize(message, self.agent)
 
     async def _load_session(self, message: Rpc) -> dict[str, Any]:
-        """Send the messages of a session, then go on with it from there."""
+        """Send the messages of a session, and resume it from there."""
         session_id = methods.params_of(message, read.SessionParams).session_id
         loaded = await self.own_sessions(methods.EXTENSION).load(session_id)
         for shown in methods.history_of(self, session_id, loaded):
@@ -144,14 +144,14 @@ class AcpDialect(ForeignDialect):
         session_id = params.session_id
         self._check_free(session_id)
         if params.token is not None and session_id in self._unpaid:
-            # The prompt is the same again, with its payment: the response goes on.
+            # The same prompt, resent with its payment, resumes its response.
             prompt = self._unpaid.pop(session_id)
             prompt.answer_to(_id_of(message))
             self._prompts[session_id] = prompt
             try:
                 await self.send(methods.payment_of(session_id, prompt.response_id, params.token))
             except RemoteProtocolError:
-                # It still waits for another token.
+                # The response still waits for a valid token.
                 self._unpaid[session_id] = self._prompts.pop(session_id)
                 raise
             return
@@ -160,7 +160,7 @@ class AcpDialect(ForeignDialect):
         await self._begin(prompt, inputs, ev.ResponseCreate(), token=params.token)
 
     async def _submit(self, message: Rpc) -> None:
-        """Answer a whole conversation: the dialect of webagents."""
+        """Answer a whole conversation (webagents' dialect)."""
         params = methods.params_of(message, read.SubmitParams)
         if not self._submit_session:
             self._submit_session = await self.open_session(ev.SessionCreate())
@@ -190,7 +190,7 @@ class AcpDialect(ForeignDialect):
             raise
 
     def _check_free(self, session_id: str) -> None:
-        """Raise RpcError where a prompt of the session has no answer yet."""
+        """Raise RpcError if the session has an unanswered prompt."""
         if session_id in self._prompts:
             raise read.RpcError(read.INVALID_REQUEST, "A prompt of this session is being answered.")
 
@@ -203,14 +203,14 @@ class AcpDialect(ForeignDialect):
             )
 
     async def _take_answer(self, message: Rpc) -> None:
-        """Take the client's answer to `session/request_permission`, which has no answer itself."""
+        """Process the client's answer to `session/request_permission`, which gets no reply."""
         if (decision := methods.decision_of(message)) is not None:
             await self.send(decision)
 
-    # --- To the client ---
+    # --- Server to client ---
 
     def frames(self, event: Event) -> Iterator[str]:
-        """Yield an event as messages of the protocol."""
+        """Yield the protocol's messages for an event."""
         for message in self._messages(event, event.session_id or ""):
             yield _encoder.encode(message).decode()
 
@@ -229,7 +229,7 @@ class AcpDialect(ForeignDialect):
         if isinstance(event, ENDS):
             self._followed.pop(prompt.response_id, None)
             if self._unpaid.get(session_id) is prompt:
-                # It was not paid in time: the same prompt is a new turn.
+                # The payment came too late: resending the prompt starts a new turn.
                 del self._unpaid[session_id]
 
     def _prompt_of(self, event: Event, session_id: str) -> Prompt | None:
@@ -240,7 +240,7 @@ class AcpDialect(ForeignDialect):
         for prompts in (self._prompts, self._unpaid):
             prompt = prompts.get(session_id)
             if prompt is not None and prompt.response_id in {"", response_id}:
-                # Its first events may come before `_begin` knows its id.
+                # The first events may arrive before `_begin` knows the id.
                 prompt.response_id = response_id
                 return prompt
         begins = isinstance(event, (ev.ResponseCreated, *ENDS))
@@ -250,7 +250,7 @@ class AcpDialect(ForeignDialect):
         return self._followed.get(response_id)
 
     def _left(self, session_id: str, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
-        """Yield that a session is lost: to its prompt, or as a notification."""
+        """Report a lost session, in the answer to its prompt and in a notification."""
         self._unpaid.pop(session_id, None)
         if (prompt := self._prompts.pop(session_id, None)) is not None:
             yield from prompt.fail(error)

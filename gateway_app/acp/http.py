@@ -1,8 +1,9 @@
-"""`/agents/{name}/acp` over HTTP: the streamable transport of ACP, and the one of webagents.
+"""`/agents/{name}/acp` over HTTP: ACP's streamable transport, and that of webagents.
 
 `initialize` opens a connection, which `Acp-Connection-Id` names from then on. A POST is accepted
-with 202, and its answer comes on a stream (`streams`): the one of the session for a prompt, the
-connection's own for all else. A POST that names no connection is answered at once (`one_shot`).
+with 202, and its answer arrives on a stream (`streams`): on the session's for a prompt, on the
+connection's own for anything else. A POST that names no connection is answered directly
+(`one_shot`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ANY_TYPES: Final = ("*/*", "text/*")
 
 
 def _refused(status: int, code: int, message: str, request_id: Any = None) -> HttpResponse:
-    """Return a refusal of a request that is not left to a stream."""
+    """Refuse a request in the HTTP response instead of on a stream."""
     body = write.failure(request_id, {"code": code, "message": message})
     return HttpResponse(msgspec.json.encode(body), status=status, content_type="application/json")
 
@@ -49,7 +50,7 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 
 @dialect_view(_refusal, "POST", "GET", "DELETE", protocol=methods.TRANSPORT)
 async def acp(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Take a message, open a stream, or close a connection."""
+    """Process a message, open a stream, or close a connection."""
     del name
     connection_id = request.headers.get(CONNECTION, "")
     if request.method == "POST":
@@ -95,7 +96,7 @@ async def _post(request: HttpRequest, connection_id: str) -> HttpResponseBase:
 
 
 async def _initialize(request: HttpRequest, message: Rpc) -> HttpResponse:
-    """Answer at once; a client of ACP has a connection from now on."""
+    """Answer directly, and open a connection for clients that speak ACP itself."""
     posted = await PostedEvents.of(request, methods.TRANSPORT)
     result = methods.initialize(message, posted.agent)
     request_id = None if message.id is msgspec.UNSET else message.id
@@ -108,7 +109,7 @@ async def _initialize(request: HttpRequest, message: Rpc) -> HttpResponse:
 
 
 async def _take(posted: PostedEvents, connection_id: str, message: Rpc, session_id: str) -> None:
-    """Take a message whose answer a stream sends; what has none is refused in the log."""
+    """Process a message that a stream answers; errors that have no reply are logged."""
     if message.method is not None and message.id is not msgspec.UNSET:
         await _take_request(posted, connection_id, message, session_id)
         return
@@ -133,7 +134,7 @@ async def _take_request(
     except RemoteProtocolError as error:
         if error.code != ErrorCode.UNKNOWN_SESSION:
             raise
-        # It has no stream of its own.
+        # An unknown session has no stream of its own, so the connection's answers.
         is_new = await posted.expect_answer(connection_id, request_id, "")
     if not is_new:
         return

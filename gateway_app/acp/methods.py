@@ -1,6 +1,6 @@
-"""The methods of an agent that have their answer at once, for each transport of ACP.
+"""The methods of ACP that start no turn, for every transport.
 
-A transport is an AcpPort: it sends the events of its client in the sessions of the caller.
+A transport implements AcpPort, which sends client events in the caller's sessions.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
 
 TRANSPORT: Final = "acp"
 EXTENSION: Final = "acp"
-"""The extension of a session that keeps the client's working directory as `cwd`."""
+"""The session extension that stores the client's working directory as `cwd`."""
 
 
 class AcpPort(Protocol):
-    """One client of the protocol, as the methods use its transport.
+    """The transport of one client, as the methods use it.
 
-    `send` and `open_session` raise RemoteProtocolError where an event is refused.
+    `send` and `open_session` raise RemoteProtocolError if an event is refused.
     """
 
     @property
     def agent(self) -> str | None:
-        """The agent that the path names."""
+        """The agent named by the path."""
 
     @property
     def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError where no agent answers."""
+        """The response that began last; raises RemoteProtocolError if no agent answers."""
 
     def link(self, url: str) -> str:
         """Return the address of a medium for the client."""
 
     def own_sessions(self, extension: str) -> SessionReader:
-        """Return the sessions of the caller with the agent of the path."""
+        """Return a reader of the caller's sessions with the path's agent."""
 
     async def tools(self) -> list[AgentTool]:
-        """Return the tools of the agent; raises RemoteProtocolError agent_not_found."""
+        """Return the agent's tools; raises RemoteProtocolError agent_not_found."""
 
     def drop_inputs(self, session_id: str) -> None:
-        """Drop the inputs of a turn that was refused."""
+        """Drop the inputs of a refused turn."""
 
     async def send(self, event: Event) -> None:
-        """Send an event of the client."""
+        """Send a client event."""
 
     async def open_session(self, create: ev.SessionCreate) -> str:
         """Open a session and return its id."""
 
 
 def params_of(message: Rpc, kind: type[Any]) -> Any:
-    """Return the parameters of a request; raises RpcError invalid params."""
+    """Parse the parameters of a request; raises RpcError invalid params."""
     try:
         return msgspec.convert(message.params, kind)
     except msgspec.ValidationError as error:
@@ -69,7 +69,7 @@ def params_of(message: Rpc, kind: type[Any]) -> Any:
 
 
 def initialize(message: Rpc, agent: str | None) -> dict[str, Any]:
-    """Return what the agent can do, in the words of both dialects."""
+    """Return the agent's capabilities in the terms of both dialects."""
     params = params_of(message, read.InitializeParams)
     name = agent or "uamp-server"
     return {
@@ -87,7 +87,7 @@ def initialize(message: Rpc, agent: str | None) -> dict[str, Any]:
 
 
 async def new_session(port: AcpPort, message: Rpc) -> dict[str, Any]:
-    """Open a session; folders and MCP servers of the client's machine are not reached."""
+    """Open a session; the client's folders and MCP servers are not used."""
     params = params_of(message, read.NewSessionParams)
     extensions = {EXTENSION: {"cwd": params.cwd}} if params.cwd else {}
     create = ev.SessionCreate(session=uamp.SessionConfig(extensions=extensions))
@@ -95,7 +95,7 @@ async def new_session(port: AcpPort, message: Rpc) -> dict[str, Any]:
 
 
 async def list_sessions(port: AcpPort, message: Rpc) -> dict[str, Any]:
-    """Return a page of the caller's sessions with the agent; of those of a `cwd`, where named."""
+    """Return a page of the caller's sessions with the agent, filtered by `cwd` if given."""
     params = params_of(message, read.ListSessionsParams)
     sessions, cursor = await port.own_sessions(EXTENSION).page(params.cursor or "")
     shown = [
@@ -113,13 +113,13 @@ async def list_sessions(port: AcpPort, message: Rpc) -> dict[str, Any]:
 
 
 def history_of(port: AcpPort, session_id: str, loaded: LoadedSession) -> list[dict[str, Any]]:
-    """Return the notifications with which a client loads a session."""
+    """Return the notifications that replay a session to its client."""
     shown = write.history_updates(loaded.messages, link=port.link)
     return [write.update(session_id, one) for one in shown]
 
 
 async def list_tools(port: AcpPort, message: Rpc) -> dict[str, Any]:
-    """Return the tools that the agent runs itself (`tools/list` of webagents)."""
+    """Return the tools that the agent runs itself (webagents' `tools/list`)."""
     del message
     return {
         "tools": [
@@ -130,7 +130,7 @@ async def list_tools(port: AcpPort, message: Rpc) -> dict[str, Any]:
 
 
 async def call_tool(port: AcpPort, message: Rpc) -> dict[str, Any]:
-    """Refuse `tools/call` of webagents: a tool runs in the response that calls it."""
+    """Refuse webagents' `tools/call`: a tool runs only in the response that calls it."""
     del port, message
     raise read.RpcError(
         read.METHOD_NOT_FOUND,
@@ -147,7 +147,7 @@ async def begin(
     *,
     token: str | None,
 ) -> str:
-    """Begin the turn of a prompt and return its response; raises RemoteProtocolError."""
+    """Begin the turn of a prompt and return its response's id; raises RemoteProtocolError."""
     if token is not None:
         await port.send(ev.SessionUpdate(session_id=session_id, payment_token=token))
     try:
@@ -161,13 +161,16 @@ async def begin(
 
 
 def payment_of(session_id: str, response_id: str, token: str) -> ev.PaymentSubmit:
-    """Return the payment of a response that waits for it."""
+    """Return the payment for a response that waits for one."""
     payment = uamp.Payment(scheme="token", token=token)
     return ev.PaymentSubmit(session_id=session_id, payment=payment, response_id=response_id)
 
 
 def decision_of(message: Rpc) -> ev.ToolApprove | None:
-    """Return a person's decision on a call, from the answer to `session/request_permission`."""
+    """Return a person's decision on a call, from the answer to `session/request_permission`.
+
+    None if the message answers no such request.
+    """
     session_id, _, place = str(message.id).partition("/")
     response_id, _, call_id = place.partition("/")
     if not call_id:

@@ -1,7 +1,7 @@
-"""A POST that names no connection: a request of webagents' dialect, answered at once.
+"""A POST that names no connection: a request of webagents' dialect, answered directly.
 
-The answer is JSON. That of a prompt is an event stream where the client accepts one: notifications,
-then the response. Errors are JSON-RPC's, with the status 200.
+The answer is JSON, except that a prompt is answered with an event stream if the client accepts one:
+notifications, then the response. Errors are JSON-RPC errors with status 200.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROMPTS: Final = frozenset({"session/prompt", "prompt/submit", "chat/submit"})
 
 
 async def one_shot(request: HttpRequest, message: Rpc) -> HttpResponseBase:
-    """Answer a request; what is none is accepted with 202."""
+    """Answer a request; accept any other message with 202."""
     request_id: RpcId = None if message.id is msgspec.UNSET else message.id
     try:
         if message.method in PROMPTS:
@@ -67,7 +67,7 @@ async def _answer(request: HttpRequest, message: Rpc) -> HttpResponseBase:
 
 
 def accepted() -> HttpResponse:
-    """Return 202, which has no body and no type of one."""
+    """Return a 202 without body and content type."""
     answer = HttpResponse(status=202)
     del answer["Content-Type"]
     return answer
@@ -82,7 +82,7 @@ def _takes_stream(request: HttpRequest) -> bool:
 
 
 async def _answer_prompt(request: HttpRequest, message: Rpc, request_id: RpcId) -> HttpResponseBase:
-    """Answer a prompt: of a session, or a whole conversation."""
+    """Answer a prompt, in a session or as a whole conversation."""
     exchange = await Exchange.of(
         request, methods.TRANSPORT, demand_body=partial(_demand, request_id), leaving="continue"
     )
@@ -104,7 +104,7 @@ async def _answer_prompt(request: HttpRequest, message: Rpc, request_id: RpcId) 
 
 
 def _demand(request_id: RpcId, body: Mapping[str, Any]) -> bytes:
-    """Return the refusal of a prompt that has to be paid first, with the offers of x402."""
+    """Encode the refusal of an unpaid prompt, with the offers of x402."""
     error = {"code": read.PAYMENT_REQUIRED, "message": "Payment token required", "data": body}
     return msgspec.json.encode(write.failure(request_id, error))
 
@@ -112,7 +112,7 @@ def _demand(request_id: RpcId, body: Mapping[str, Any]) -> bytes:
 async def _begun(
     request: HttpRequest, exchange: Exchange, message: Rpc, request_id: RpcId, *, is_whole: bool
 ) -> Prompt:
-    """Begin the turn of a prompt, or pay the one that waits; raises what refuses it."""
+    """Begin the turn of a prompt, or pay for the waiting one; raises the error that refuses it."""
     prompt = Prompt(
         "",
         request_id=request_id,
@@ -163,7 +163,7 @@ async def _begin_prompt(
 
 
 def _paid(inputs: list[uamp.InputEvent], token: str) -> list[uamp.InputEvent]:
-    """Return the inputs with the token on the first text; on an empty one where there is none."""
+    """Return the inputs with the token on the first text, adding an empty text if there is none."""
     for index, given in enumerate(inputs):
         if isinstance(given, ev.InputText):
             paid = msgspec.structs.replace(given, payment_token=token)
@@ -172,7 +172,7 @@ def _paid(inputs: list[uamp.InputEvent], token: str) -> list[uamp.InputEvent]:
 
 
 async def _messages(exchange: Exchange, prompt: Prompt) -> AsyncIterator[dict[str, Any] | None]:
-    """Yield the messages of a prompt, the answer last; None after some silence."""
+    """Yield the messages of a prompt, the answer last, and None after a period of silence."""
     if prompt.is_submitted:
         yield write.notification("prompt/started", {"requestId": str(prompt.request_id)})
     try:

@@ -1,4 +1,4 @@
-"""Requests of ACP that are posted over HTTP: what answers them, and the turns of prompts."""
+"""ACP requests posted over HTTP: their answers, and the turns of prompts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def begin_prompt(posted: PostedEvents, connection_id: str, message: Rpc) -> None:
-    """Begin the turn of a prompt, or pay the one that waits; its end is the answer.
+    """Begin the turn of a prompt, or pay for the waiting one; its end is the answer.
 
     Raises RpcError and RemoteProtocolError.
     """
@@ -37,7 +37,7 @@ async def begin_prompt(posted: PostedEvents, connection_id: str, message: Rpc) -
 
 
 async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]:
-    """Return the messages that answer a request but a prompt, the answer last.
+    """Return the messages that answer a request other than a prompt, the answer last.
 
     Raises RpcError and RemoteProtocolError.
     """
@@ -51,7 +51,7 @@ async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]
             session_id = methods.params_of(message, read.SessionParams).session_id
             loaded = await posted.own_sessions(methods.EXTENSION).load(session_id)
             shown = methods.history_of(posted, session_id, loaded)
-            # A client opens the stream of a session that an answer names.
+            # Clients open the stream of the session that an answer names.
             result = {"sessionId": session_id}
         case "session/resume":
             session_id = methods.params_of(message, read.SessionParams).session_id
@@ -72,7 +72,7 @@ async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]
 
 
 async def cancel(posted: PostedEvents, message: Rpc) -> None:
-    """Cancel what a session is answered, in whichever process."""
+    """Cancel the running responses of a session, in whichever process they run."""
     session_id = methods.params_of(message, read.SessionParams).session_id
     for response_id in await posted.live_responses(session_id):
         await posted.send(ev.ResponseCancel(session_id=session_id, response_id=response_id))

@@ -1,4 +1,4 @@
-"""A prompt and the response that answers it, as the messages that its client is sent."""
+"""A prompt and its response, as the messages that the client receives."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 class Prompt:
     """One prompt of a session, until it is answered.
 
-    Without a request the response is another connection's: its updates are sent, and no answer.
-    `is_submitted` marks a prompt of the dialect of webagents (`prompt/submit`); with `is_whole`,
-    for a client that takes no updates, the result has the text as `content`. `is_answered` is
-    set with the answer, `is_unpaid` where that is a demand: the response waits for its payment.
+    A prompt without a request follows another connection's response: its updates are sent, but no
+    answer. `is_submitted` marks a prompt of webagents' dialect (`prompt/submit`); with `is_whole`,
+    for a client that accepts no updates, the result carries the text as `content`. `is_answered` is
+    set with the answer, and `is_unpaid` if that is a demand for payment, for which the response
+    waits.
     """
 
     def __init__(
@@ -48,16 +49,16 @@ class Prompt:
         self._link = link
         self._writer: write.PromptWriter | None = None
         self.response_id = response_id
-        # What the response waits to be paid with, until a payment is taken.
+        # The demand for payment, until a payment is accepted.
         self._demand: dict[str, Any] | None = None
 
     def answer_to(self, request_id: RpcId) -> None:
-        """Answer another request from now on: the same prompt again, with its payment."""
+        """Redirect the answer to another request: the same prompt, resent with its payment."""
         self.request_id = request_id
         self.is_answered = self.is_unpaid = False
 
     def feed(self, event: Event) -> Iterator[dict[str, Any]]:
-        """Yield the messages of an event of the response."""
+        """Yield the messages for an event of the response."""
         writer = self._writer = self._writer or write.PromptWriter(
             self.response_id, link=self._link
         )
@@ -74,7 +75,7 @@ class Prompt:
             case ev.PaymentAccepted():
                 self._demand = None
             case ev.PaymentError(code=code, message=message) if self._demand is not None:
-                # The response goes on waiting, for another token.
+                # The response still waits, for another token.
                 yield from self._refuse_unpaid(message, payment_error=code)
             case ev.ResponseDone(response=ev.ResponseOutput() as output):
                 yield from self._answer({**self._result(output), **write.signed(event.signature)})
@@ -87,7 +88,7 @@ class Prompt:
                 )
 
     def expect_payment(self, event: Event) -> None:
-        """Take note of what the response waits to be paid with."""
+        """Record the demand that the response waits to be paid."""
         if isinstance(event, ev.PaymentRequired):
             required = msgspec.to_builtins(event.requirements)
             self._demand = {"accepts": required["schemes"]}
@@ -121,7 +122,7 @@ class Prompt:
         return result | ({"usage": used} if used else {})
 
     def _shown(self, shown: dict[str, Any]) -> dict[str, Any]:
-        """Return an update in the words of the client's dialect."""
+        """Convert an update to the client's dialect."""
         if not self.is_submitted:
             return write.update(self.session_id, shown)
         content = shown.get("content")

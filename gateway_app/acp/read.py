@@ -1,4 +1,4 @@
-"""Messages of the Agent Client Protocol: JSON-RPC 2.0, and the content of a prompt."""
+"""Messages of the Agent Client Protocol: JSON-RPC 2.0, and the content of prompts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CODES: Final = {
     409: INVALID_REQUEST,
     413: INVALID_PARAMS,
 }
-# One of them is in each response.
+# Each response has one of them.
 _ANSWERS: Final = frozenset({"result", "error"})
 _UNREADABLE: Final = frozenset({ErrorCode.INVALID_JSON, ErrorCode.INVALID_TEXT})
 
@@ -49,7 +49,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RpcError(Exception):
-    """A request is refused with a JSON-RPC code."""
+    """The refusal of a request with a JSON-RPC code."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class RpcError(Exception):
 
     @classmethod
     def of(cls, error: RemoteProtocolError) -> RpcError:
-        """Return an error of UAMP in the codes of JSON-RPC and ACP."""
+        """Convert a UAMP error to the codes of JSON-RPC and ACP."""
         data: dict[str, Any] = {"code": str(error.code), **(error.details or {})}
         payment = data.pop("payment", None)
         if isinstance(payment, dict):
@@ -68,44 +68,44 @@ class RpcError(Exception):
         return cls(code, error.message, data)
 
     def body(self) -> dict[str, Any]:
-        """Return the member `error` of a response."""
+        """Return the `error` member of a response."""
         shown = {"code": self.code, "message": self.message}
         return shown if self.data is None else {**shown, "data": self.data}
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of parameters; unknown members are ignored."""
+    """Base class of parameters; unknown members are ignored."""
 
     meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
-    # The spelling of spec/webagents-transports; ACP has it in `_meta`.
+    # The spelling of spec/webagents-transports; ACP clients send it in `_meta`.
     payment_token: str | None = msgspec.field(default=None, name="payment_token")
 
     @property
     def token(self) -> str | None:
-        """The payment token that the client sends."""
+        """The client's payment token, in either place."""
         token = self.payment_token or (self.meta or {}).get("payment_token")
         return token if isinstance(token, str) else None
 
 
 class InitializeParams(Params, frozen=True):
-    """The capabilities of a client; an official one sends an integer version."""
+    """The capabilities of a client; clients of ACP itself send an integer version."""
 
     protocol_version: int | str | None = None
 
     @property
     def is_official(self) -> bool:
-        """Whether the client speaks ACP, and not the dialect of webagents."""
+        """Whether the client speaks ACP itself rather than webagents' dialect."""
         return isinstance(self.protocol_version, int)
 
 
 class NewSessionParams(Params, frozen=True):
-    """The client's working directory; its MCP servers are not reached."""
+    """The client's working directory; its MCP servers are not used."""
 
     cwd: Annotated[str, msgspec.Meta(max_length=4096)] | None = None
 
 
 class ListSessionsParams(NewSessionParams, frozen=True):
-    """Which sessions are listed."""
+    """The filter and the cursor of a list of sessions."""
 
     cursor: Annotated[str, msgspec.Meta(max_length=1024)] | None = None
 
@@ -117,7 +117,7 @@ class SessionParams(Params, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The content of an embedded resource: text, or base64 data."""
+    """The content of an embedded resource, as text or base64 data."""
 
     uri: str
     text: str | None = None
@@ -150,7 +150,7 @@ class SubmitParams(Params, frozen=True):
 
 
 def read_rpc(frame: str | bytes) -> Rpc:
-    """Return the message in a frame; raises RpcError."""
+    """Parse the message in a frame; raises RpcError."""
     try:
         value = uamp.load_json(frame, uamp.DEFAULT_LIMITS)
     except RemoteProtocolError as error:
@@ -167,7 +167,7 @@ def read_rpc(frame: str | bytes) -> Rpc:
 
 
 def inputs_of(blocks: tuple[Block, ...], session_id: str) -> list[uamp.InputEvent]:
-    """Return the inputs of a prompt; raises RpcError for a block without its content."""
+    """Convert the blocks of a prompt to inputs; raises RpcError for a block without content."""
     return [_input_of(block, session_id) for block in blocks]
 
 

@@ -1,4 +1,4 @@
-"""The Agent Client Protocol as pages show it: a conversation on a WebSocket, or one request."""
+"""The Agent Client Protocol as pages show it: a WebSocket conversation, or one request."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ func main() {
 
 
 class ShownPrompts:
-    """The dialect's part of pages."""
+    """The Agent Client Protocol as pages show it."""
 
     key: Final = "acp"
     label: Final = "ACP"
@@ -109,9 +109,9 @@ class ShownPrompts:
         return {"websocket": socket_url(f"{base}/acp"), "http": f"{base}/acp"}
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
-        """Return a prompt in a new session; for curl and the shell a whole conversation at once.
+        """Return a prompt in a new session; for curl and the shell, a whole conversation at once.
 
-        The dialect of webagents, `prompt/submit`, names no session.
+        The latter uses webagents' `prompt/submit`, which needs no session.
         """
         url = f"{question.base}/acp"
         prompt = _prompt(question)
@@ -149,7 +149,7 @@ class ShownPrompts:
         }
 
     def asked(self, question: ExampleQuestion) -> list[Any]:
-        """Return the requests up to the prompt; the server makes the id of the session."""
+        """Return the requests up to the prompt, with a placeholder for the session id."""
         return [
             _rpc(1, "initialize", protocolVersion=1, clientCapabilities={}),
             _rpc(2, "session/new", cwd="/", mcpServers=[]),
@@ -157,7 +157,7 @@ class ShownPrompts:
         ]
 
     def answered(self, answer: ShownAnswer) -> Iterator[Any]:
-        """Yield the updates of the session, and the result of the prompt."""
+        """Yield the updates of the session and the result of the prompt."""
         prompt = Prompt(
             SESSION, request_id=PROMPT_ID, response_id=answer.stored.id, link=answer.link
         )

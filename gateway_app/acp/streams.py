@@ -1,4 +1,4 @@
-"""The event streams of an ACP connection over HTTP: one of its own, and one of each session."""
+"""The event streams of an ACP connection over HTTP: its own, and one per session."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from gateway_app.doors.streamed_connection import EventStream, OwedAnswer
     from uamp.events import Event
 
-# A request that began nothing for so long was lost with its process.
+# A request that has begun nothing after this time was lost together with its process.
 LOST_SECONDS: Final = 60
 ENDS_REMEMBERED: Final = 256
 
 
 class AcpStream:
-    """One stream: updates of the session's responses, and the answers that are owed.
+    """One stream: the updates of a session's responses, and the answers that are owed.
 
-    An answer is the stream's that takes its request. Responses that ended before the stream opened
-    are sent whole; of those that go on, it sends the text so far and what follows. The task of the
-    request calls it.
+    The stream that claims a request sends its answer. Responses that ended before the stream opened
+    are sent whole; of running ones, it sends the text so far and the rest. Used by the request's
+    task only.
     """
 
     def __init__(self, stream: EventStream, session_id: str) -> None:
@@ -82,7 +82,7 @@ class AcpStream:
         return messages
 
     async def _take_request(self, prompt: Prompt) -> None:
-        """Let the prompt answer its request, if no other stream did."""
+        """Have the prompt answer its request, unless another stream has claimed it."""
         for owed in await self._stream.owed() or ():
             if owed.response_id == prompt.response_id and not owed.answer:
                 if await self._stream.take(owed):
@@ -99,7 +99,7 @@ class AcpStream:
             self._ended.popitem(last=False)
 
     async def _left(self, error: RemoteProtocolError) -> list[dict[str, Any]]:
-        """Return that the session is lost, with which its stream ends."""
+        """Return the messages that report a lost session, and end its stream."""
         self._has_closed = True
         refused = read.RpcError.of(error).body()
         messages = [message async for message in self._owed()]
@@ -111,7 +111,7 @@ class AcpStream:
     # --- Answers ---
 
     async def _owed(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the answers that are ready; the stream of a closed connection ends."""
+        """Yield the answers that are ready, and end the stream if the connection was closed."""
         waiting = await self._stream.owed()
         if waiting is None:
             self._has_closed = True
@@ -133,7 +133,7 @@ class AcpStream:
             )
             return [write.failure(_id_of(owed), read.RpcError.of(lost).body())]
         if owed.response_id in self._prompts:
-            # Its end comes with the events.
+            # The session's events will bring its end.
             return []
         return await self._whole(owed)
 
@@ -145,7 +145,7 @@ class AcpStream:
         prompt = self._prompt(owed.response_id)
         prompt.answer_to(_id_of(owed))
         if owed.response_id in self._ended:
-            # Its updates were sent; the request came after its end.
+            # The updates were sent before the request arrived.
             events = events[-1:]
         self._end(owed.response_id)
         return list(_fed(prompt, events))

@@ -1,4 +1,4 @@
-"""Updates for a client of the Agent Client Protocol while a prompt is answered."""
+"""The updates that an ACP client receives while a prompt is being answered."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _PLAN_STATES: Final = {"in_progress": "in_progress", "pending": "pending"}
 
 
 class PromptWriter:
-    """Turns the events of one response into updates of its session (`session/update`).
+    """Converts the events of one response to updates of its session (`session/update`).
 
-    The chunks of a message have its `messageId`. Chunks can only be added to: an answer that is
-    written anew is a thought that names this, and a further message with the whole text. `link`
-    returns the address of a medium for the client.
+    The chunks of a message share a `messageId`. Chunks can only be appended, so a rewritten answer
+    is announced in a thought and sent in full as a further message. `link` returns the address of a
+    medium for the client.
     """
 
     def __init__(self, message_id: str, *, link: Callable[[str], str]) -> None:
@@ -42,12 +42,12 @@ class PromptWriter:
         self._shown: set[str] = set()
 
     def feed(self, event: Event) -> Iterator[dict[str, Any]]:
-        """Yield the updates of an event."""
+        """Yield the updates for an event."""
         match event:
             case ev.ResponseDelta():
                 yield from self._delta(event)
             case ev.Thinking(redacted=False, content=thought):
-                # A whole thought comes where none was streamed.
+                # A whole thought is sent only if none was streamed.
                 if thought and (event.is_delta or not self._has_thought):
                     self._has_thought = True
                     yield _chunk("agent_thought_chunk", thought)
@@ -64,7 +64,7 @@ class PromptWriter:
                 yield from self.output(output)
 
     def output(self, items: Iterable[uamp.ContentItem]) -> Iterator[dict[str, Any]]:
-        """Yield what of an output no event had before."""
+        """Yield the output that no earlier event contained."""
         for event in uamp.events_of_output(self._message_id, items):
             if not isinstance(event, ev.Thinking) or not self._has_thought:
                 yield from self.feed(event)
@@ -109,7 +109,7 @@ class PromptWriter:
         }
 
     def call(self, call_id: str, name: str, arguments: str) -> Iterator[dict[str, Any]]:
-        """Yield a call once; `arguments` is JSON text."""
+        """Yield a call unless it was sent; `arguments` is JSON text."""
         if call_id not in self._shown:
             self._shown.add(call_id)
             yield {
@@ -125,7 +125,7 @@ class PromptWriter:
 def history_updates(
     messages: Iterable[uamp.Message], *, link: Callable[[str], str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a session as the updates that a client loads it with."""
+    """Yield the messages of a session as updates that replay it to a client."""
     for number, message in enumerate(messages):
         message_id = f"message_{number}"
         items = message.content_items or (uamp.TextContent(text=message.content or ""),)
@@ -151,7 +151,7 @@ def _user_content(item: uamp.ContentItem, link: Callable[[str], str]) -> dict[st
 
 
 def _kind_of(item: uamp.ContentItem) -> str:
-    """Return the type of an item, as `image`."""
+    """Return the type of an item, such as `image`."""
     return str(type(item).__struct_config__.tag)
 
 
@@ -160,7 +160,7 @@ def _resource_link(uri: str, name: str) -> dict[str, Any]:
 
 
 def update(session_id: str, shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the notification of an update."""
+    """Return the notification that carries an update."""
     return notification("session/update", {"sessionId": session_id, "update": shown})
 
 
@@ -175,17 +175,17 @@ def success(request_id: Any, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def failure(request_id: Any, error: dict[str, Any]) -> dict[str, Any]:
-    """Return the refusal of a request; `error` is that of JSON-RPC."""
+    """Return the refusal of a request; `error` is a JSON-RPC error."""
     return {"jsonrpc": "2.0", "id": request_id, "error": error}
 
 
 def session_lost(session_id: str, error: dict[str, Any]) -> dict[str, Any]:
-    """Return the notification that a session ended without its client; ACP has none of its own."""
+    """Return the notification of a session that the server ended; ACP itself defines none."""
     return notification("_session/error", {"sessionId": session_id, "error": error})
 
 
 def permission_request(asked: ev.ToolApprovalRequired, session_id: str) -> dict[str, Any]:
-    """Return the request for a person's permission; its id is what `permission_asked` reads."""
+    """Return the request for a person's permission, with an id that `decision_of` can read."""
     params = {
         "sessionId": session_id,
         "toolCall": {
@@ -206,7 +206,7 @@ def permission_request(asked: ev.ToolApprovalRequired, session_id: str) -> dict[
 
 
 def signed(signature: str | None) -> dict[str, Any]:
-    """Return the `_meta` of a result: the signature of the answer, under a name of this server."""
+    """Return the `_meta` of a result with the answer's signature, under this server's own name."""
     return {} if signature is None else {"_meta": {"uamp_signature": signature}}
 
 
@@ -216,7 +216,7 @@ def stop_reason(output: ev.ResponseOutput) -> str:
 
 
 def usage(used: uamp.UsageStats | None) -> dict[str, int] | None:
-    """Return the tokens of a turn; None where they are not known."""
+    """Return the tokens of a turn; None if unknown."""
     if used is None or used.input_tokens is None or used.output_tokens is None:
         return None
     tokens = {

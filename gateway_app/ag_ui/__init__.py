@@ -1,4 +1,4 @@
-"""AG-UI 1.0: `read` makes a turn of the input of a run, `write` makes the events of the run.
+"""AG-UI 1.0: `read` turns the input of a run into a turn, `write` produces the run's events.
 
-Both are pure and know the protocol core only; `views` is the edge.
+Both are pure and import only the protocol core; `views` is the edge.
 """

@@ -1,7 +1,7 @@
-"""Interrupts of AG-UI: what a run waits for, and the answers that a later run brings.
+"""AG-UI interrupts: the decisions that a run waits for, and the answers in a later run.
 
-The id of an interrupt names the response that goes on, so that any process can take the answer. One
-about work that was delegated names the response of the other agent too.
+The id of an interrupt names the waiting response, so any process can accept the answer. An
+interrupt about delegated work names the other agent's response too.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PAYMENT_SCHEMA: Final = {
     "properties": {"token": {"type": "string"}},
     "required": ["token"],
 }
-# What names a UAMP frame and is no part of what it shows.
+# Members of the UAMP frame rather than of its content.
 _FRAME: Final = frozenset({"type", "event_id", "timestamp", "session_id", "seq"})
 
 
 def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
-    """Return what a person or a payer has to decide before the response `waiting` goes on.
+    """Return the decision that a person or a payer must make before `waiting` resumes.
 
     None for an event that asks for something else.
     """
@@ -64,10 +64,10 @@ def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
 
 
 def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
-    """Return the response that an answer is for, and the event that gives it.
+    """Return the response that an answer is for, and the event that delivers it.
 
-    An approval counts where its payload does not refuse it; a payment brings a token. Raises
-    RemoteProtocolError for an id that names no interrupt, or a payment without a token.
+    An approval stands unless its payload denies it; a payment carries a token. Raises
+    RemoteProtocolError for an id that names no interrupt and for a payment without a token.
     """
     kind, _, rest = answer.interrupt_id.partition(":")
     waiting, _, call_id = rest.partition(":")
@@ -96,6 +96,6 @@ def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
 
 
 def shown(value: Any) -> dict[str, Any]:
-    """Return what an event says, without what names its frame."""
+    """Return the content of an event, without the members of its frame."""
     members: dict[str, Any] = msgspec.to_builtins(value)
     return {name: part for name, part in members.items() if name not in _FRAME}

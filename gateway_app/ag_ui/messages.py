@@ -1,7 +1,7 @@
-"""The messages of a thread as AG-UI has them: MESSAGES_SNAPSHOT.
+"""The messages of a thread in AG-UI's format: MESSAGES_SNAPSHOT.
 
-An answer is written by the writer of runs and folded as a client folds it, so that its messages
-have the ids and the order that a client was sent while the answer grew.
+The run writer produces an answer's events, which are folded as a client folds them. Its messages
+thus have the same ids and order as those that a client received while the answer was streamed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gateway_app.ag_ui.read import RunInput
 
 ThreadEntry: TypeAlias = "dict[str, Any]"
-"""A message as it stands on the wire."""
+"""A message in its wire format."""
 
 _KINDS = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
 
@@ -26,7 +26,7 @@ _KINDS = {"image": "image", "audio": "audio", "video": "video", "file": "documen
 def messages_snapshot(
     messages: Iterable[uamp.ChatMessage], run: RunInput, *, link: Callable[[str], str]
 ) -> RunEvent:
-    """Return the snapshot of a thread; `link` makes the address of a medium."""
+    """Return the snapshot of a thread; `link` returns the address of a medium."""
     entries = [entry for message in messages for entry in _entries(message, run, link)]
     return {"type": "MESSAGES_SNAPSHOT", "messages": entries}
 
@@ -61,7 +61,7 @@ def _part(item: uamp.ContentItem, link: Callable[[str], str]) -> dict[str, Any]:
 
 
 def _folded(events: Iterable[uamp.Event], run: RunInput) -> list[ThreadEntry]:
-    """Return the messages that a client makes of the events of an answer."""
+    """Return the messages that a client builds from the events of an answer."""
     writer = RunWriter(run)
     entries: dict[str, ThreadEntry] = {}
     calls: dict[str, dict[str, Any]] = {}

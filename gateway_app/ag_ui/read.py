@@ -1,4 +1,4 @@
-"""The input of an AG-UI run, and the turn that it asks for."""
+"""The input of an AG-UI run, and the turn that it starts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from uamp.types.inline_media import is_data_url, media_type_of
 Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
 STATE_VERSION = "stateVersion"
-"""The member of `forwardedProps` that names the version of the state that the client changed."""
+"""The member of `forwardedProps` that names the state version that the client changed."""
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of what a client sends; unknown members are ignored."""
+    """Base class of client input; unknown members are ignored."""
 
 
 class InputContentSource(_Wire, frozen=True):
-    """The bytes of a medium: base64 text, a URL, or a file that a vendor keeps."""
+    """The bytes of a medium: base64 text, a URL, or a file stored by a vendor."""
 
     type: Literal["data", "url", "file"]
     value: str
@@ -33,7 +33,7 @@ class InputContentSource(_Wire, frozen=True):
 class InputContent(_Wire, frozen=True):
     """A part of a message: text, or a medium from a source.
 
-    `binary` is the one kind of medium before AG-UI 1.0, and has its data or its URL itself.
+    `binary` is the only medium type before AG-UI 1.0, and holds its data or URL directly.
     """
 
     type: Literal["text", "image", "audio", "video", "document", "binary"]
@@ -46,7 +46,7 @@ class InputContent(_Wire, frozen=True):
 
     @property
     def medium(self) -> InputContentSource | None:
-        """Where the bytes of the part are; None where it does not say."""
+        """Where to find the bytes of the part; None if not given."""
         if self.type != "binary":
             return self.source
         value = self.data or self.url
@@ -64,7 +64,7 @@ class Function(_Wire, frozen=True):
 
 
 class ThreadToolCall(_Wire, frozen=True):
-    """A call in a message of the assistant."""
+    """A tool call in an assistant message."""
 
     id: Id
     function: Function
@@ -90,7 +90,7 @@ class FrontendTool(_Wire, frozen=True):
 
 
 class Context(_Wire, frozen=True):
-    """A fact that the page gives to the agent."""
+    """A fact that the page provides to the agent."""
 
     description: str
     value: str
@@ -119,10 +119,10 @@ class RunInput(_Wire, frozen=True):
 
 
 def turn_of(run: RunInput, *, agent: str | None, chat: str | None) -> ClientTurn:
-    """Return the turn that a run asks for; raises RemoteProtocolError for a medium without bytes.
+    """Return the turn that a run starts; raises RemoteProtocolError for a medium without bytes.
 
-    The messages of the run are the conversation, unless it is in a chat: there the conversation is
-    the chat's own, and the last message of the run is sent to it.
+    The messages of the run are the conversation, unless the run is in a chat: then the chat holds
+    the conversation and receives the run's last message.
     """
     messages = [_message(message) for message in run.messages if message.role in _ROLES]
     inputs = _state_of(run)
@@ -155,7 +155,7 @@ def turn_of(run: RunInput, *, agent: str | None, chat: str | None) -> ClientTurn
 
 
 def thread_of(run: RunInput, *, agent: str | None, chat: str | None) -> ClientTurn:
-    """Return a turn that names the thread of a run, and asks for nothing in it."""
+    """Return a turn that identifies the thread of a run, and requests nothing."""
     return ClientTurn(
         session=uamp.SessionCreate(agent=agent, chat=chat),
         response=uamp.ResponseCreate(),
@@ -173,9 +173,9 @@ _ROLES: dict[str, uamp.Role] = {
 
 
 def _state_of(run: RunInput) -> tuple[uamp.InputEvent | uamp.StateUpdate, ...]:
-    """Return the change to the state that a run brings.
+    """Return the state change that a run carries.
 
-    An empty state is that of a client which does not know the thread's: it changes nothing.
+    An empty state means that the client does not know the thread's state, and changes nothing.
     """
     if not run.state:
         return ()
@@ -239,5 +239,5 @@ def _last_text(messages: list[uamp.Message]) -> uamp.InputText:
 
 
 def invalid(message: str) -> RemoteProtocolError:
-    """Return the refusal of an input that cannot be used."""
+    """Return the refusal of an invalid input."""
     return RemoteProtocolError(ErrorCode.INVALID_EVENT, message)

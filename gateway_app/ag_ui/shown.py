@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ShownRuns:
-    """The dialect's part of pages."""
+    """AG-UI as pages show it."""
 
     key: Final = "ag-ui"
     label: Final = "AG-UI"
@@ -28,7 +28,7 @@ class ShownRuns:
         return {"agui": f"{base}/agui"}
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
-        """Return a run of a thread; in a chat the header names it."""
+        """Return a run of a thread; a header names the chat, if any."""
         headers = {"Accept": "text/event-stream"}
         if question.chat_id:
             headers["X-Chat-ID"] = question.chat_id
@@ -39,7 +39,7 @@ class ShownRuns:
         return [_body(question)]
 
     def answered(self, answer: ShownAnswer) -> Iterator[Any]:
-        """Yield the events of the run, which is called as its response is."""
+        """Yield the events of the run, whose id is that of the response."""
         stored = answer.stored
         writer = RunWriter(RunInput(thread_id=stored.thread, run_id=stored.id))
         yield from writer.begin(VersionedState())

@@ -40,12 +40,12 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 
 @dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def run(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Run an agent, or go on with a run that was interrupted.
+    """Run an agent, or resume an interrupted run.
 
-    What has to be paid or allowed ends the run with the outcome `interrupt`, and the response waits
-    for the run that brings the answer. A request that pays by headers is refused with 402 where
-    its payment does not suffice. A client that leaves cancels the response, except in a chat and
-    under an `Idempotency-Key`.
+    A pending payment or approval ends the run with the outcome `interrupt`, and the response waits
+    for the run that brings the answer. A request that pays by headers is refused with 402 if its
+    payment is insufficient. A client that leaves cancels the response, except in a chat or with an
+    `Idempotency-Key`.
     """
     body = read_body(request, RunInput)
     pays = any(header in request.headers for header in _PAYMENT_HEADERS)
@@ -73,9 +73,9 @@ async def run(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 @dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def connect(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Return to a thread: its messages and state, and the answer that runs, from where it is.
+    """Return to a thread: its messages, its state, and the running answer from where it is.
 
-    Nothing is started or changed, and a client that leaves cancels nothing.
+    Starts and changes nothing; a client that leaves cancels nothing.
     """
     body = read_body(request, RunInput)
     exchange = await Exchange.of(request, TRANSPORT, leaving="continue")
@@ -97,10 +97,10 @@ def _chat_of(request: HttpRequest) -> str | None:
 
 
 async def _return(exchange: Exchange, writer: RunWriter, body: RunInput) -> list[RunEvent]:
-    """Return the messages and the state of a thread, and what its running answer has so far."""
+    """Return the messages and state of a thread, and its running answer so far."""
     state = await exchange.follow_state()
     running = await exchange.running()
-    # An answer that ends now is in the log, where joining it finds its end.
+    # An answer that ends from here on is in the log, so joining it finds its end.
     messages = await messages_of(exchange.chat_id)
     ended = [one for one in messages if not running or one.response_id != running]
     made = [*writer.begin(state), messages_snapshot(ended, body, link=exchange.link)]
@@ -108,7 +108,7 @@ async def _return(exchange: Exchange, writer: RunWriter, body: RunInput) -> list
         return [*made, *writer.finish({"type": "success"})]
     joined = await exchange.join(running)
     so_far = events_of_output(running, await output_of(running))
-    # The output has its thoughts in their places; the state has them in one.
+    # The output has the thoughts in place; the state lumps them together.
     after = [event for event in joined if not isinstance(event, ev.Thinking)]
     return made + [shown for event in (*so_far, *after) for shown in writer.feed(event)]
 
@@ -121,7 +121,7 @@ def _demand(body: Mapping[str, Any]) -> bytes:
 async def _resume(
     exchange: Exchange, writer: RunWriter, resume: Iterable[InterruptAnswer]
 ) -> list[RunEvent]:
-    """Give the answers of a run to the one response that waits for them; return its end, if any."""
+    """Pass a run's answers to the one response waiting for them; return its end, if any."""
     answers = [answer_of(answer) for answer in resume]
     if len({response_id for response_id, _ in answers}) != 1:
         raise RemoteProtocolError(

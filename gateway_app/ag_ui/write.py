@@ -1,8 +1,8 @@
-"""The events of one AG-UI run, made of the events of one response.
+"""The events of one AG-UI run, built from the events of one response.
 
-A message, a thought, a step and the work of another agent are open between their first and their
-last event; what is open is closed before the run ends. An optional member without a value is left
-out. The id of a message or thought is its response and its place there, in every run and snapshot.
+Messages, thoughts, steps and the work of other agents are open between their first and last events;
+all are closed before the run ends. Optional members without a value are omitted. The id of a
+message or thought combines its response and its position there, in every run and snapshot.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from uamp.shared_state import VersionedState
 
 RunEvent: TypeAlias = "dict[str, Any]"
-"""An event of AG-UI as it stands on the wire."""
+"""An AG-UI event in its wire format."""
 
 PROTOCOL_VERSION: Final = "1.0"
 _DELEGATE: Final = "delegate"
 
 
 class RunWriter:
-    """Turns the events of one response into the events of one run."""
+    """Converts the events of one response to the events of one run."""
 
     def __init__(self, run: RunInput) -> None:
         self.has_ended = False
@@ -43,15 +43,15 @@ class RunWriter:
         self._message_id = ""
         self._thought_id = ""
         self._steps: list[str] = []
-        # The calls that were sent, those of them without a result, and those of other agents.
+        # The calls sent, those of them without a result, and those that delegate to other agents.
         self._shown: set[str] = set()
         self._calls: list[str] = []
         self._subagents: list[str] = []
-        # Whether the end of the response may bring calls that were not sent before it.
+        # Whether the end of the response may add calls that were not sent before it.
         self._completes = True
 
     def begin(self, state: VersionedState) -> Iterator[RunEvent]:
-        """Yield the first event of the run, and the state of its thread where there is one."""
+        """Yield the first event of the run, and its thread's state, if any."""
         run, self._state_version = self._run, state.version
         yield _event(
             "RUN_STARTED",
@@ -65,9 +65,9 @@ class RunWriter:
             yield _event("STATE_SNAPSHOT", snapshot=state.value, metadata=about)
 
     def resume(self, state: Iterable[Event]) -> Iterator[RunEvent]:
-        """Take over the state of a response that an earlier run began; yield its end, if it ended.
+        """Take over the state of a response that an earlier run began.
 
-        What that run sent is not sent again.
+        Yields its end, if it has ended. Events that the earlier run sent are not repeated.
         """
         self._completes = False
         for event in state:
@@ -77,7 +77,7 @@ class RunWriter:
         self._message_id = self._thought_id = ""
 
     def feed(self, event: Event) -> Iterator[RunEvent]:
-        """Yield the events of one event; raises TextReplacedError (`AppendedText.append`)."""
+        """Yield the AG-UI events for an event; raises TextReplacedError (`AppendedText.append`)."""
         self._response_id = getattr(event, "response_id", None) or self._response_id
         match event:
             case ev.StateUpdated():
@@ -100,7 +100,7 @@ class RunWriter:
                 yield from self.fail(event.error.code, event.error.message, event.usage)
 
     def interrupt(self, asked: Iterable[Event], waiting: str) -> Iterator[RunEvent]:
-        """Yield the end of a run; the response `waiting` goes on when `asked` has an answer."""
+        """Yield the end of a run whose response `waiting` resumes once `asked` is answered."""
         interrupts = [found for event in asked if (found := interrupt_of(event, waiting))]
         suspended = {"type": "suspended", "interruptIds": [one["id"] for one in interrupts]}
         for subagent in self._subagents:
@@ -111,7 +111,7 @@ class RunWriter:
     def fail(
         self, code: str, message: str, usage: uamp.UsageStats | None = None
     ) -> Iterator[RunEvent]:
-        """Yield the end of a run that failed."""
+        """Yield the end of a failed run."""
         yield from self._close()
         self.has_ended = True
         yield _event("RUN_ERROR", message=message, code=code, usage=_usage(usage))
@@ -142,7 +142,7 @@ class RunWriter:
     def _say(self, text: str) -> Iterator[RunEvent]:
         if not self._message_id:
             yield from self._close_parts()
-            # The place in the answer: a later run or snapshot has the same id for it.
+            # The position in the answer, so that later runs and snapshots use the same id.
             self._message_id = f"{self._response_id}-{self._text.length - len(text)}"
             yield _event("TEXT_MESSAGE_START", messageId=self._message_id, role="assistant")
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._message_id, "delta": text}
@@ -150,7 +150,7 @@ class RunWriter:
     def _think(self, event: ev.Thinking) -> Iterator[RunEvent]:
         text = event.content
         if not event.is_delta and self._thoughts and text.startswith(self._thoughts):
-            # All thoughts so far, of a response that was joined.
+            # A joined response repeats all its thoughts so far.
             text = text.removeprefix(self._thoughts).lstrip("\n")
         elif not event.is_delta:
             yield from self._close_parts()
@@ -206,7 +206,7 @@ class RunWriter:
         )
 
     def _progress(self, event: ev.Progress) -> Iterator[RunEvent]:
-        """Yield a step of a plan, or how far a long call is."""
+        """Yield a step of a plan, or the progress of a long call."""
         step = event.message
         if event.target == "tool" and event.target_id is not None:
             yield _event(
@@ -244,7 +244,7 @@ class RunWriter:
             yield _event("STEP_FINISHED", stepName=self._steps.pop())
 
     def _done(self, output: ev.ResponseOutput, signature: str | None) -> Iterator[RunEvent]:
-        """Yield the calls that were not sent yet, also those left to the client, and the end."""
+        """Yield the calls not yet sent, including those left to the client, and the end."""
         leaves_calls = output.finish_reason == "tool_calls"
         if self._completes:
             for item in output.output:
@@ -286,7 +286,7 @@ def _event(type_: str, **members: Any) -> RunEvent:
 
 
 def _agent_of(call: uamp.ToolCallData) -> str:
-    """Return the agent that a call delegates to; the arguments are a model's."""
+    """Return the agent that a call delegates to; its arguments come from a model."""
     try:
         order = msgspec.json.decode(call.arguments)
     except msgspec.DecodeError:
@@ -303,7 +303,7 @@ def _without_result(output: Sequence[uamp.ContentItem]) -> list[uamp.ToolCallDat
 
 
 def _usage(used: uamp.UsageStats | None) -> list[dict[str, int]] | None:
-    """Return the tokens of a run; None where none are known."""
+    """Return the token usage of a run; None if unknown."""
     if used is None:
         return None
     tokens = {

@@ -1,5 +1,5 @@
-"""OpenAI's Responses API: `read` makes a turn of a request, `write` makes frames of events.
+"""OpenAI's Responses API: `read` turns a request into a turn, `write` events into frames.
 
-`items` has the items of requests and conversations, `output` those of answers; these four are pure.
-`service` starts, finds and cancels responses, `views` is the edge.
+`items` defines the items of requests and conversations, and `output` those of answers; these four
+are pure. `service` starts, finds and cancels responses, and `views` is the edge.
 """

@@ -1,4 +1,4 @@
-"""The items of OpenAI's Responses API, and the messages that they are for an agent (UAMP §8.5)."""
+"""The input items of OpenAI's Responses API, and their conversion to messages (UAMP §8.5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 _Name: TypeAlias = Annotated[
     str, msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.tool_name_chars)
 ]
-# The ids of what an answer has, as `output.item_id` makes them.
+# The ids of output items, in the format of `output.item_id`.
 _ANSWERED: Final = re.compile(r"(?:msg|fc)_([0-9a-f]{32})_[0-9]+")
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _NEEDED: Final = {
@@ -53,7 +53,7 @@ _Parts: TypeAlias = Annotated[
 
 
 class InputItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item of a conversation; a message may leave out its type."""
+    """An item of a conversation; a message may omit its type."""
 
     type: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     id: ItemId | None = None
@@ -66,11 +66,11 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """The type of the item; one with an id alone is a reference."""
+        """The type of the item; an item with only an id is a reference."""
         return self.type or ("message" if self.role or not self.id else "item_reference")
 
     def check(self, place: str) -> None:
-        """Raise RemoteProtocolError for an item of another kind, or without what it needs."""
+        """Raise RemoteProtocolError for an unknown type or a missing member."""
         needed = _NEEDED.get(self.kind)
         if needed is None:
             raise unsupported(
@@ -85,11 +85,11 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
 def messages_of(
     items: Sequence[InputItem], *, after: int = 0
 ) -> tuple[tuple[uamp.Message, ...], tuple[MessageOrigin, ...]]:
-    """Return the messages that items are; calls in a row are one message of the assistant.
+    """Convert items to messages; consecutive calls become one assistant message.
 
-    Reasoning is left out: an answer that ended at the client's tools is restored whole, and a model
-    is shown no other thoughts of before. With them come those that are parts of answers, by the ids
-    of their items; `after` is how many messages are before the first one. Raises
+    Reasoning is dropped: an answer that ended in calls to the client's tools is restored in full,
+    and models see no other earlier thoughts. Also returns the messages that come from answers,
+    recognised by their items' ids; `after` is the number of messages before the first one. Raises
     RemoteProtocolError with the place of a mistake.
     """
     messages: list[uamp.Message] = []
@@ -131,9 +131,9 @@ def _add_call(messages: list[uamp.Message], item: InputItem) -> None:
 
 
 def check_results(before: Iterable[uamp.Message], messages: Sequence[uamp.Message]) -> None:
-    """Raise RemoteProtocolError unless results and calls of a conversation fit.
+    """Raise RemoteProtocolError unless the results and calls of a conversation match.
 
-    A result of `messages` names a call before it, and each of their calls has its result.
+    Each result in `messages` must follow its call, and each call must have its result.
     """
     called = {call for message in before for call in _calls(message)}
     waiting: set[str] = set()
@@ -166,7 +166,7 @@ def _results(message: uamp.Message) -> set[str]:
 
 
 def _result(output: str | Sequence[ItemPart], place: str) -> str:
-    """Return the text of a function's output."""
+    """Return the text of a function's output; raises RemoteProtocolError for other content."""
     if isinstance(output, str):
         return output
     for index, part in enumerate(output):

@@ -1,4 +1,4 @@
-"""The items that the Responses API shows, and what its objects repeat of their requests."""
+"""The output items of the Responses API, and the request fields that its objects echo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
 
 
 def item_id(kind: str, response_id: str, place: int | str) -> str:
-    """Return the id of an item: its response can be read from it."""
+    """Return the id of an item, which encodes the id of its response."""
     prefix = _PREFIXES.get(kind, "item")
     return f"{prefix}_{response_id.removeprefix('resp_')}_{place}"
 
@@ -30,12 +30,12 @@ def response_of(item: str) -> str:
 
 
 def text_part(text: str) -> Shown:
-    """Return the text of an answer as a part."""
+    """Return a content part with text of an answer."""
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 def opened(kind: str, id_: str) -> Shown:
-    """Return a message or a thought that has no text yet."""
+    """Return a message or a thought without any text yet."""
     if kind == "reasoning":
         return {"id": id_, "type": "reasoning", "summary": []}
     return {
@@ -48,14 +48,14 @@ def opened(kind: str, id_: str) -> Shown:
 
 
 def closed(item: Shown, text: str, status: str) -> Shown:
-    """Return a message or a thought with its text; `status` is that of a message."""
+    """Return a message or a thought with its text; `status` applies to messages only."""
     if item["type"] == "reasoning":
         return {**item, "summary": [{"type": "summary_text", "text": text}]}
     return {**item, "status": status, "content": [text_part(text)]}
 
 
 def called(id_: str, call: uamp.ToolCallData, status: str = "completed") -> Shown:
-    """Return a call of a function of the client."""
+    """Return a call of one of the client's functions."""
     return {
         "id": id_,
         "type": "function_call",
@@ -67,7 +67,7 @@ def called(id_: str, call: uamp.ToolCallData, status: str = "completed") -> Show
 
 
 def usage_of(used: uamp.UsageStats | None) -> Shown:
-    """Return tokens used; models do not count those of their thoughts apart."""
+    """Return the tokens used; thoughts are not counted separately."""
     counts = counts_of(used)
     return {
         "input_tokens": counts.input,
@@ -82,7 +82,10 @@ def usage_of(used: uamp.UsageStats | None) -> Shown:
 
 
 def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
-    """Return what a response object repeats; `kept` is the extension of its session."""
+    """Return the request fields that a response object echoes.
+
+    `kept` is the extension of its session.
+    """
     config = asked.response or uamp.ResponseConfig()
     chosen = config.tool_choice
     if isinstance(chosen, uamp.ToolChoice):
@@ -140,7 +143,7 @@ def _shown_tool(function: uamp.FunctionDefinition) -> Shown:
 
 
 def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Shown]:
-    """Return what a response was given, oldest first: its conversation and its question."""
+    """Return the input items of a response, oldest first: its conversation, then its question."""
     config = stored.request.response
     messages = list(config.messages or ()) if config else []
     if stored.question:
@@ -153,9 +156,10 @@ def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Show
 
 
 def _items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> Iterator[Shown]:
-    """Yield a message and its calls; calls of the server's tools with their results are left out.
+    """Yield a message and its open calls.
 
-    They are no functions of the client.
+    Calls that have a result were to the server's own tools, not to functions of the client, and are
+    left out.
     """
     items = message.content_items or (uamp.TextContent(text=message.content or ""),)
     if message.role == "tool":
@@ -182,7 +186,7 @@ def _items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> It
 
 
 def open_calls(items: Sequence[uamp.ContentItem]) -> list[uamp.ToolCallData]:
-    """Return the calls of an output that have no result in it: those of the client's functions."""
+    """Return the calls without a result in an output: those to the client's functions."""
     done = {item.tool_result.call_id for item in items if isinstance(item, uamp.ToolResultContent)}
     return [
         item.tool_call

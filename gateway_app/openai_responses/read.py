@@ -1,4 +1,4 @@
-"""The request of OpenAI's Responses API, and the turn that it asks for."""
+"""The request of OpenAI's Responses API, and the turn that it starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gateway_app.shapes.stored_response import StoredResponse
 
 EXTENSION: Final = "openai_responses"
-"""The extension of a session that has what a response object repeats of its request."""
+"""The session extension with the request fields that a response object echoes."""
 
 _Items: TypeAlias = Annotated[
     tuple[InputItem, ...], msgspec.Meta(max_length=uamp.DEFAULT_LIMITS.messages)
@@ -39,7 +39,7 @@ _Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
 
 
 class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool; those of other types than function run at OpenAI and are refused."""
+    """A tool; only functions are accepted, because all other types run at OpenAI."""
 
     type: _Word
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
@@ -48,7 +48,7 @@ class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool | None = None
 
     def definition(self, place: str) -> uamp.ToolDefinition:
-        """Return the tool as UAMP has it; raises RemoteProtocolError for those of OpenAI."""
+        """Convert the tool to UAMP; raises RemoteProtocolError for OpenAI's own tools."""
         if self.type != "function":
             raise unsupported(
                 f"{place}.type", f"{self.type!r} runs at OpenAI. Agents bring their own tools."
@@ -66,14 +66,14 @@ class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResponsesToolChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The tool that the model has to call; only a function can be chosen."""
+    """The tool that the model has to call, which must be a function."""
 
     type: _Word
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
 
 
 class TextFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that an answer must have."""
+    """The format that an answer must have."""
 
     type: Literal["text", "json_object", "json_schema"]
     name: Annotated[str, msgspec.Meta(max_length=128)] | None = None
@@ -83,14 +83,14 @@ class TextFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the text of an answer is written."""
+    """Options for the text of an answer."""
 
     format: TextFormat | None = None
     verbosity: Verbosity | None = None
 
 
 class ReasoningOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model thinks. Thoughts are shown as they come, whatever `summary` asks for."""
+    """Options for reasoning. Thoughts are shown as they arrive, whatever `summary` requests."""
 
     effort: ReasoningEffort | None = None
     summary: Literal["auto", "concise", "detailed"] | None = None
@@ -100,9 +100,9 @@ class ReasoningOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /responses`; docs/adapters.md has a row for each member.
+    """The body of `POST /responses`; docs/adapters.md documents each member.
 
-    Members that are not here are ignored.
+    Members that are missing here are ignored.
     """
 
     input: str | _Items | None = None
@@ -136,17 +136,17 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chat(self) -> str | None:
-        """The id of the chat in which the answer is given."""
+        """The id of the chat in which the agent answers."""
         return chat_of(self.conversation)
 
     @property
     def is_stored(self) -> bool:
-        """Whether the response can be retrieved."""
+        """Whether the response can be retrieved later."""
         return self.store is not False
 
     @property
     def items(self) -> tuple[InputItem, ...]:
-        """The input as items."""
+        """The input as a sequence of items."""
         if isinstance(self.input, str):
             return (InputItem(role="user", content=self.input),)
         return self.input or ()
@@ -169,7 +169,7 @@ _REFUSED: Final[Refused] = {
 
 
 def check(body: ResponsesRequest) -> None:
-    """Raise RemoteProtocolError for what no agent of this server can keep to."""
+    """Raise RemoteProtocolError for options that no agent of this server supports."""
     check_refused(body, _REFUSED)
     if "message.output_text.logprobs" in (body.include or ()):
         raise unsupported("include", "Answers have no log probabilities. Leave them out.")
@@ -193,10 +193,11 @@ def turn_of(
     previous: StoredResponse | None,
     is_visitor: bool,
 ) -> ClientTurn:
-    """Return the turn that a request asks for; raises RemoteProtocolError for what is refused.
+    """Return the turn that a request starts; raises RemoteProtocolError if it is refused.
 
-    After a `previous` response the conversation is that one's, which is not sent again, and goes on
-    in its chat where the same agent answers. In a chat it is the chat's own.
+    After a `previous` response, the turn continues that conversation, which the client does not
+    send again, and stays in its chat if the same agent answers. In a chat, the chat stores the
+    conversation.
     """
     if previous is not None and chat is not None:
         raise refused("previous_response_id", "Name either a previous response or a conversation.")
@@ -208,7 +209,7 @@ def turn_of(
             "tools", "In a chat the agents use their own tools. Leave the conversation out."
         )
     if chat is None:
-        # The last answer may have called functions whose results are here.
+        # The calls to answer may be those of the previous answer.
         is_whole = previous is None or previous.status != "completed"
         check_results(before, messages if is_whole else (*before[-1:], *messages))
     named = agent or body.model
@@ -216,7 +217,7 @@ def turn_of(
     if previous is not None:
         named = named or previous.agent
         same = named.lower() == previous.agent.lower()
-        # A visitor is in no chat: their conversation goes on in another one of theirs.
+        # Visitors are not members of chats, so their conversation continues in a new one.
         joined = previous.chat_id if same and body.is_stored and not is_visitor else None
     origins = () if previous is None else previous.conversation_origins
     origins = (*origins, *named_origins)
@@ -234,7 +235,7 @@ def turn_of(
             ),
             response_format=_format_of(body),
         ),
-        # In a chat the responses that cannot be retrieved share one session.
+        # In a chat, all responses that cannot be retrieved share one session.
         thread="chat" if chat is not None and not body.is_stored else "",
         is_kept=body.is_stored,
         follows="" if previous is None else previous.thread,
@@ -242,7 +243,10 @@ def turn_of(
 
 
 def _conversation_before(previous: StoredResponse | None) -> tuple[uamp.Message, ...]:
-    """Return the messages up to the end of a response; raises where it cannot be gone on with."""
+    """Return the messages up to the end of a response.
+
+    Raises RemoteProtocolError if the conversation cannot be continued from there.
+    """
     if previous is None:
         return ()
     if not previous.has_ended:
@@ -267,7 +271,8 @@ def _config_of(
         instructions=body.instructions,
         messages=messages,
         tools=tools,
-        # Agents let a client choose their model in their options; here it may name the agent.
+        # Agents' options may let the client choose the model; without an agent in the path, `model`
+        # names the agent.
         model=model,
         client_tools="end",
         temperature=body.temperature,
@@ -312,7 +317,7 @@ def _format_of(body: ResponsesRequest) -> uamp.ResponseFormat | None:
 
 
 def _kept(body: ResponsesRequest, chat: str | None, agent: str) -> dict[str, Any]:
-    """Return what a response object repeats of its request, beside what the response has."""
+    """Return the request fields to echo that the response itself does not store."""
     thinking = body.reasoning or ReasoningOptions()
     return {
         "model": body.model or agent,

@@ -1,4 +1,4 @@
-"""The paths of the Responses API: begin, find, resume and cancel a response."""
+"""The operations of the Responses API: begin, find, resume and cancel a response."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 TRANSPORT: Final = "responses"
 REFERENCES: Final = 50
-"""The most responses that the references of one request may name."""
+"""The most responses to which one request may refer."""
 REFERENCED_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes
-"""The most bytes of the items that they name."""
+"""The maximum bytes of the items referred to."""
 _RESPONSE_ID: Final = re.compile(r"resp_[0-9a-f]{32}")
 _STATUSES: Final = {"queued": "queued", "in_progress": "in_progress", "waiting": "in_progress"}
 
 
 class ResponsesService:
-    """The responses of one caller over this protocol, of one agent or of all.
+    """The responses that one caller got over this protocol, from one agent or from all.
 
-    The task of the request calls its methods. They raise RemoteProtocolError.
+    Methods are called from the request's task, and raise RemoteProtocolError.
     """
 
     def __init__(self, request: HttpRequest, exchange: Exchange, agent: str) -> None:
@@ -53,7 +53,7 @@ class ResponsesService:
         )
 
     async def begin(self, body: ResponsesRequest, chat: str | None) -> None:
-        """Begin the response that a request asks for."""
+        """Begin the response that a request creates."""
         previous = None
         if body.previous_response_id is not None:
             previous = await self._found(body.previous_response_id)
@@ -76,7 +76,7 @@ class ResponsesService:
         await self._exchange.begin(turn)
 
     async def writer_of_begun(self) -> ResponseWriter:
-        """Return the writer of the response that `begin` has begun, or had begun before."""
+        """Return the writer of the response that `begin` began, or found already begun."""
         stored = await self._reader.find(self._exchange.response_id)
         if stored is None:
             raise RemoteProtocolError(
@@ -85,7 +85,7 @@ class ResponsesService:
         return self.writer_of_stored(stored)
 
     async def find(self, response_id: str) -> StoredResponse:
-        """Return a response of the caller as it is now."""
+        """Return one of the caller's responses in its present state."""
         stored = await self._found(response_id)
         if stored is None:
             raise RemoteProtocolError(
@@ -94,7 +94,7 @@ class ResponsesService:
         return stored
 
     def writer_of_stored(self, stored: StoredResponse, *, after: int = -1) -> ResponseWriter:
-        """Return the writer of a response that began before."""
+        """Return the writer of an earlier response."""
         return ResponseWriter(
             response_id=stored.id,
             created_at=int(stored.created_at.timestamp()),
@@ -104,14 +104,14 @@ class ResponsesService:
         )
 
     async def shown(self, stored: StoredResponse) -> Shown:
-        """Return a response as an object."""
+        """Return the response object of a stored response."""
         writer = self.writer_of_stored(stored)
         if not stored.has_ended:
             return writer.so_far(_STATUSES[stored.status], stored.output)
         return writer.whole(await self.end_of(stored), stored.output)
 
     async def end_of(self, stored: StoredResponse) -> Any:
-        """Return the event with which a response ended."""
+        """Return the event that ended a response."""
         end = await self._reader.end_of(stored)
         if end is None:
             raise RemoteProtocolError(
@@ -120,7 +120,7 @@ class ResponsesService:
         return end
 
     async def cancel(self, response_id: str) -> StoredResponse:
-        """Cancel a response, in whichever process it runs; one that has ended stays as it is."""
+        """Cancel a response, in whichever process it runs, unless it has ended."""
         stored = await self.find(response_id)
         if stored.has_ended:
             return stored
@@ -133,18 +133,18 @@ class ResponsesService:
             return stored
 
     def input_items(self, stored: StoredResponse) -> list[Shown]:
-        """Return what a response was given, oldest first."""
+        """Return the input items of a response, oldest first."""
         return input_items(stored, self._reader.link)
 
     async def _found(self, response_id: str) -> StoredResponse | None:
-        """Return a response that its client wanted to be stored."""
+        """Return a response that its client asked to store; None for any other."""
         if not _RESPONSE_ID.fullmatch(response_id):
             return None
         stored = await self._reader.find(response_id)
         return stored if stored is not None and stored.extension.get("store") else None
 
     async def _resolved(self, items: Iterable[InputItem]) -> tuple[InputItem, ...]:
-        """Return items with those of stored answers in the place of references to them."""
+        """Replace references with the items of stored answers that they name."""
         items = tuple(items)
         named = {item.id or "" for item in items if item.kind == "item_reference"}
         responses = {response_of(id_) for id_ in named}
@@ -158,7 +158,8 @@ class ResponsesService:
             meant = {item["id"]: item for item in output if item["id"] in named}
             known |= {id_: msgspec.convert(item, InputItem) for id_, item in meant.items()}
             sizes |= {id_: len(msgspec.json.encode(item)) for id_, item in meant.items()}
-            # Before another one is read; and an item counts as often as it is named.
+            # Checked before the next response is read. An item counts once for each reference to
+            # it.
             if sum(sizes.get(item.id or "", 0) for item in items) > REFERENCED_BYTES:
                 raise refused(
                     "input",

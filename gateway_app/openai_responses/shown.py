@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class ShownResponses:
-    """The dialect's part of pages."""
+    """The Responses API as pages show it."""
 
     key: Final = "responses"
     label: Final = "Responses"
     title: Final = "OpenAI Responses"
 
     def addresses(self, base: str) -> dict[str, str]:
-        """Return the address of responses, and the one that OpenAI's SDKs take."""
+        """Return the address of responses, and the base URL for OpenAI's SDKs."""
         return {"responses": f"{base}/v1/responses", "base_url": f"{base}/v1"}
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
-        """Return a streamed response; in a chat the header names it."""
+        """Return a streamed response; a header names the chat, if any."""
         headers = {"X-Chat-ID": question.chat_id} if question.chat_id else {}
         url = f"{question.base}/v1/responses"
         return PostedCall(url=url, body=_body(question), headers=headers).code
@@ -38,7 +38,7 @@ class ShownResponses:
         return [_body(question)]
 
     def answered(self, answer: ShownAnswer) -> Iterator[Any]:
-        """Yield the events of the stream. What the request overrode is its sender's alone."""
+        """Yield the events of the stream, without the sender's private overrides."""
         stored = answer.stored
         writer = ResponseWriter(
             response_id=stored.id,

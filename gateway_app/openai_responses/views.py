@@ -32,14 +32,14 @@ _Size: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100)]
 
 
 class RetrieveQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """The query of a response that is read again."""
+    """The query parameters for retrieving a response."""
 
     stream: bool = False
     starting_after: _Place | None = None
 
 
 class InputItemsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """The query of a page of input items."""
+    """The query parameters for a page of input items."""
 
     limit: _Size = 20
     order: Literal["asc", "desc"] = "desc"
@@ -48,11 +48,11 @@ class InputItemsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 @dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Begin a response, and return it: at its end, as a stream, or at once."""
+    """Begin a response and return it: at its end, as a stream, or at once."""
     body = read_body(request, ResponsesRequest)
     check(body)
     chat = body.chat or request.headers.get("X-Chat-Id")
-    # A whole answer under a key is there for the client that asks again after a lost connection.
+    # With a key, a client that lost its connection can ask for the whole answer again.
     is_kept = chat or body.background or ("Idempotency-Key" in request.headers and not body.stream)
     exchange = await Exchange.of(
         request, TRANSPORT, demand_body=demand, leaving="continue" if is_kept else "cancel"
@@ -76,7 +76,7 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 @dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)
 async def response(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
-    """Return a response as it is now, or stream it from a place on."""
+    """Return a response in its present state, or stream it from a given position."""
     if request.method == "DELETE":
         return _undeletable(request)
     query = read_query(request, RetrieveQuery)
@@ -99,7 +99,7 @@ async def response(request: HttpRequest, response_id: str, name: str = "") -> Ht
 async def _stream_again(
     service: ResponsesService, exchange: Exchange, stored: StoredResponse, after: int | None
 ) -> HttpResponse | StreamingHttpResponse:
-    """Return a response as a stream: from its beginning, or what comes after a place."""
+    """Stream a response from its beginning, or from a position on."""
     writer = service.writer_of_stored(stored, after=-1 if after is None else after)
     if stored.has_ended:
         end = await service.end_of(stored)
@@ -131,7 +131,7 @@ def _check_place(state: Sequence[Event], after: int | None) -> None:
 
 @dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def cancel(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
-    """Cancel a response; one that has ended is returned as it is."""
+    """Cancel a response, unless it has ended, and return it."""
     exchange = await Exchange.of(request, TRANSPORT)
     try:
         service = ResponsesService(request, exchange, name)
@@ -142,7 +142,7 @@ async def cancel(request: HttpRequest, response_id: str, name: str = "") -> Http
 
 @dialect_view(refusal, "GET", "HEAD", protocol=TRANSPORT)
 async def items(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
-    """Return a page of what a response was given."""
+    """Return a page of a response's input items."""
     query = read_query(request, InputItemsQuery)
     exchange = await Exchange.of(request, TRANSPORT)
     try:
@@ -188,7 +188,7 @@ async def _frames(
 
 
 async def _whole(exchange: Exchange, writer: ResponseWriter) -> Shown:
-    """Return the answer as one object; raises RemoteProtocolError where it failed."""
+    """Return the answer as one object; raises RemoteProtocolError if it failed."""
     end: Any = None
     async for events in exchange.events():
         end = events[-1] if events else end

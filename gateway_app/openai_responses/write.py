@@ -1,7 +1,8 @@
-"""The answer of OpenAI's Responses API: one object, or the events of a stream.
+"""The answer of OpenAI's Responses API, as one object or as the events of a stream.
 
-A stream's `sequence_number` is a place in the answer: an event takes one, and a delta as many as it
-has characters. It does not depend on how the text was cut, so that a client may come back to it.
+A stream's `sequence_number` is a position in the answer: an event advances it by one, and a delta
+by the number of its characters. It does not depend on how the text was split, so a client may
+resume from it.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ _PROMPT: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.REQUEST
 
 @dataclass(kw_only=True)
 class ResponseWriter:
-    """Turns the events of one response into events of a stream, or into one object.
+    """Converts the events of one response to stream events, or to one object.
 
-    `created_at` is Unix seconds, `link` returns the address of a medium for the client, and `asked`
-    is what the object repeats of the request. Events up to the place `after` are left out: the
-    client has them.
+    `created_at` is in Unix seconds, `link` returns the address of a medium for the client, and
+    `asked` holds the request fields that the object echoes. Events up to the position `after` are
+    skipped, because the client has them.
     """
 
     response_id: str
@@ -63,12 +64,12 @@ class ResponseWriter:
     _media: set[str] = field(default_factory=set)
 
     def begin(self) -> Iterator[Shown]:
-        """Yield the first events."""
+        """Yield the opening events."""
         for kind in ("response.created", "response.in_progress"):
             yield from self._event(kind, response=self.body("in_progress"))
 
     def feed(self, event: Event) -> Iterator[Shown]:
-        """Yield the stream's events of an event; raises TextReplacedError."""
+        """Yield the stream events of a server event; raises TextReplacedError."""
         match event:
             case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
                 yield from self._write("message", self._text.append(delta.text or "", event.offset))
@@ -92,23 +93,23 @@ class ResponseWriter:
                 yield from self._end("response.failed", "failed", event.usage, error=error)
 
     def fail(self, error: RemoteProtocolError) -> Iterator[Shown]:
-        """Yield the error with which a stream breaks off."""
+        """Yield the error that ends a broken stream."""
         shown = error_body(error).error
         yield from self._event("error", code=shown.code, message=shown.message, param=shown.param)
 
     def said(self, output: Sequence[uamp.ContentItem]) -> Iterator[Shown]:
-        """Yield the text and the thoughts of an output; the end of a failure does not have them."""
+        """Yield the text and thoughts of an output, which the end of a failed response lacks."""
         yield from self._rest(output, None)
 
     def whole(self, end: Event, output: Sequence[uamp.ContentItem] = ()) -> Shown:
-        """Return a response that has ended as one object."""
+        """Return a finished response as one object."""
         list(self.said(output))
         *_, last = self.feed(end)
         response: Shown = last["response"]
         return response
 
     def so_far(self, status: str, output: Sequence[uamp.ContentItem]) -> Shown:
-        """Return a response that has not ended as one object."""
+        """Return an unfinished response as one object."""
         list(self._rest(output, None))
         if self._open is not None:
             self._items[-1] = closed(self._open, "".join(self._pieces), "in_progress")
@@ -120,7 +121,7 @@ class ResponseWriter:
         used: uamp.UsageStats | None = None,
         **members: Any,
     ) -> Shown:
-        """Return the response object; `members` replace its usual ones."""
+        """Return the response object; `members` override its default ones."""
         return {
             "id": self.response_id,
             "object": "response",
@@ -137,7 +138,7 @@ class ResponseWriter:
     # --- Parts of the answer ---
 
     def _rest(self, output: Sequence[uamp.ContentItem], reason: str | None) -> Iterator[Shown]:
-        """Yield what of an output was not yielded yet, such as all of one that had ended before."""
+        """Yield the output not yet yielded: all of it for a response that had already ended."""
         at, has_thought = 0, bool(self._thought.length)
         for item in output:
             match item:
@@ -157,7 +158,7 @@ class ResponseWriter:
             yield from self._call(call)
 
     def _thinking(self, text: str, *, is_delta: bool) -> Iterator[Shown]:
-        """Yield a thought; one that is no delta is the whole of it, or another one."""
+        """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
         if not is_delta and text.startswith(known := self._thought.text):
             text = text[len(known) :]
         yield from self._write("reasoning", self._thought.append(text, None))
@@ -203,7 +204,7 @@ class ResponseWriter:
         yield from self._item_done()
 
     def _call(self, call: uamp.ToolCallData) -> Iterator[Shown]:
-        """Yield a call of a function of the client; its arguments come whole."""
+        """Yield a call of one of the client's functions, with its arguments in one piece."""
         if call.id in self._calls:
             return
         self._calls.add(call.id)
@@ -243,7 +244,7 @@ class ResponseWriter:
     # --- Events ---
 
     def _event(self, kind: str, **members: Any) -> Iterator[Shown]:
-        """Yield an event, unless its client has it."""
+        """Yield an event, unless its client has received it."""
         self._place += 1
         if self._place > self.after:
             yield self._shown(kind, **members)
@@ -274,7 +275,7 @@ class ResponseWriter:
 
     @property
     def _in_part(self) -> Shown:
-        """The place of the part that is open."""
+        """The location of the open part."""
         index = "summary_index" if self._is_thought else "content_index"
         return {"item_id": self._items[-1]["id"], "output_index": self._last, index: 0}
 
@@ -287,7 +288,7 @@ class ResponseWriter:
 
 
 def _failure(code: str) -> str:
-    """Return OpenAI's code of a response that failed, of which there are few."""
+    """Return OpenAI's error code for a failed response, out of the few that exist."""
     if code in _LIMITED:
         return "rate_limit_exceeded"
     return "invalid_prompt" if code in _PROMPT else "server_error"

@@ -1,7 +1,7 @@
-"""OpenAI's Realtime API over WebSocket: the dialect of GA and the one of the beta.
+"""OpenAI's Realtime API over WebSocket, in both the GA and the beta dialect.
 
-Pure: `read` has the client's events, `items` and `conversation` what a socket holds,
-`session_events` and `write` make the server's events, `input_sound` finds speech. `consumer` is the
-edge, with `speech_turns` for what its client says and `item_sounds` for the sounds of its items.
-No turn and no storage lives here.
+Five groups of modules are pure: `read` parses client events, `items` and `conversation` hold the
+state of a socket, `session_events` and `write` build server events, `audio_fields` describes the
+audio settings, and `input_sound` detects speech. `consumer` is the edge; `speech_turns` handles the
+client's speech, and `item_sounds` the sounds of items. Turns and storage live elsewhere.
 """

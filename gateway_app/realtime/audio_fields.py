@@ -1,6 +1,6 @@
-"""The sound of a Realtime session: formats, the voice, and how the end of speech is found.
+"""The audio settings of a Realtime session: formats, the voice and turn detection.
 
-GA has them below `audio`, the beta beside the other members.
+The GA dialect nests them below `audio`; the beta keeps them beside the other members.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _VoiceName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 
 
 class SoundFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """A format as GA names it."""
+    """An audio format, as the GA dialect names it."""
 
     type: Literal["audio/pcm", "audio/pcmu", "audio/pcma"]
     rate: Positive | None = None
 
     @property
     def name(self) -> str:
-        """The name that UAMP and the beta have for it."""
+        """The format's name in UAMP and in the beta."""
         return _NAMES[self.type]
 
 
 class TurnDetection(msgspec.Struct, frozen=True, kw_only=True):
-    """How the end of speech is found, and what follows; both types go by loudness here."""
+    """How the end of speech is detected and what follows; both types go by loudness here."""
 
     type: Literal["server_vad", "semantic_vad"]
     threshold: Share | None = None
@@ -45,73 +45,73 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CustomVoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A voice by its id."""
+    """A voice, named by its id."""
 
     id: _VoiceName
 
 
 Voice: TypeAlias = _VoiceName | CustomVoice
-"""A voice by its name or its id."""
+"""A voice, named by its name or its id."""
 
 
 def name_of(voice: Voice | None) -> str | None:
-    """Return the name or the id of a voice."""
+    """Return the name or id of a voice."""
     return voice.id if isinstance(voice, CustomVoice) else voice
 
 
 class InputFields(msgspec.Struct, frozen=True, kw_only=True):
-    """`audio.input` of GA."""
+    """The `audio.input` of the GA dialect."""
 
     format: SoundFormat | None = None
     turn_detection: TurnDetection | UnsetType | None = UNSET
 
 
 class OutputFields(msgspec.Struct, frozen=True, kw_only=True):
-    """`audio.output` of GA."""
+    """The `audio.output` of the GA dialect."""
 
     format: SoundFormat | None = None
     voice: Voice | None = None
 
 
 class SpokenFields(msgspec.Struct, frozen=True, kw_only=True):
-    """`audio` of a response of GA."""
+    """The `audio` of a response in the GA dialect."""
 
     output: OutputFields = msgspec.field(default_factory=OutputFields)
 
 
 class AudioFields(msgspec.Struct, frozen=True, kw_only=True):
-    """`audio` of GA."""
+    """The `audio` of a session in the GA dialect."""
 
     input: InputFields = msgspec.field(default_factory=InputFields)
     output: OutputFields = msgspec.field(default_factory=OutputFields)
 
 
 class SoundFields(Protocol):
-    """The members of a session about sound, of GA and of the beta; None keeps what holds."""
+    """A session's audio members in both dialects; None leaves a setting unchanged."""
 
     @property
     def audio(self) -> AudioFields | None:
-        """Those of GA."""
+        """The members of the GA dialect."""
 
     @property
     def voice(self) -> Voice | None:
-        """The voice of the beta."""
+        """The voice in the beta."""
 
     @property
     def input_audio_format(self) -> BetaFormat | None:
-        """The format of the client's sound in the beta."""
+        """The format of the client's audio in the beta."""
 
     @property
     def output_audio_format(self) -> BetaFormat | None:
-        """The format of the agent's sound in the beta."""
+        """The format of the agent's audio in the beta."""
 
     @property
     def turn_detection(self) -> TurnDetection | UnsetType | None:
-        """The detection of turns in the beta; None turns it off."""
+        """The turn detection in the beta; None turns it off."""
 
 
 class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force: formats by UAMP's names; no `detection` where the client commits."""
+    """The settings in force. Formats have UAMP's names; without `detection`, the client commits."""
 
     input_format: str = "pcm16"
     output_format: str = "pcm16"
@@ -121,7 +121,7 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     def after(self, fields: SoundFields) -> SpeechSettings:
-        """Return what holds after an update."""
+        """Return the settings after an update."""
         audio = fields.audio or AudioFields()
         given, made = audio.input.format, audio.output.format
         voice = audio.output.voice or fields.voice
@@ -136,7 +136,7 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def check(self, takes: tuple[str, ...]) -> None:
-        """Raise RemoteProtocolError for a format that the agent does not take, if it takes any."""
+        """Raise RemoteProtocolError if the agent accepts audio, but not in this format."""
         if takes and self.input_format not in takes:
             raise refused(
                 "session.audio.input.format",
@@ -145,7 +145,7 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def body(self, *, is_ga: bool, speaks: bool) -> dict[str, Any]:
-        """Return the members as a client of the dialect reads them."""
+        """Return the members in the format of the dialect."""
         detection = None if self.detection is None else self._detection(self.detection)
         if not is_ga:
             shown: dict[str, Any] = {

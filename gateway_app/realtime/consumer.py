@@ -1,7 +1,7 @@
 """OpenAI's Realtime API on a WebSocket.
 
-The conversation is the socket's own: each response gets its items as messages, as with Chat
-Completions. A response that has to be paid waits for `payment.submit`.
+The socket holds the conversation: each response receives its items as messages, as in Chat
+Completions. A response that must be paid for waits for `payment.submit`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _BETA_SUBPROTOCOL: Final = "openai-beta.realtime-v1"
 _SUBPROTOCOL: Final = "realtime"
 _MODEL_CHARS: Final = 256
 _INTERRUPTED_SECONDS: Final = 10.0
-# A frame counts as one event for each so many bytes: about a second of PCM in base64.
+# A frame counts as one event per this many bytes: about one second of PCM in base64.
 _EVENT_BYTES: Final = 64 * 1024
-# Clients append sound in pieces of 20 ms.
+# Clients append audio in pieces of 20 ms.
 _LEAST_WEIGHT: Final = 0.1
 
 
@@ -74,7 +74,7 @@ class RealtimeDialect(ForeignDialect):
         self._is_ga = asked is not None and not is_beta
         self._model = asked if defaults.agent else None
         defaults.agent = defaults.agent or asked
-        # The conversation is the socket's, not a chat's.
+        # The conversation belongs to the socket, not to a chat.
         defaults.chat = None
         self._session_id = ""
         self._session = read.SessionFields()
@@ -103,7 +103,7 @@ class RealtimeDialect(ForeignDialect):
         }
 
     def _bind(self, agent: str, config: Mapping[str, Any]) -> None:
-        """Begin with what the issuer of the client secret chose; `?model=` changes nothing."""
+        """Apply the configuration of the client secret's issuer, which `?model=` cannot change."""
         self._session = msgspec.convert(config["session"], read.SessionFields)
         self._is_ga = self._is_ga or config["is_ga"]
         if self._model not in {None, agent, config["model"]}:
@@ -116,7 +116,7 @@ class RealtimeDialect(ForeignDialect):
         return _SUBPROTOCOL if _SUBPROTOCOL in self.handshake.dialects else None
 
     async def opened(self) -> None:
-        """Open a session of the agent; where that is refused, the socket closes with an error."""
+        """Open a session of the agent; if it is refused, close the socket with an error."""
         agent = self.connection.defaults.agent
         if agent is None or max(len(agent), len(self._model or "")) > _MODEL_CHARS:
             text = f"Name an agent in the path or in ?model=, in at most {_MODEL_CHARS} characters."
@@ -139,10 +139,10 @@ class RealtimeDialect(ForeignDialect):
         self.show(error_event(error, None))
         self.connection.close(close_code(error.code))
 
-    # --- From the client ---
+    # --- Client to server ---
 
     async def receive(self, frame: str | bytes) -> None:
-        """Take an event; one that is refused is answered with an error, and the socket stays."""
+        """Process an event; a refused one is answered with an error and the socket stays open."""
         event_id: str | None = None
         size = len(frame) / _EVENT_BYTES
         self._turns.turns = 0
@@ -207,7 +207,7 @@ class RealtimeDialect(ForeignDialect):
     async def respond(self) -> None:
         """See SpeechPort."""
         if self._writer is not None and self._is_interrupted:
-            # Speech that interrupted a response may be over before the response is.
+            # The interrupting speech may end before the interrupted response does.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_INTERRUPTED_SECONDS):
                     await self._has_ended.wait()
@@ -257,7 +257,7 @@ class RealtimeDialect(ForeignDialect):
             self._conversation.note_question(stored[-1].id, writer.response_id)
 
     async def _update_items(self) -> None:
-        """Drop items whose messages were deleted in their chat, and reword edited ones."""
+        """Drop items whose messages were deleted in their chat, and update edited ones."""
         if not (response_ids := self._conversation.response_ids):
             return
         for item_id in self._conversation.update(await self.current_texts(response_ids)):
@@ -286,7 +286,7 @@ class RealtimeDialect(ForeignDialect):
 
     async def _submit_payment(self, frame: read.PaymentFrame) -> None:
         if self.connection.defaults.bound is not None and frame.payment.scheme != "token":
-            # A page has the secret, and its reader is another person.
+            # The secret's holder is a visitor of the page, not the owner of the balance.
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN,
                 "A client secret spends no balance. Pay with a payment token.",
@@ -297,7 +297,7 @@ class RealtimeDialect(ForeignDialect):
 
     async def _approve_call(self, frame: read.ApprovalFrame) -> None:
         if self.connection.defaults.bound is not None:
-            # The person of the agent's call is the issuer, who decides elsewhere.
+            # The issuer of the secret approves tool calls, and does so elsewhere.
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN,
                 "A client secret allows no tool call. The person who issued it decides.",
@@ -312,13 +312,13 @@ class RealtimeDialect(ForeignDialect):
         await self._send(approve)
 
     async def _send(self, event: Event) -> None:
-        """Send an event in the session."""
+        """Send an event in the socket's session."""
         await self.send(msgspec.structs.replace(event, session_id=self._session_id))
 
-    # --- To the client ---
+    # --- Server to client ---
 
     def frames(self, event: Event) -> Iterator[str]:
-        """Yield an event as events of the protocol."""
+        """Yield the protocol's events for a UAMP event."""
         for message in self._messages(event):
             yield _text(message)
 
@@ -334,7 +334,7 @@ class RealtimeDialect(ForeignDialect):
                 return self._written(event)
 
     def _left(self, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
-        """Yield why the session is lost; a socket has no other one, so that it closes."""
+        """Report why the session was lost and close the socket, which has no other session."""
         if self._session_id:
             self.connection.close(close_code(error.code))
             yield error_event(error, None)
@@ -368,7 +368,7 @@ class RealtimeDialect(ForeignDialect):
 
 
 def _named(item: RealtimeItem) -> RealtimeItem:
-    """Return an item of the client with an id, and whole."""
+    """Return an item of the client with an id and the status of a complete item."""
     item_id = item.id or f"item_{uuid.uuid4().hex[:24]}"
     return msgspec.structs.replace(item, id=item_id, status="completed")
 

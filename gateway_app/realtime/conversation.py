@@ -1,4 +1,4 @@
-"""The conversation of a Realtime socket: its items in their order, within its limits."""
+"""The conversation of a Realtime socket: its items in order, within limits."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 MAX_ITEMS: Final = uamp.DEFAULT_LIMITS.messages
 MAX_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes
 FIRST: Final = "root"
-"""The `previous_item_id` of an item that is put before all others."""
-# The ids of the items of an answer, as the writer makes them.
+"""The `previous_item_id` that inserts an item before all others."""
+# The ids of the items of an answer, in the writer's format.
 _ANSWERED: Final = re.compile(r"item_(resp_[0-9a-f]{32})_[0-9]+")
 
 
 class RealtimeConversation:
-    """The items of one socket, in their order: at most MAX_ITEMS and MAX_BYTES, and one answer.
+    """The items of one socket, in order: at most MAX_ITEMS and MAX_BYTES, plus one answer.
 
-    The task of the socket changes it, and its pump adds what the agent answers.
+    The socket's task changes them, and its pump appends the agent's answers.
     """
 
     def __init__(self) -> None:
         self._items: list[RealtimeItem] = []
-        # The bytes of the items; None where they have to be counted anew.
+        # The bytes of all items; None if they must be counted again.
         self._bytes: int | None = 0
-        # How long the agent spoke, and where its client cut that, by item.
+        # How long the agent spoke, and where its client truncated the speech, by item.
         self.spoken_ms: dict[str, int] = {}
         self._cut_at: dict[str, int] = {}
-        # The response that answered an item of the client, by item.
+        # The response that answered each item of the client.
         self._answered_by: dict[str, str] = {}
 
     @property
     def items(self) -> Sequence[RealtimeItem]:
-        """All items, in their order."""
+        """All items, in order."""
         return tuple(self._items)
 
     def take(self, item: RealtimeItem, after: str | None) -> str | None:
         """Insert an item of the client, and return the id of the item before it.
 
-        Raises RemoteProtocolError for an id that is there, an unknown place, a result of no call,
-        and a conversation that is full.
+        Raises RemoteProtocolError for a duplicate id, an unknown place, a result without a call,
+        and a full conversation.
         """
         if any(known.id == item.id for known in self._items):
             raise refused("item.id", "The conversation has an item of this id.")
@@ -64,7 +64,7 @@ class RealtimeConversation:
         return self.before(item)
 
     def check_room(self, place: str, *, more: int = 0) -> None:
-        """Raise RemoteProtocolError too_many_items where no item of `more` bytes has room."""
+        """Raise RemoteProtocolError too_many_items if an item of `more` bytes does not fit."""
         if self._bytes is None:
             self._bytes = sum(item.size for item in self._items)
         if len(self._items) >= MAX_ITEMS or self._bytes + more > MAX_BYTES:
@@ -75,31 +75,31 @@ class RealtimeConversation:
             )
 
     def append(self, item: RealtimeItem) -> str | None:
-        """Add an item at the end, and return the id of the item before it."""
+        """Append an item, and return the id of the item before it."""
         self._items.append(item)
         self._grow(item)
         return self.before(item)
 
     def before(self, item: RealtimeItem) -> str | None:
-        """Return the id of the item before one; None for the first and for one that was deleted."""
+        """Return the id of the item before this one; None if this is the first or was deleted."""
         ids = [known.id for known in self._items]
         at = ids.index(item.id) if item.id in ids else 0
         return ids[at - 1] if at else None
 
     def replace(self, item: RealtimeItem) -> None:
-        """Put an item in the place of the one with its id, unless that was deleted."""
+        """Replace the item with the same id, unless it was deleted."""
         item = self._cut(item)
         self._items = [item if known.id == item.id else known for known in self._items]
         self._bytes = None
 
     def item(self, item_id: str, place: str = "item_id") -> RealtimeItem:
-        """Return an item; raises RemoteProtocolError where there is none of this id."""
+        """Return the item of this id; raises RemoteProtocolError if there is none."""
         return self._items[self._index(item_id, place)]
 
     def truncate(self, item_id: str, at_ms: int) -> None:
-        """Cut what an agent said to what was played; raises RemoteProtocolError.
+        """Cut an agent's speech to the part that was played; raises RemoteProtocolError.
 
-        An answer under way is cut when it is done.
+        An answer in progress is cut when it is done.
         """
         item = self.item(item_id)
         if not any(part.type in SPOKEN for part in item.content or ()) and not (
@@ -117,7 +117,7 @@ class RealtimeConversation:
             self.replace(item)
 
     def transcribe(self, item_id: str, index: int, transcript: str) -> None:
-        """Keep the words of a sound, if its item is still there."""
+        """Set the transcript of a sound, if its item still exists."""
         for item in self._items:
             if item.id == item_id and item.content:
                 parts = list(item.content)
@@ -125,7 +125,7 @@ class RealtimeConversation:
                 self.replace(msgspec.structs.replace(item, content=tuple(parts)))
 
     def _cut(self, item: RealtimeItem) -> RealtimeItem:
-        """Return an item of the agent with the share of its words that was played."""
+        """Return an agent's item with only the share of its words that was played."""
         at_ms, whole_ms = self._cut_at.get(item.id or ""), self.spoken_ms.get(item.id or "", 0)
         if at_ms is None or at_ms >= whole_ms or item.status == "in_progress":
             return item
@@ -135,30 +135,30 @@ class RealtimeConversation:
             kept = " ".join(words[: len(words) * at_ms // whole_ms])
             is_spoken = part.type in SPOKEN
             parts.append(msgspec.structs.replace(part, transcript=kept) if is_spoken else part)
-        # What was cut once is not cut again in proportion.
+        # Keeps a second call from cutting the rest in proportion once more.
         self.spoken_ms[item.id or ""] = at_ms
         return msgspec.structs.replace(item, content=tuple(parts))
 
     def delete(self, item_id: str) -> None:
-        """Remove an item; raises RemoteProtocolError where there is none of this id."""
+        """Remove an item; raises RemoteProtocolError if there is none with this id."""
         del self._items[self._index(item_id, "item_id")]
         self._bytes = None
 
     def note_question(self, item_id: str | None, response_id: str) -> None:
-        """Take note that an item is the question of a response."""
+        """Record that an item is the question of a response."""
         if item_id is not None:
             self._answered_by[item_id] = response_id
 
     @property
     def response_ids(self) -> set[str]:
-        """The responses whose questions and answers are items."""
+        """The responses whose questions or answers are among the items."""
         ids = {self._answered_by.get(item.id or "") or _answer_of(item) for item in self._items}
         return ids - {""}
 
     def update(self, texts: Mapping[str, CurrentTexts]) -> list[str]:
-        """Have the items be what their messages are now; return the ids of those that went.
+        """Apply the present texts to the items; return the ids of the items removed.
 
-        The results of calls go with the answer that made the calls.
+        An answer that made calls is removed together with their results.
         """
         kept: list[RealtimeItem] = []
         withdrawn: set[str | None] = set()
@@ -178,7 +178,7 @@ class RealtimeConversation:
         return went
 
     def discard(self, item_id: str | None) -> bool:
-        """Remove an item if it is there; return whether it was."""
+        """Remove an item if present; return whether it was."""
         kept = [item for item in self._items if item.id != item_id]
         was_there = len(kept) < len(self._items)
         self._items, self._bytes = kept, None
@@ -196,7 +196,7 @@ class RealtimeConversation:
 
 
 def _answer_of(item: RealtimeItem) -> str:
-    """Return the response whose answer an item is; '' for one of the client."""
+    """Return the response whose answer includes an item; '' for an item of the client."""
     known = _ANSWERED.fullmatch(item.id or "")
     return known[1] if known else ""
 
@@ -216,9 +216,9 @@ def check_results(items: Iterable[RealtimeItem], known: Iterable[RealtimeItem], 
 
 
 def check_context(items: Iterable[RealtimeItem], place: str) -> None:
-    """Raise RemoteProtocolError event_too_large where a response has to read too much.
+    """Raise RemoteProtocolError event_too_large if a response would have to read too much.
 
-    A reference counts as often as it is there.
+    An item counts once for each reference to it.
     """
     if _exceeds(items, MAX_BYTES):
         raise refused(
@@ -229,7 +229,7 @@ def check_context(items: Iterable[RealtimeItem], place: str) -> None:
 
 
 def _exceeds(items: Iterable[RealtimeItem], most: int) -> bool:
-    """Return whether items have more bytes; those after that are not looked at."""
+    """Return whether items exceed `most` bytes, without examining further items."""
     for item in items:
         most -= item.size
         if most < 0:

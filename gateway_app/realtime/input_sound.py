@@ -1,7 +1,7 @@
-"""The sound that a Realtime client sends: a bounded buffer, and the speech in it. Pure.
+"""The audio that a Realtime client sends: a bounded buffer with speech detection. Pure.
 
-Speech is found by loudness, in frames of 20 ms: it begins with the first loud frame, and ends with
-the silence that the session names.
+Speech is detected by loudness, in frames of 20 ms: it begins with the first loud frame and ends
+after the session's configured silence.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 BYTES_PER_MS: Final = {"pcm16": 48, "g711_ulaw": 8, "g711_alaw": 8}
 LEAST_MS: Final = 100
-"""A buffer with less sound than this is not committed, as with OpenAI."""
+"""The shortest audio, in ms, that can be committed, as with OpenAI."""
 FRAME_MS: Final = 20
 THRESHOLD: Final = 0.5
 EXAMINED_AT_ONCE: Final = 250
-"""So many frames are examined before other tasks run: a few milliseconds."""
-# The root mean square of samples that a threshold of 1 stands for.
+"""The number of frames examined, in a few milliseconds, before other tasks run."""
+# The root mean square of samples that corresponds to a threshold of 1.
 _LOUDEST: Final = 1_500
 
 
 @dataclass(frozen=True)
 class SpeechStarted:
-    """Speech began; milliseconds of all sound that the session was sent."""
+    """Speech began; `at_ms` counts from the start of the session's audio."""
 
     at_ms: int
 
 
 @dataclass(frozen=True)
 class SpeechStopped:
-    """Speech ended, and is what the buffer has."""
+    """Speech ended, and is now in the buffer."""
 
     at_ms: int
 
@@ -47,21 +47,21 @@ Found: TypeAlias = SpeechStarted | SpeechStopped
 
 
 class InputSound:
-    """The input buffer of one socket; `most` is its bytes."""
+    """The input buffer of one socket, limited to `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self.format = "pcm16"
         self.is_speech = False
         self._most = most
         self._samples = bytearray()
-        # So many bytes came before those of the buffer, and so many of it are examined.
+        # How many bytes preceded the buffer, and how many bytes of it have been examined.
         self._before = 0
         self._examined = 0
         self._quiet_ms = 0
 
     @property
     def size(self) -> int:
-        """The bytes of the buffer."""
+        """The bytes in the buffer."""
         return len(self._samples)
 
     def change_format(self, name: str) -> None:
@@ -71,7 +71,7 @@ class InputSound:
         self.format = name
 
     def append(self, audio: str) -> None:
-        """Add base64 samples; raises RemoteProtocolError for no base64, and for too much."""
+        """Append base64 samples; raises RemoteProtocolError if malformed or too large."""
         try:
             samples = media_bytes(audio)
         except ValueError:
@@ -85,24 +85,25 @@ class InputSound:
         self._samples += samples
 
     def whole(self) -> bytes:
-        """Return what the buffer has; raises RemoteProtocolError for too little."""
+        """Return the buffered audio; raises RemoteProtocolError if it is too short."""
         if len(self._samples) < LEAST_MS * BYTES_PER_MS[self.format]:
             raise refused("input_audio_buffer", f"The buffer has less than {LEAST_MS} ms of sound.")
         samples = bytes(self._samples)
-        # PCM has two bytes for each sample.
+        # PCM samples have two bytes each.
         return samples[: len(samples) // 2 * 2] if self.format == "pcm16" else samples
 
     def clear(self) -> None:
-        """Drop what the buffer has."""
+        """Discard the buffered audio."""
         self._before += len(self._samples)
         self._samples.clear()
         self._examined = self._quiet_ms = 0
         self.is_speech = False
 
     def find(self, detection: TurnDetection) -> Found | None:
-        """Examine EXAMINED_AT_ONCE frames, up to a beginning or end of speech; None for neither.
+        """Examine up to EXAMINED_AT_ONCE frames, and return the first start or end of speech.
 
-        Before speech only `prefix_padding_ms` of the buffer are kept.
+        Returns None if there is neither. Before speech, the buffer keeps only the last
+        `prefix_padding_ms`.
         """
         size = self._frame_bytes
         threshold = THRESHOLD if detection.threshold is None else detection.threshold
@@ -124,7 +125,7 @@ class InputSound:
 
     @property
     def has_more(self) -> bool:
-        """Whether a frame is there that `find` has not examined."""
+        """Whether `find` has a frame left to examine."""
         return self._examined + self._frame_bytes <= len(self._samples)
 
     @property
@@ -132,7 +133,7 @@ class InputSound:
         return FRAME_MS * BYTES_PER_MS[self.format]
 
     def take_speech(self) -> bytes:
-        """Return the speech that has ended; what came after it stays in the buffer."""
+        """Return the finished speech; later audio stays in the buffer."""
         samples = bytes(self._samples[: self._examined])
         rest = self._samples[self._examined :]
         self.clear()
@@ -141,7 +142,7 @@ class InputSound:
         return samples
 
     def _drop_before(self, padding_ms: int, size: int) -> int:
-        """Drop what is more than so much before the frame; return where the rest begins."""
+        """Drop all but the padding before the frame; return where the rest begins, in ms."""
         kept = padding_ms * BYTES_PER_MS[self.format] + size
         drop = max(self._examined - kept, 0)
         del self._samples[:drop]
@@ -154,7 +155,7 @@ class InputSound:
 
 
 def _loudness(frame: bytes, name: str) -> float:
-    """Return the root mean square of a frame's samples, of at most 32,768."""
+    """Return the root mean square of a frame's samples, at most 32,768."""
     if name == "pcm16":
         samples = array("h", frame)
         return math.sqrt(sum(sample * sample for sample in samples) / len(samples))

@@ -1,4 +1,4 @@
-"""The sounds of a conversation's items: in memory until a response reads them, then contents."""
+"""The sounds of items: in memory until a response reads them, stored as contents afterwards."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class SoundPort(Protocol):
     """The socket's services for the sounds of its items."""
 
     def sound_file(self, samples: bytes, name: str) -> str:
-        """Return raw samples of a format as a WAV file in base64."""
+        """Encode raw samples of a format as a base64 WAV file."""
 
     async def keep_sound(self, audio: str) -> str:
-        """Store a WAV file in base64; return the address of the content.
+        """Store a base64 WAV file, and return the content's address.
 
-        Raises RemoteProtocolError where the caller may store no more.
+        Raises RemoteProtocolError if the caller's storage is full.
         """
 
 
 class ItemSounds:
-    """Takes and stores the sounds of the items of one socket, whose task calls it.
+    """Checks and stores the sounds of one socket's items; used by the socket's task only.
 
-    `most` is the bytes in memory, those of the buffer of `turns` included.
+    `most` limits the bytes in memory, including those in the buffer of `turns`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ItemSounds:
         self._most = most
 
     def with_files(self, item: RealtimeItem, place: str) -> RealtimeItem:
-        """Return an item of the client whose sounds are files; raises RemoteProtocolError."""
+        """Convert the sounds of a client's item to WAV files; raises RemoteProtocolError."""
         if not any(part.type == "input_audio" for part in item.content or ()):
             return item
         parts = [
@@ -71,9 +71,9 @@ class ItemSounds:
         return self._port.sound_file(samples, self._turns.settings.input_format)
 
     def check(self, item: RealtimeItem, place: str, *, of_buffer: int = 0) -> None:
-        """Raise RemoteProtocolError where sound that is not stored yet would be too much.
+        """Raise RemoteProtocolError if the sounds not yet stored would take too much memory.
 
-        `of_buffer` are the bytes of the item that are in the buffer as well.
+        `of_buffer` is the number of the item's bytes that are in the buffer as well.
         """
         kept = (*self._conversation.items, item)
         size = sum(map(unstored_bytes, kept)) + self._turns.sound.size - of_buffer

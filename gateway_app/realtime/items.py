@@ -1,4 +1,4 @@
-"""The items of a Realtime conversation, and the messages that they are for an agent (UAMP §8.5)."""
+"""The items of a Realtime conversation, and their conversion to messages (UAMP §8.5)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 SPOKEN: Final = frozenset({"audio", "output_audio"})
-"""The types of what an agent said, of which the conversation keeps the words."""
+"""The types of an agent's speech, of which the conversation keeps the transcript."""
 TEXTS: Final = frozenset({"input_text", "text", "output_text"})
-"""The types of text."""
+"""The types of text parts."""
 _NEEDED: Final = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "arguments"),
@@ -30,7 +30,7 @@ _NEEDED: Final = {
 class RealtimePart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a message: text, a picture as a URL or a `data:` URL, or sound.
 
-    `audio` is base64 samples of the client's, or the address of the content that has them.
+    `audio` is base64 samples from the client, or the address of the content that holds them.
     """
 
     type: Literal[
@@ -44,7 +44,7 @@ class RealtimePart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A message, a call of a client's tool, or what the tool returned."""
+    """A message, a call of a client's tool, or its result."""
 
     id: ItemId | None = None
     type: Literal["message", "function_call", "function_call_output", "item_reference"]
@@ -58,12 +58,12 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """The bytes of the item, as JSON; sound has limits of its own."""
+        """The bytes of the item as JSON; sound is excluded, as it has its own limits."""
         parts = tuple(msgspec.structs.replace(part, audio=None) for part in self.content or ())
         return len(msgspec.json.encode(msgspec.structs.replace(self, content=parts)))
 
     def body(self, *, is_ga: bool) -> dict[str, Any]:
-        """Return the item as a client of the dialect reads it."""
+        """Return the item in the format of the client's dialect."""
         shown: dict[str, Any] = {
             "id": self.id,
             "object": "realtime.item",
@@ -166,17 +166,17 @@ def _content(part: RealtimePart) -> uamp.ContentItem:
 
 
 def is_unstored(part: RealtimePart) -> bool:
-    """Return whether a part is sound that is in memory alone."""
+    """Return whether a part is sound that exists only in memory."""
     return part.type == "input_audio" and uamp.content_id_of(part.audio or "") is None
 
 
 def unstored_bytes(item: RealtimeItem) -> int:
-    """Return the bytes of an item's sounds that are in memory alone."""
+    """Return the bytes of an item's sounds that exist only in memory."""
     return sum(len(part.audio or "") for part in item.content or () if is_unstored(part))
 
 
 def sounds_of(items: Sequence[RealtimeItem]) -> list[tuple[str, int]]:
-    """Return the sounds that a response answers: item and place, of the last message."""
+    """Return the item and the place of each sound in the last message, which is answered."""
     last = items[-1] if items else None
     if last is None or last.id is None:
         return []

@@ -1,4 +1,4 @@
-"""The events of a Realtime client, and what they ask a response for."""
+"""The events of a Realtime client, and the response options in them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MetadataValue: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
 
 
 class RealtimeTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool that the client runs; MCP servers are not reached."""
+    """A tool that the client runs; MCP servers are not supported."""
 
     type: Literal["function"] = msgspec.field(default_factory=lambda: "function")
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
@@ -47,7 +47,7 @@ class RealtimeTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def definition(self) -> uamp.ToolDefinition:
-        """The tool as UAMP has it."""
+        """The tool as a UAMP definition."""
         return uamp.ToolDefinition(
             function=uamp.FunctionDefinition(
                 name=self.name, description=self.description, parameters=self.parameters
@@ -63,14 +63,15 @@ class RealtimeToolChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choice(self) -> uamp.ToolChoice:
-        """The choice as UAMP has it."""
+        """The choice in UAMP's format."""
         return uamp.ToolChoice(function=uamp.ChosenFunction(name=self.name))
 
 
 class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a session or of a response; None keeps what is in force.
+    """Settings of a session or a response; None leaves a setting unchanged.
 
-    The members of GA and of the beta stand side by side; members that are not here are ignored.
+    Holds the members of both the GA and the beta dialect; members that are missing here are
+    ignored.
     """
 
     instructions: str | None = None
@@ -85,16 +86,16 @@ class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> int | Literal["inf"] | None:
-        """The most tokens of an answer, under the name of either dialect."""
+        """The maximum tokens of an answer, from either dialect's member."""
         return self.max_output_tokens or self.max_response_output_tokens
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """The modalities of an answer, under the name of either dialect."""
+        """The modalities of an answer, from either dialect's member."""
         return self.output_modalities or self.modalities
 
     def check(self, place: str, *, speaks: bool) -> None:
-        """Raise RemoteProtocolError unsupported_modality for sound of an agent without a voice."""
+        """Raise RemoteProtocolError unsupported_modality if speech is wanted of a mute agent."""
         for name in ("output_modalities", "modalities"):
             wanted = getattr(self, name)
             if wanted is not None and "text" not in wanted and not speaks:
@@ -106,7 +107,7 @@ class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionFields(GenerationFields, frozen=True, kw_only=True):
-    """The member `session` of session.update; `type` is GA's."""
+    """The `session` member of session.update; only the GA dialect has `type`."""
 
     type: Literal["realtime", "transcription"] | None = None
     audio: AudioFields | None = None
@@ -116,7 +117,7 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
     turn_detection: TurnDetection | UnsetType | None = UNSET
 
     def over(self, known: SessionFields, *, speaks: bool) -> SessionFields:
-        """Return what holds after this update; raises RemoteProtocolError."""
+        """Return the fields after this update of `known`; raises RemoteProtocolError."""
         if self.type == "transcription":
             raise unsupported("session.type", "Agents of this server do not transcribe.")
         self.check("session", speaks=speaks)
@@ -126,13 +127,13 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
         if self.wanted is not None:
             given |= {"output_modalities": self.wanted, "modalities": None}
         given = {name: UNSET if value is None else value for name, value in given.items()}
-        # No other member means something where it is null.
+        # Only in turn_detection does null have a meaning.
         given["turn_detection"] = self.turn_detection
         changes = {name: value for name, value in given.items() if value is not UNSET}
         return msgspec.structs.replace(known, **changes)
 
     def patch(self, speech: SpeechSettings | None = None) -> uamp.SessionPatch:
-        """Return what the session of UAMP keeps of an update, with how its agent speaks."""
+        """Return the update for the UAMP session, including the agent's speech settings."""
         tools = None if self.tools is None else tuple(tool.definition for tool in self.tools)
         patch = uamp.SessionPatch(instructions=self.instructions, tools=tools)
         if speech is None:
@@ -142,10 +143,10 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
 
 
 class ResponseFields(GenerationFields, frozen=True, kw_only=True):
-    """The member `response` of response.create.
+    """The `response` member of response.create.
 
-    `input` is the whole context of the response, in the place of the conversation; with the
-    conversation `none` the answer does not become a part of it.
+    `input` replaces the conversation as the whole context of the response; with `conversation` set
+    to `none`, the answer is not added to the conversation.
     """
 
     audio: SpokenFields | None = None
@@ -203,7 +204,7 @@ class ResponseFields(GenerationFields, frozen=True, kw_only=True):
 
 
 class RealtimeFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the client without members that matter; base of the others."""
+    """A client event without relevant members, and the base class of the others."""
 
     type: str
     event_id: Annotated[str, msgspec.Meta(max_length=_EVENT_ID_CHARS)] | None = None
@@ -248,14 +249,14 @@ class ResponseCancelFrame(RealtimeFrame, frozen=True, kw_only=True):
 
 
 class PaymentFrame(RealtimeFrame, frozen=True, kw_only=True):
-    """payment.submit, as UAMP has it (UAMP §5.15)."""
+    """payment.submit, in UAMP's format (UAMP §5.15)."""
 
     payment: uamp.Payment
     response_id: ItemId | None = None
 
 
 class ApprovalFrame(RealtimeFrame, frozen=True, kw_only=True):
-    """tool.approve, as UAMP has it."""
+    """tool.approve, in UAMP's format."""
 
     call_id: CallId
     approved: bool = True
@@ -264,7 +265,7 @@ class ApprovalFrame(RealtimeFrame, frozen=True, kw_only=True):
 
 
 class AudioAppendFrame(RealtimeFrame, frozen=True, kw_only=True):
-    """input_audio_buffer.append; base64."""
+    """input_audio_buffer.append, with base64 audio."""
 
     audio: str
 
@@ -287,10 +288,10 @@ FRAMES: Final[dict[str, type[RealtimeFrame]]] = {
 
 
 def read_frame(frame: str | bytes) -> RealtimeFrame:
-    """Return the event in a frame.
+    """Parse the event in a frame.
 
-    Raises RemoteProtocolError with the client's `event_id`, where that can be read, and the place
-    of a mistake as `param` of its details.
+    Raises RemoteProtocolError with the client's `event_id`, if readable, and the place of the
+    mistake as `param` in its details.
     """
     value = uamp.load_json(frame, uamp.DEFAULT_LIMITS)
     given = value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""The events of a Realtime server that are of no response: its session, items, errors and limits.
+"""The Realtime events outside responses: those of the session, items, errors and limits.
 
 A message is a dict without an `event_id`, which the socket adds.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Shown: TypeAlias = dict[str, Any]
 
-# Events that Realtime has not, which its clients receive as UAMP has them.
+# Events unknown to Realtime, which its clients receive in UAMP's format.
 EXTRA: Final = (
     ev.PaymentRequired
     | ev.PaymentAccepted
@@ -47,9 +47,9 @@ def session_event(
     speech: SpeechSettings | None = None,
     speaks: bool = False,
 ) -> Shown:
-    """Return session.created or session.updated, with what holds.
+    """Return session.created or session.updated with the settings in force.
 
-    `speech` is that of an agent that takes sound.
+    `speech` holds the audio settings if the agent accepts audio.
     """
     modalities = modalities_of(is_spoken=speaks and is_spoken(fields), is_ga=is_ga)
     limit = fields.limit or "inf"
@@ -73,32 +73,32 @@ def session_event(
 
 
 def is_spoken(fields: GenerationFields) -> bool:
-    """Return whether an agent that speaks does so: where the client did not ask for text alone."""
+    """Return whether a speaking agent answers in speech: unless the client wants only text."""
     return fields.wanted is None or "audio" in fields.wanted
 
 
 def modalities_of(*, is_spoken: bool, is_ga: bool) -> list[str]:
-    """Return the modalities of an answer: the words of sound belong to it, in GA unsaid."""
+    """Return the modalities of an answer; speech includes its transcript, implicitly in GA."""
     if not is_spoken:
         return ["text"]
     return ["audio"] if is_ga else ["audio", "text"]
 
 
 def item_created(item: RealtimeItem, previous: str | None, *, is_ga: bool) -> Iterator[Shown]:
-    """Yield the answer to conversation.item.create."""
+    """Yield the events that answer conversation.item.create."""
     shown = {"previous_item_id": previous, "item": item.body(is_ga=is_ga)}
     for kind in ("added", "done") if is_ga else ("created",):
         yield {"type": f"conversation.item.{kind}", **shown}
 
 
 def error_event(error: RemoteProtocolError | ErrorDetail, event_id: str | None) -> Shown:
-    """Return the error that answers an event of the client."""
+    """Return the error event that answers a client event."""
     shown = msgspec.to_builtins(error_body(error).error)
     return {"type": "error", "error": {**shown, "event_id": event_id}}
 
 
 def limits_event(limit: ev.RateLimit, now: float) -> Shown:
-    """Return rate_limits.updated; `now` is Unix seconds."""
+    """Return rate_limits.updated; `now` is in Unix seconds."""
     requests = {
         "name": "requests",
         "limit": limit.limit,
@@ -109,5 +109,5 @@ def limits_event(limit: ev.RateLimit, now: float) -> Shown:
 
 
 def extra_event(event: Event) -> Shown:
-    """Return an event of UAMP that Realtime has not."""
+    """Return, in UAMP's format, an event that Realtime lacks."""
     return {name: value for name, value in uamp.to_dict(event).items() if name not in _OF_UAMP}

@@ -1,4 +1,4 @@
-"""The speech of a Realtime client: what it appends becomes items, by its commits or by silence."""
+"""The speech of a Realtime client: appended audio becomes items, by commit or after silence."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class SpeechPort(Protocol):
         """Send events to the client."""
 
     def add_sound(self, item_id: str, samples: bytes, name: str) -> str | None:
-        """Put a sound into the conversation; return the id of the item before it.
+        """Add a sound to the conversation; return the id of the item before it.
 
-        Raises RemoteProtocolError where the conversation is full.
+        Raises RemoteProtocolError if the conversation is full.
         """
 
     async def respond(self) -> None:
-        """Ask for a response; raises RemoteProtocolError."""
+        """Request a response; raises RemoteProtocolError."""
 
     async def interrupt(self) -> None:
-        """Cancel the response that is being written, if one is."""
+        """Cancel the running response, if any."""
 
 
 class SpeechTurns:
-    """Takes the frames of `input_audio_buffer`; the task of the socket calls it.
+    """Handles the `input_audio_buffer` events; used by the socket's task only.
 
-    `most` is the bytes of the buffer.
+    `most` limits the bytes of the buffer.
     """
 
     def __init__(self, port: SpeechPort, *, most: int) -> None:
@@ -49,7 +49,7 @@ class SpeechTurns:
         self.sound = InputSound(most)
         self._port = port
         self._item_id = ""
-        # The speeches that ended since its owner has set it.
+        # How many turns of speech have ended since the owner last reset this.
         self.turns = 0
 
     def change(self, settings: SpeechSettings) -> None:
@@ -59,7 +59,7 @@ class SpeechTurns:
         self.settings = settings
 
     async def take(self, frame: RealtimeFrame) -> None:
-        """Take `clear`, `commit`, or what no agent has; raises RemoteProtocolError."""
+        """Handle `clear` and `commit`; raises RemoteProtocolError for the unsupported rest."""
         self._check(frame)
         if frame.type == f"{_BUFFER}.clear":
             self.sound.clear()
@@ -71,13 +71,13 @@ class SpeechTurns:
             raise refused("type", "There is no WebRTC here.", ErrorCode.UNSUPPORTED_MODALITY)
 
     async def append(self, frame: AudioAppendFrame) -> None:
-        """Take a piece of sound; speech that ends in it becomes an item, and is answered."""
+        """Append a piece of audio; finished speech becomes an item and is answered."""
         self._check(frame)
         self.sound.append(frame.audio)
         detection = self.settings.detection
         while detection is not None and self.sound.has_more:
             found = self.sound.find(detection)
-            # Other sockets have their turn before the rest of a large piece.
+            # Let other sockets run before the rest of a large piece is examined.
             await asyncio.sleep(0)
             if found is None:
                 continue
@@ -110,7 +110,7 @@ class SpeechTurns:
 
 
 def sound_item(item_id: str, audio: str) -> RealtimeItem:
-    """Return a message of the user that is one sound."""
+    """Return a user message that consists of one sound."""
     part = RealtimePart(type="input_audio", audio=audio)
     return RealtimeItem(id=item_id, type="message", role="user", content=(part,))
 

@@ -1,7 +1,7 @@
-"""`POST /v1/realtime/client_secrets` of GA and `/v1/realtime/sessions` of the beta.
+"""`POST /v1/realtime/client_secrets` (GA) and `/v1/realtime/sessions` (beta).
 
-Each answers with a secret for sockets of one agent. A page shows it instead of a key; the sessions
-that it opens begin with the configuration that the request had.
+Each returns a secret that opens sockets to one agent. A page sends it instead of a key; the
+sessions that it opens start with the configuration of this request.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ class SecretExpiry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoundSessionFields(SessionFields, frozen=True, kw_only=True):
-    """The configuration of the sessions; `model` names the agent, or a model below an agent."""
+    """The configuration of the sessions.
+
+    `model` names the agent, or a model if the path names the agent.
+    """
 
     model: _Name | None = None
 
 
 class SecretRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of GA."""
+    """The request body in the GA dialect."""
 
     session: BoundSessionFields = msgspec.field(default_factory=BoundSessionFields)
     expires_after: SecretExpiry = msgspec.field(default_factory=SecretExpiry)
@@ -50,7 +53,7 @@ class SecretRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dialect_view(refusal, "POST", protocol="realtime", takes_visitors=False)
 async def client_secrets(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Answer with a secret and the session that it opens, as GA has them."""
+    """Return a secret and the session that it opens, in the GA format."""
     body = read_body(request, SecretRequest)
     shown, secret = await _issued(
         request, name, body.session, seconds=body.expires_after.seconds, is_ga=True
@@ -60,7 +63,7 @@ async def client_secrets(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @dialect_view(refusal, "POST", protocol="realtime", takes_visitors=False)
 async def sessions(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Answer with a session and the secret that opens it, as the beta has them."""
+    """Return a session and the secret that opens it, in the beta format."""
     body = read_body(request, BoundSessionFields)
     shown, secret = await _issued(request, name, body, seconds=BETA_SECONDS, is_ga=False)
     return _answer({**shown, "client_secret": secret})
@@ -74,7 +77,7 @@ async def _issued(
     seconds: int,
     is_ga: bool,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the session and the secret that opens it; raises RemoteProtocolError."""
+    """Issue a secret and return it with its session; raises RemoteProtocolError."""
     named = agent or session.model
     if not named:
         raise refused("session.model" if is_ga else "model", "Name an agent.")

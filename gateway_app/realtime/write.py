@@ -1,4 +1,4 @@
-"""The events of a Realtime server of one response: its items, their parts, and its end.
+"""The Realtime events of one response: its items, their parts and its end.
 
 A message is a dict without an `event_id`, which the socket adds.
 """
@@ -33,11 +33,11 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 
 
 class RealtimeWriter:
-    """Turns the events of one response into Realtime's.
+    """Converts the events of one response to Realtime's.
 
-    Its items become a part of `conversation`, if there is one. `link` returns the address of a
-    medium for the client. With `is_spoken` text is the transcript of sound. `sounds` are the items
-    and places of the sounds that the response answers, in the order of their transcripts.
+    Its items are added to `conversation`, if given. `link` returns the address of a medium for the
+    client. With `is_spoken`, text is the transcript of speech. `sounds` are the items and places of
+    the sounds that the response answers, in the order of their transcripts.
     """
 
     def __init__(
@@ -58,19 +58,19 @@ class RealtimeWriter:
         self._link = link
         self._text = AppendedText()
         self._items: list[RealtimeItem] = []
-        # The text of the message that is being written, which is the last item then.
+        # The pieces of the open message, which is then the last item.
         self._pieces: list[str] | None = None
         self._is_spoken = is_spoken
         self._sounds = list(sounds)
-        # The milliseconds that the message has spoken.
+        # The milliseconds of speech in the message.
         self._spoken_ms = 0.0
         self._shown: set[str] = set()
         self._media: set[str] = set()
-        # Items whose text was taken back.
+        # Items whose text was retracted.
         self._deleted: set[str | None] = set()
 
     def feed(self, event: Event) -> Iterator[Shown]:
-        """Yield what an event is."""
+        """Yield the Realtime events for an event."""
         match event:
             case ev.ResponseCreated():
                 yield {"type": "response.created", "response": self._body("in_progress")}
@@ -95,7 +95,7 @@ class RealtimeWriter:
                 yield from self.fail(event.error, event.usage)
 
     def fail(self, error: ErrorDetail, used: uamp.UsageStats | None = None) -> Iterator[Shown]:
-        """Yield the end of a response that failed."""
+        """Yield the end of a failed response."""
         shown = msgspec.to_builtins(error_body(error).error)
         yield from self._end("failed", {"type": "failed", "error": shown}, used)
 
@@ -105,7 +105,7 @@ class RealtimeWriter:
         try:
             new = self._text.append(text, offset)
         except TextReplacedError:
-            # Another process goes on with the answer from an earlier place.
+            # Another process resumed the answer from an earlier position.
             new = self._text.replace(text, offset)
             yield from self._take_back()
         yield from self._write(new)
@@ -139,14 +139,14 @@ class RealtimeWriter:
         yield {"type": f"{self._sound_type}.delta", **self._part_place, "delta": audio}
 
     def _transcript(self, words: str) -> Iterator[Shown]:
-        """Yield the words of a sound that the response answers."""
+        """Yield the transcript of a sound that the response answers."""
         item_id, index = self._sounds.pop(0)
         place = {"item_id": item_id, "content_index": index}
         kind = "conversation.item.input_audio_transcription"
         if self._conversation is not None:
             self._conversation.transcribe(item_id, index, words)
         yield {"type": f"{kind}.delta", **place, "delta": words}
-        # Its tokens are among those of the response.
+        # The response's usage already includes these tokens.
         usage = {"type": "tokens", "input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
         yield {"type": f"{kind}.completed", **place, "transcript": words, "usage": usage}
 
@@ -183,7 +183,7 @@ class RealtimeWriter:
         return {"type": name[0], name[1]: text}
 
     def _call(self, call_id: str, name: str, arguments: str) -> Iterator[Shown]:
-        """Yield a call of the client's tool, once; `arguments` is JSON text."""
+        """Yield a call of the client's tool once; `arguments` is JSON text."""
         if call_id in self._shown:
             return
         self._shown.add(call_id)
@@ -245,7 +245,7 @@ class RealtimeWriter:
     # --- The end ---
 
     def _rest(self, output: ev.ResponseOutput) -> Iterator[Shown]:
-        """Yield what of an output no event had before its end."""
+        """Yield the output that no earlier event contained."""
         items, at = output.output, 0
         answered = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
         for item in items:
@@ -261,7 +261,7 @@ class RealtimeWriter:
                 case uamp.FileContent():
                     yield from self._medium("file", item.file, item.filename)
                 case uamp.ToolCallContent(tool_call=call):
-                    # A call with a result is one of the server's tools.
+                    # Calls with a result were to tools of the server.
                     if output.finish_reason == "tool_calls" and call.id not in answered:
                         yield from self._call(call.id, call.name, call.arguments)
 
