@@ -1,5 +1,5 @@
-"""A2A 1.0 and 0.3, and the `tasks` of the transports' specification: tasks are views of responses.
+"""A2A 1.0 and 0.3, and the `tasks` of the transports' specification. Tasks are views of responses.
 
-`tasks` and `dialects` are pure, and so is the card of `cards`. `service` does what a method asks
-for, `methods` reads its parameters; `rpc`, `rest` and `spec` are edges.
+`tasks`, `dialects` and the card in `cards` are pure. `service` carries out the methods, and
+`methods` reads their parameters; `rpc`, `rest` and `spec` are edges.
 """

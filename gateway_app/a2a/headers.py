@@ -1,4 +1,4 @@
-"""The versions and extensions that a client names in headers."""
+"""The A2A versions and extensions that a client names in headers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EXTENSIONS: Final = ("A2A-Extensions", "X-A2A-Extensions")
 
 
 def check_version(request: HttpRequest, spoken: Literal["1.0", "0.3", ""] = "") -> None:
-    """Refuse a version that the client names and that is unknown, or is not the one `spoken`.
+    """Refuse a version that is unknown, or that differs from the one `spoken`.
 
-    A client that names none is of any version. Raises TaskRefused.
+    A client that names no version may use any. Raises TaskRefused.
     """
     named = request.headers.get(HEADER) or request.GET.get(HEADER) or ""
     version = ".".join(named.split(".")[:2])
@@ -31,7 +31,7 @@ def check_version(request: HttpRequest, spoken: Literal["1.0", "0.3", ""] = "") 
 
 
 def activate(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Name the extensions that the client wants and that are in force."""
+    """Name the requested extensions that are active in the response."""
     for header in _EXTENSIONS:
         wanted = [one.strip() for one in request.headers.get(header, "").split(",")]
         if payments.EXTENSION in wanted:

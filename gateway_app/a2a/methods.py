@@ -1,4 +1,4 @@
-"""The methods of A2A, whatever binding and version asked: what each reads, does and answers."""
+"""The A2A methods for every binding and version: reading parameters and building answers."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _STANDINGS: Final[dict[str, ResponseStanding | None]] = {
 
 
 class MethodCall(Protocol):
-    """A call of a method, as its binding read it."""
+    """A method call, as parsed by its binding."""
 
     @property
     def request(self) -> HttpRequest:
-        """The request of HTTP."""
+        """The HTTP request."""
 
     @property
     def agent(self) -> str:
@@ -53,26 +53,26 @@ class MethodCall(Protocol):
 
     @property
     def dialect(self) -> TaskDialect:
-        """The version that the client speaks."""
+        """The dialect of the client's version."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the answer, which a method may add to."""
+        """The response headers, to which a method may add."""
 
     def read(self, kind: type[Any]) -> Any:
-        """Return the parameters; raises TaskRefused or RemoteProtocolError for wrong ones."""
+        """Parse the parameters; raises TaskRefused or RemoteProtocolError if they are invalid."""
 
     def demand(self, body: Mapping[str, Any]) -> bytes:
-        """Return the body of the 402 with which a payment in the headers is not taken."""
+        """Return the body of the 402 that refuses a payment in the headers."""
 
     def encode(self, value: Task | TaskUpdate | TaskRefused | RemoteProtocolError) -> bytes:
-        """Return an event of the stream that answers the call."""
+        """Encode an event of the stream that answers the call."""
 
 
 def _demand(call: MethodCall) -> DemandBody | None:
-    """Return what writes a 402, for a client that pays with the headers of x402.
+    """Return the writer of the 402 for a client that pays with x402's headers.
 
-    Another one pays in its task.
+    Other clients pay in their task.
     """
     pays = any(name in call.request.headers for name in PAYMENT_HEADERS)
     return call.demand if pays else None
@@ -83,12 +83,12 @@ def _service(call: MethodCall) -> TaskService:
 
 
 def sent_message(call: MethodCall) -> SentMessage:
-    """Return the message of a call, and what its client wants of the answer."""
+    """Return the message of a call, with its client's options for the answer."""
     return call.dialect.sent_of(call.read(call.dialect.send_params))
 
 
 async def send(call: MethodCall) -> dict[str, Any]:
-    """Begin a task or go on with one, and return it, or the message that its client asks for."""
+    """Begin or continue a task, and return it, or its answer if the client asks for a message."""
     sent = sent_message(call)
     task, headers = await _service(call).send(sent, _demand(call))
     call.headers.update(headers)
@@ -98,19 +98,19 @@ async def send(call: MethodCall) -> dict[str, Any]:
 
 
 async def stream(call: MethodCall) -> StreamingHttpResponse:
-    """Begin a task or go on with one, and stream it."""
+    """Begin or continue a task, and stream it."""
     sent = sent_message(call)
     return await _service(call).stream(sent, call.encode, demand_body=_demand(call))
 
 
 async def subscribe(call: MethodCall) -> StreamingHttpResponse:
-    """Stream a task that has not ended."""
+    """Stream an unfinished task."""
     follows = call.dialect.version == "1.0"
     return await _service(call).subscribe(call.read(TaskParams).id, call.encode, follows=follows)
 
 
 async def get(call: MethodCall) -> dict[str, Any]:
-    """Return a task as it is now."""
+    """Return a task in its present state."""
     params = call.read(TaskParams)
     task = await _service(call).get(params.id, history_length=params.history_length)
     return call.dialect.json.task(task)
@@ -122,7 +122,7 @@ async def cancel(call: MethodCall) -> dict[str, Any]:
 
 
 async def list_tasks(call: MethodCall) -> dict[str, Any]:
-    """Return a page of tasks; raises TaskRefused for an unknown state or a wrong time."""
+    """Return a page of tasks; raises TaskRefused for an unknown state or an invalid time."""
     params: ListParams = call.read(ListParams)
     if params.status not in _STANDINGS:
         raise TaskRefused(TaskErrorReason.INVALID_PARAMS, "`status` is no state of tasks here.")
@@ -156,7 +156,7 @@ def _time(text: str) -> datetime | None:
 
 
 async def card(call: MethodCall) -> dict[str, Any]:
-    """Return the card for callers with a key."""
+    """Return the extended card, for callers with a key."""
     v1_only = call.dialect.version == "1.0"
     return await extended_card(call.request, call.agent, v1_only=v1_only)
 
@@ -165,7 +165,7 @@ async def card(call: MethodCall) -> dict[str, Any]:
 
 
 async def set_receiver(call: MethodCall) -> dict[str, Any]:
-    """Set a receiver of a task's states; one of the same id is replaced."""
+    """Set a receiver of a task's states, replacing any with the same id."""
     words = call.dialect.push
     params = call.read(words.set_params)
     receiver = await _service(call).set_receiver(params.task_id, words.receiver_of(params))
@@ -180,7 +180,7 @@ async def get_receiver(call: MethodCall) -> dict[str, Any]:
 
 
 async def list_receivers(call: MethodCall) -> Any:
-    """Return the receivers of a task, all of them."""
+    """Return all receivers of a task."""
     words = call.dialect.push
     task_id = words.task_of(call.read(words.list_params))
     receivers = await _service(call).list_receivers(task_id)
@@ -188,7 +188,7 @@ async def list_receivers(call: MethodCall) -> Any:
 
 
 async def delete_receiver(call: MethodCall) -> Any:
-    """Delete a receiver of a task, or none."""
+    """Delete a receiver of a task, if it exists."""
     words = call.dialect.push
     task_id, name = words.key_of(call.read(words.key_params))
     await _service(call).delete_receiver(task_id, name)

@@ -1,7 +1,7 @@
-"""Push notifications: a task in a new state, as its receiver reads it (A2A §4.3.3).
+"""Push notifications: a task in a new state, in its receiver's format (A2A §4.3.3).
 
-In 1.0 the body is a StreamResponse with the task, in 0.3 the task. A task that is too large comes
-without its artifacts and history, which its client gets by its id.
+The body is a StreamResponse with the task in 1.0, and the task itself in 0.3. A task that is too
+large is sent without artifacts and history; its client can fetch them by its id.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from gateway_app.a2a.dialects.writing import TaskDialect
     from gateway_app.doors.webhooks import ChangedResponse
 
-TOKEN_HEADER: Final = "X-A2A-Notification-Token"  # noqa: S105 a name
+TOKEN_HEADER: Final = "X-A2A-Notification-Token"  # noqa: S105 a header's name
 
 
 def register_formats() -> None:
-    """Offer webhooks in the words of each version."""
+    """Register the webhook format of each version."""
     for dialect, media_type in (
         (v1.DIALECT, "application/a2a+json"),
         (v03.DIALECT, "application/json"),

@@ -1,4 +1,4 @@
-"""`/agents/{name}/a2a/rest/…`: A2A over HTTP and JSON; below `v1/` it is that of A2A 0.3."""
+"""`/agents/{name}/a2a/rest/…`: A2A over HTTP and JSON, with version 0.3 below `v1/`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HTTP_METHODS: Final = ("GET", "POST", "DELETE", "PUT")
 
 @dataclass(frozen=True, slots=True)
 class _RestCall:
-    """A request to an agent, the parameters of its path, and the dialect of it."""
+    """A request to an agent, with its path parameters and its dialect."""
 
     request: HttpRequest
     agent: str
@@ -44,9 +44,9 @@ class _RestCall:
     headers: dict[str, str] = field(default_factory=dict)
 
     def read(self, kind: type[Any]) -> Any:
-        """Return the parameters of path and query, or of path and body.
+        """Parse the parameters in the path and in the query or body.
 
-        Raises TaskRefused and RemoteProtocolError for what they are not.
+        Raises TaskRefused and RemoteProtocolError if they are invalid.
         """
         has_body = self.request.method == "POST" and kind is not TaskParams
         given = self._body() if has_body else self.request.GET.dict()
@@ -63,7 +63,7 @@ class _RestCall:
         return read_body(self.request, dict[str, Any])
 
     def encode(self, value: Task | TaskUpdate | TaskRefused | RemoteProtocolError) -> bytes:
-        """Return an event of a stream."""
+        """Encode an event of a stream."""
         if isinstance(value, Task):
             return data_frame(self.dialect.answer(value))
         if isinstance(value, Exception):
@@ -71,7 +71,7 @@ class _RestCall:
         return data_frame(self.dialect.json.update(value))
 
     def demand(self, body: Mapping[str, Any]) -> bytes:
-        """Return the body of a 402 of x402, which is a status of google.rpc too."""
+        """Return the body of x402's 402, which is also a google.rpc.Status."""
         return msgspec.json.encode({**body, **error_of(unpaid(body)).status()})
 
 
@@ -100,7 +100,7 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError | TaskRefused) -> 
 
 
 def _json(request: HttpRequest, value: Any, *, status: int = 200) -> HttpResponse:
-    """Return JSON in the media type of the request, or one that its client accepts."""
+    """Return JSON in the media type of the request, or in one that the client accepts."""
     wanted = request.content_type or request.headers.get("Accept", "")
     media_type = "application/a2a+json" if "application/a2a+json" in wanted else "application/json"
     return HttpResponse(msgspec.json.encode(value), status=status, content_type=media_type)
@@ -108,7 +108,7 @@ def _json(request: HttpRequest, value: Any, *, status: int = 200) -> HttpRespons
 
 @dialect_view(_refusal, *_HTTP_METHODS, protocol=TRANSPORT)
 async def rest(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
-    """Answer one request of A2A's HTTP binding."""
+    """Answer a request of A2A's HTTP binding."""
     try:
         dialect = v03_rest.DIALECT if path.startswith(_OLD) else v1.DIALECT
         check_version(request, dialect.version)

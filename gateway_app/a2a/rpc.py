@@ -1,4 +1,4 @@
-"""`POST /agents/{name}/a2a`: A2A over JSON-RPC, where the method chooses the dialect."""
+"""`POST /agents/{name}/a2a`: A2A over JSON-RPC. The method determines the dialect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Id: TypeAlias = str | int | None
 
 _EVENT_STREAM: Final = "text/event-stream"
-# Clients of 0.3 read what these methods answer as events alone, those of 1.0 an error as JSON.
+# Clients of 0.3 expect even errors of these methods as events, those of 1.0 as JSON.
 _EVENT_METHODS: Final = ("message/stream", "tasks/resubscribe")
 METHODS: Final[dict[str, tuple[TaskDialect, Method]]] = {
     "SendMessage": (v1.DIALECT, methods.send),
@@ -58,7 +58,7 @@ METHODS: Final[dict[str, tuple[TaskDialect, Method]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _RpcCall:
-    """A request of JSON-RPC to an agent, and the dialect of its method."""
+    """A JSON-RPC request to an agent, with the dialect of its method."""
 
     request: HttpRequest
     agent: str
@@ -68,14 +68,14 @@ class _RpcCall:
     headers: dict[str, str] = field(default_factory=dict)
 
     def read(self, kind: type[Any]) -> Any:
-        """Return the parameters; raises TaskRefused for what they are not."""
+        """Parse the parameters; raises TaskRefused if they are invalid."""
         try:
             return msgspec.convert(json_names(self.params), kind)
         except msgspec.ValidationError as error:
             raise TaskRefused(TaskErrorReason.INVALID_PARAMS, f"params: {error}.") from None
 
     def encode(self, value: Task | TaskUpdate | TaskRefused | RemoteProtocolError) -> bytes:
-        """Return an event of the stream that answers the call."""
+        """Encode an event of the stream that answers the call."""
         if isinstance(value, TaskRefused | RemoteProtocolError):
             return data_frame(_failure(self.id, error_of(value).json_rpc()))
         if isinstance(value, Task):
@@ -83,7 +83,7 @@ class _RpcCall:
         return data_frame(_success(self.id, self.dialect.json.update(value)))
 
     def demand(self, body: Mapping[str, Any]) -> bytes:
-        """Return the body of a 402 of x402, which is an error of the call too."""
+        """Return the body of x402's 402, which is also the call's error."""
         failure = _failure(self.id, error_of(unpaid(body)).json_rpc())
         return msgspec.json.encode({**body, **failure})
 
@@ -99,7 +99,7 @@ def _failure(call_id: Id, error: dict[str, Any]) -> dict[str, Any]:
 def _refused(
     call_id: Id, error: TaskRefused | RemoteProtocolError, *, as_event: bool = False
 ) -> HttpResponse:
-    """Return an error; `as_event` it is one of a stream, unless HTTP has a status for it."""
+    """Return an error; with `as_event`, in a stream unless HTTP has a status for it."""
     found = error_of(error)
     failure = _failure(call_id, found.json_rpc())
     if as_event and found.rpc_status == HTTPStatus.OK:
@@ -112,7 +112,7 @@ def _json(value: Any, *, status: int = 200) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
-    """Return the refusal of a call that was not read; its id is answered where it can be read."""
+    """Refuse a call before it is read, but answer with its id if possible."""
     try:
         body = read_body(request, dict[str, Any])
     except RemoteProtocolError:
@@ -127,7 +127,7 @@ def _id_of(body: Mapping[str, Any]) -> Id:
 
 @dialect_view(_refusal, "POST", protocol=TRANSPORT)
 async def rpc(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Answer one call of JSON-RPC."""
+    """Answer a JSON-RPC call."""
     call_id: Id = None
     as_event = False
     try:

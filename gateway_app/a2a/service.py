@@ -1,6 +1,6 @@
-"""The methods of A2A, whatever the dialect and binding: tasks of one agent.
+"""The A2A methods for every dialect and binding: the tasks of one agent.
 
-A task is a response. It goes on when its client leaves, and is found again by its id.
+A task is a response. It keeps running when its client leaves, and can be found by its id.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     Encode: TypeAlias = Callable[[Task | TaskUpdate | TaskRefused | RemoteProtocolError], bytes]
 
 TRANSPORT: Final = "a2a"
-# How often a stream looks for the answer that its task waits for.
+# How often a stream checks whether the input that its task awaits has arrived.
 ASKING_SECONDS: Final = 1.0
 _UNNAMED: Final = "default"
 
 
 class TaskService:
-    """The tasks of one agent, for one request; the task of the request calls its methods.
+    """The tasks of one agent, for one request; methods are called from the request's task.
 
     They raise TaskRefused and RemoteProtocolError.
     """
@@ -59,9 +59,9 @@ class TaskService:
     async def send(
         self, sent: SentMessage, demand_body: DemandBody | None = None
     ) -> tuple[Task, Mapping[str, str]]:
-        """Begin a task or go on with one, and return it: at once, or when it waits or has ended.
+        """Begin or continue a task; return it at once, or when it ends or waits for input.
 
-        The headers of the answer come with it. `demand_body` is as in `stream`.
+        Also returns the response headers. See `stream` for `demand_body`.
         """
         exchange = await self._exchange(demand_body)
         try:
@@ -84,9 +84,9 @@ class TaskService:
     async def stream(
         self, sent: SentMessage, encode: Encode, *, demand_body: DemandBody | None = None
     ) -> StreamingHttpResponse:
-        """Begin a task or go on with one, and stream it: the task first, then its updates.
+        """Begin or continue a task, and stream it: the task first, then its updates.
 
-        With `demand_body` it raises PaymentDemanded, and begins nothing that is not paid.
+        With `demand_body`, raises PaymentDemanded and begins nothing that is unpaid.
         """
         exchange = await self._exchange(demand_body)
         try:
@@ -102,10 +102,10 @@ class TaskService:
     async def subscribe(
         self, task_id: str, encode: Encode, *, follows: bool = False
     ) -> StreamingHttpResponse:
-        """Stream a task that has not ended, which any process may run.
+        """Stream an unfinished task, in whichever process it runs.
 
-        With `follows` the stream goes on past what the task asks for, until it has ended (A2A
-        §3.1.6).
+        With `follows`, the stream does not stop at requests for input, but only at the end of the
+        task (A2A §3.1.6).
         """
         exchange = await self._exchange()
         try:
@@ -125,7 +125,7 @@ class TaskService:
         return exchange.stream(frames)
 
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
-        """Return a task as it is now."""
+        """Return a task in its present state."""
         reader = await self._reader_alone()
         stored = await self._with_history(reader, task_id, history_length)
         return task_of(stored, link=reader.link, history_length=history_length)
@@ -146,7 +146,7 @@ class TaskService:
     async def page(
         self, *, history_length: int | None, with_artifacts: bool, **which: Any
     ) -> tuple[list[Task], ResponsePage]:
-        """Return a page of tasks; `which` is that of `ResponseReader.page`."""
+        """Return a page of tasks; `which` is passed to `ResponseReader.page`."""
         reader = await self._reader_alone()
         page = await reader.page(**which)
         responses = page.responses
@@ -166,15 +166,15 @@ class TaskService:
     # --- Receivers of push notifications ---
 
     async def set_receiver(self, task_id: str, receiver: WebhookReceiver) -> WebhookReceiver:
-        """Set a receiver of a task, which is sent its next states; return it with its name."""
+        """Set a receiver of a task's future states; return it with its name."""
         reader = await self._reader_alone()
         await self._found(reader, task_id)
         return await self._set_receiver(reader, task_id, receiver, from_beginning=False)
 
     async def get_receiver(self, task_id: str, name: str) -> WebhookReceiver:
-        """Return the receiver of a name; without a name the one that was set first.
+        """Return the receiver of this name; without a name, the one that was set first.
 
-        `default` is also the one that was set without a name.
+        `default` also finds the receiver that was set without a name.
         """
         await self._found(await self._reader_alone(), task_id)
         if name:
@@ -195,7 +195,7 @@ class TaskService:
         return await webhooks.list_receivers(task_id)
 
     async def delete_receiver(self, task_id: str, name: str) -> None:
-        """Delete the receiver of a name, or none."""
+        """Delete the receiver of this name, if any."""
         await self._found(await self._reader_alone(), task_id)
         await webhooks.delete_receiver(task_id, name)
 
@@ -250,7 +250,7 @@ class TaskService:
     async def _with_history(
         self, reader: ResponseReader, task_id: str, history_length: int | None = None
     ) -> StoredResponse:
-        """Return the response of a task, with the messages of its history if any are wanted."""
+        """Return the response of a task, with its history unless `history_length` is 0."""
         stored = await self._found(reader, task_id)
         if history_length == 0:
             return stored
@@ -260,7 +260,7 @@ class TaskService:
     async def _enter(
         self, exchange: Exchange, reader: ResponseReader, sent: SentMessage
     ) -> TaskWriter:
-        """Begin the task of a message, or give a task the answer that a message is."""
+        """Begin the task of a message, or answer an existing task with the message."""
         if sent.receiver is not None:
             webhooks.check(sent.receiver.url)
         writer = await (self._answer if sent.task_id else self._begin)(exchange, reader, sent)
@@ -306,7 +306,7 @@ class TaskService:
         writer = TaskWriter(
             stored.id, stored.thread, link=reader.link, accepts_data=sent.accepts_data
         )
-        # The client has what was before: the task is shown with it.
+        # The client already has the earlier updates, in the task as it is returned.
         list(writer.feed(await exchange.join(stored.id)))
         for answer in answers:
             await exchange.send(answer)
@@ -342,7 +342,7 @@ class TaskService:
         writer: TaskWriter,
         encode: Encode,
     ) -> AsyncIterator[bytes]:
-        """Yield frames, and after each answer that the task waited for those that follow it."""
+        """Yield frames, and continue with further ones each time the task receives its input."""
         async for frame in frames:
             yield frame
         while not writer.has_ended:
@@ -371,7 +371,7 @@ def _check_live(stored: StoredResponse, reason: TaskErrorReason) -> None:
 
 
 async def _end_of(exchange: Exchange, writer: TaskWriter) -> None:
-    """Wait until the response has ended, or waits for its client."""
+    """Wait until the response ends or waits for its client."""
     if writer.has_ended:
         return
     async for events in exchange.events():

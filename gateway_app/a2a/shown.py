@@ -18,14 +18,14 @@ CALL_ID: Final = 1
 
 
 class ShownTasks:
-    """The dialect's part of pages."""
+    """A2A as pages show it."""
 
     key: Final = "a2a"
     label: Final = "A2A"
     title: Final = "Agent2Agent Protocol"
 
     def addresses(self, base: str) -> dict[str, str]:
-        """Return the addresses of both bindings, and of the card."""
+        """Return the addresses of both bindings and of the card."""
         return {
             "jsonrpc": f"{base}/a2a",
             "rest": f"{base}/a2a/rest",
@@ -33,16 +33,16 @@ class ShownTasks:
         }
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
-        """Return a streamed task of A2A 1.0; a task has a conversation of its own, never a chat."""
+        """Return a streamed task of A2A 1.0; a task never joins an existing chat."""
         headers = {"A2A-Version": "1.0"}
         return PostedCall(url=f"{question.base}/a2a", body=_body(question), headers=headers).code
 
     def asked(self, question: ExampleQuestion) -> list[Any]:
-        """Return the call of JSON-RPC."""
+        """Return the JSON-RPC call."""
         return [_body(question)]
 
     def answered(self, answer: ShownAnswer) -> Iterator[Any]:
-        """Yield the task and its updates, as the stream of the call has them."""
+        """Yield the task and its updates, as in the stream that answers the call."""
         stored = answer.stored
         writer = TaskWriter(stored.id, stored.thread, link=answer.link)
         yield _result(DIALECT.answer(writer.begun(stored)))

@@ -233,7 +233,7 @@ class AcpDialect(ForeignDialect):
                 del self._unpaid[session_id]
 
     def _prompt_of(self, event: Event, session_id: str) -> Prompt | None:
-        """Return the prompt of an event; of another connection's response one without a request."""
+        """Return the prompt of an event; for another connection's response, one without request."""
         response_id = getattr(event, "response_id", None)
         if response_id is None:
             return self._prompts.get(session_id) if isinstance(event, ev.PaymentError) else None

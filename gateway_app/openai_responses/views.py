@@ -119,7 +119,7 @@ def _undeletable(request: HttpRequest) -> HttpResponse:
 
 
 def _check_place(state: Sequence[Event], after: int | None) -> None:
-    """Refuse a place where it is not known how thoughts and text of a running answer alternate."""
+    """Refuse a position in a running answer whose thoughts and text alternate in unknown order."""
     has_thought = any(isinstance(event, ev.Thinking) for event in state)
     has_text = any(isinstance(event, ev.ResponseDelta) for event in state)
     if after is not None and has_thought and has_text:

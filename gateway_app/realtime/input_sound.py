@@ -65,7 +65,7 @@ class InputSound:
         return len(self._samples)
 
     def change_format(self, name: str) -> None:
-        """Take samples of another format from now on; raises RemoteProtocolError amid a sound."""
+        """Change the sample format; raises RemoteProtocolError unless the buffer is empty."""
         if name != self.format and self._samples:
             raise refused("session.audio.input.format", "Clear or commit the buffer first.")
         self.format = name

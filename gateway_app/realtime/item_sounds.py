@@ -85,7 +85,7 @@ class ItemSounds:
             )
 
     async def stored(self, item: RealtimeItem) -> RealtimeItem:
-        """Return an item whose sounds are contents of the server; raises RemoteProtocolError."""
+        """Store an item's sounds as contents and return the item; raises RemoteProtocolError."""
         if not unstored_bytes(item):
             return item
         parts = [

@@ -93,7 +93,7 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_item(item: RealtimeItem, place: str, *, takes_sound: bool) -> None:
-    """Raise RemoteProtocolError for an item without its members, or with sound not taken."""
+    """Raise RemoteProtocolError for a missing member, or for sound if the agent accepts none."""
     if item.type == "item_reference":
         raise refused(f"{place}.type", "A reference stands in response.input alone.")
     for name in _NEEDED[item.type]:
@@ -123,7 +123,7 @@ def _check_part(part: RealtimePart, role: str | None, at: str, *, takes_sound: b
 
 
 def messages_of(items: Iterable[RealtimeItem]) -> tuple[uamp.Message, ...]:
-    """Return the messages that items are; calls in a row are one message of the assistant."""
+    """Convert items to messages; consecutive calls become one assistant message."""
     messages: list[uamp.Message] = []
     for item in items:
         if item.type == "function_call":

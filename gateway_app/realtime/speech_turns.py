@@ -53,7 +53,7 @@ class SpeechTurns:
         self.turns = 0
 
     def change(self, settings: SpeechSettings) -> None:
-        """Have other settings hold; raises RemoteProtocolError, and then changes nothing."""
+        """Apply other settings; on invalid ones, raise RemoteProtocolError and change nothing."""
         settings.check(self.takes)
         self.sound.change_format(settings.input_format)
         self.settings = settings

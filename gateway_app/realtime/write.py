@@ -111,7 +111,7 @@ class RealtimeWriter:
         yield from self._write(new)
 
     def _take_back(self) -> Iterator[Shown]:
-        """End the messages so far as incomplete and delete them; the whole text is a new item."""
+        """End the messages so far as incomplete, and delete them for a new item with all text."""
         yield from self._close_message("incomplete")
         self._media.clear()
         for item in self._items:

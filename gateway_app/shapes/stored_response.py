@@ -90,7 +90,7 @@ class StoredResponse:
 
     @property
     def conversation_origins(self) -> tuple[MessageOrigin, ...]:
-        """Where `conversation` has what this response and those before it asked and answered."""
+        """The places in `conversation` of all questions and answers, including this response's."""
         config = self.request.response
         place = len(config.messages or ()) if config else 0
         own: list[MessageOrigin] = []

@@ -1,1 +1,1 @@
-"""The cards of agents: what they have (`card`, pure), and the paths at which they are read."""
+"""The agent cards: their contents (`card`, pure) and the paths that serve them."""

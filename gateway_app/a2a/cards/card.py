@@ -1,4 +1,4 @@
-"""Agent cards: of A2A 1.0, of 1.0 and 0.3 in one, and of the transports' specification (0.2.1)."""
+"""Agent cards: for A2A 1.0, for 1.0 and 0.3 combined, and for the transports' spec (0.2.1)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SECURITY: Final[list[dict[str, list[str]]]] = [{"bearer": []}, {"apiKey": []}]
 def v1_card(
     agent: ListedAgent, base: str, *, version: str, needs_key: bool, extended: bool = False
 ) -> dict[str, Any]:
-    """Return the card of A2A 1.0 and nothing else.
+    """Return the card for A2A 1.0 alone.
 
-    `base` is the address of the agent without a slash at its end. `extended` adds a skill for each
-    tool of the agent.
+    `base` is the agent's address without a trailing slash. `extended` adds a skill for each tool of
+    the agent.
     """
     card: dict[str, Any] = {
         "name": agent.name,
@@ -56,7 +56,7 @@ def v1_card(
 
 
 def merged_card(card: dict[str, Any]) -> dict[str, Any]:
-    """Return a card of 1.0 with the members of 0.3, which clients of both versions read."""
+    """Add the members of 0.3 to a card of 1.0, so that clients of both versions can read it."""
     main, rest = card["supportedInterfaces"][:2]
     schemes = card["securitySchemes"]
     merged = {
@@ -79,7 +79,7 @@ def merged_card(card: dict[str, Any]) -> dict[str, Any]:
 
 
 def spec_card(agent: ListedAgent, base: str) -> dict[str, Any]:
-    """Return the card of the transports' specification, with what clients of 0.2 look for."""
+    """Return the card of the transports' specification, plus members for clients of 0.2."""
     return {
         "name": agent.name,
         "description": agent.description or f"The agent {agent.name}.",
@@ -95,7 +95,7 @@ def spec_card(agent: ListedAgent, base: str) -> dict[str, Any]:
         "defaultInputModes": ["text"],
         "defaultOutputModes": ["text"],
         "skills": _skills(agent, extended=False),
-        # UAMP §9.2: what the agent takes and gives, as its own protocol announces it.
+        # UAMP §9.2: the agent's inputs and outputs, as UAMP announces them.
         "modelCapabilities": msgspec.to_builtins(agent.capabilities),
     }
 
@@ -145,7 +145,7 @@ def _skill(skill_id: str, name: str, description: str, modes: list[str]) -> dict
 
 
 def _input_modes(can: uamp.Capabilities) -> list[str]:
-    """Return the media types that an agent reads."""
+    """Return the media types that an agent accepts."""
     modes = list(_TEXT)
     if "image" in can.modalities:
         formats = (can.image.formats if can.image else None) or ("png", "jpeg")

@@ -1,4 +1,4 @@
-"""The cards of agents, below each agent and at the root of the server."""
+"""The views of agent cards, below each agent and at the root of the server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 
 @dialect_view(_refusal, "GET", "HEAD")
 async def agent_card(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Return the card of an agent, or of the default one, in the version that its client reads."""
+    """Return the card of an agent, or of the default one, in the client's version."""
     agent = await _agent(request, name)
     card = v1_card(
         agent, _base(request, agent), version=settings.UAMP_VERSION, needs_key=_needs_key()
@@ -55,7 +55,7 @@ async def old_agent_card(request: HttpRequest, name: str = "") -> HttpResponseBa
 async def extended_card(request: HttpRequest, name: str, *, v1_only: bool) -> dict[str, Any]:
     """Return the card for callers with a key; raises TaskRefused for a visitor.
 
-    Without a name it is that of the default agent.
+    Without a name, returns the card of the default agent.
     """
     if await is_visitor(request):
         raise TaskRefused(

@@ -1,5 +1,6 @@
-"""The words of A2A 1.0 and 0.3: what their requests are, and tasks as their JSON.
+"""The formats of A2A 1.0 and 0.3: reading requests and writing tasks as JSON. Pure.
 
-Pure. `requests` and `writing` are one description of both, `requests_v03` is that of 0.3 over both
-bindings; `v1`, `v03` and `v03_rest` have the words of each. What a method does is not here.
+`requests` and `writing` hold the parts that all versions share, and `requests_v03` those that both
+bindings of 0.3 share; `v1`, `v03` and `v03_rest` define each dialect. The methods themselves live
+elsewhere.
 """

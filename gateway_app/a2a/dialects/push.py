@@ -1,4 +1,4 @@
-"""The words of A2A for push notifications: the receivers of a task's states (A2A §3.1.7, §4.3)."""
+"""A2A's push notification formats: the receivers of a task's states (A2A §3.1.7, §4.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gateway_app.shapes.webhook_receiver import WebhookReceiver
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# What is sent in headers has characters that a header can have.
+# Limited to characters that a header may contain, since these values are sent in headers.
 Url = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
 Token = Annotated[str, msgspec.Meta(max_length=1024, pattern=r"\A[\x21-\x7e]*\Z")]
 Scheme = Annotated[str, msgspec.Meta(max_length=64, pattern=r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")]
@@ -59,7 +59,7 @@ class PushTaskV1(WireParams, frozen=True, kw_only=True):
 
 
 def receiver_v1(config: PushConfigV1) -> WebhookReceiver:
-    """Return the receiver of a configuration; without an id its name is ''."""
+    """Convert a configuration to a receiver, named '' if it has no id."""
     known_by = config.authentication or PushAuthenticationV1()
     return WebhookReceiver(
         name=config.id,
@@ -83,7 +83,7 @@ def _shown_v1(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
 
 
 class PushAuthenticationV03(WireParams, frozen=True, kw_only=True):
-    """How the server authenticates itself to a receiver: by the first of the schemes."""
+    """How the server authenticates itself to a receiver: with the first of the schemes."""
 
     schemes: Annotated[tuple[Scheme, ...], msgspec.Meta(max_length=8)] = ()
     credentials: Credentials | None = None
@@ -106,7 +106,7 @@ class TaskPushConfigV03(WireParams, frozen=True, kw_only=True):
 
 
 class PushKeyV03(WireParams, frozen=True, kw_only=True):
-    """The task and the name of a receiver; without a name the one that was set first."""
+    """The task and the name of a receiver; without a name, the one that was set first."""
 
     id: RequiredId
     push_notification_config_id: OptionalId | None = None
@@ -119,13 +119,13 @@ class PushTaskV03(WireParams, frozen=True, kw_only=True):
 
 
 class ProtoPushConfig(WireParams, frozen=True, kw_only=True):
-    """A receiver as the body of a request over REST has it."""
+    """A receiver in the body of a REST request."""
 
     push_notification_config: PushConfigV03
 
 
 class ProtoTaskPushConfig(WireParams, frozen=True, kw_only=True):
-    """A receiver of a task over REST, whose id may stand beside it."""
+    """A receiver of a task over REST; its id may be given beside it."""
 
     task_id: RequiredId
     config_id: OptionalId = ""
@@ -133,7 +133,7 @@ class ProtoTaskPushConfig(WireParams, frozen=True, kw_only=True):
 
 
 def receiver_v03(config: PushConfigV03) -> WebhookReceiver:
-    """Return the receiver of a configuration; without an id its name is ''."""
+    """Convert a configuration to a receiver, named '' if it has no id."""
     known_by = config.authentication or PushAuthenticationV03()
     return WebhookReceiver(
         name=config.id or "",
@@ -169,15 +169,15 @@ def _proto_receiver(params: ProtoTaskPushConfig) -> WebhookReceiver:
     return receiver_v03(msgspec.structs.replace(config, id=config.id or params.config_id))
 
 
-# --- The words of each ---
+# --- The format of each dialect ---
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PushWords:
-    """The requests about receivers in a version, and how it writes them.
+    """A dialect's requests about receivers, and the way it writes them.
 
-    `set_params` has the task as `task_id`, and `receiver_of` takes it. `key_of` returns the task
-    and the name of `key_params`, `task_of` the task of `list_params`.
+    `set_params` holds the task as `task_id`, and is read by `receiver_of`. `key_of` returns the
+    task and the receiver's name from `key_params`, `task_of` the task from `list_params`.
     """
 
     set_params: type[Any]

@@ -1,4 +1,4 @@
-"""The parameters of requests, as far as all versions of A2A have the same."""
+"""The request parameters that all versions of A2A share."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ OptionalId = Annotated[str, msgspec.Meta(max_length=256)]
 Filename = Annotated[str, msgspec.Meta(max_length=255)]
 MediaType = Annotated[str, msgspec.Meta(max_length=127)]
 _FREE = frozenset({"metadata", "data"})
-# What a client accepts that reads values; "data" is that of the first versions.
+# The output modes of clients that accept values; "data" comes from the first versions.
 _DATA_MODES = frozenset({"application/json", "application/*", "*/*", "data"})
 PARTS = msgspec.Meta(min_length=1, max_length=64)
 
 
 class WireParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of what a client sends; unknown members are ignored."""
+    """Base class of client input; unknown members are ignored."""
 
 
 class WireMessage(WireParams, frozen=True, kw_only=True):
@@ -38,14 +38,14 @@ class WireMessage(WireParams, frozen=True, kw_only=True):
 
 
 class WireConfiguration(WireParams, frozen=True, kw_only=True):
-    """How the client wants the answer; whether it waits for it has two names."""
+    """The client's options for the answer; the versions name the blocking option differently."""
 
     accepted_output_modes: tuple[str, ...] | None = None
     history_length: HistoryLength | None = None
 
 
 class TaskParams(WireParams, frozen=True, kw_only=True):
-    """The parameters of methods of one task."""
+    """The parameters of methods that concern one task."""
 
     id: Id
     history_length: HistoryLength | None = None
@@ -60,7 +60,7 @@ def sent_message(
     blocking: bool,
     receiver: WebhookReceiver | None,
 ) -> SentMessage:
-    """Return the message of a request, whose own `metadata` is under that of the message."""
+    """Build the message of a request; its own metadata overrides the request's `metadata`."""
     modes = {mode.partition(";")[0].strip().lower() for mode in wanted.accepted_output_modes or ()}
     return SentMessage(
         message_id=message.message_id,
@@ -76,9 +76,9 @@ def sent_message(
 
 
 def json_names(params: Any) -> Any:
-    """Return parameters under their JSON names; ProtoJSON takes `task_id` for `taskId` too.
+    """Rename parameters to their JSON names; ProtoJSON also accepts `task_id` for `taskId`.
 
-    What is a client's own, as `metadata` and `data`, keeps its names.
+    Values that belong to the client, such as `metadata` and `data`, keep their names.
     """
     if isinstance(params, list):
         return [json_names(one) for one in params]

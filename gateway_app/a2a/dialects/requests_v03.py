@@ -1,4 +1,4 @@
-"""The parameters of requests of A2A 0.3, as far as both of its bindings have the same."""
+"""The request parameters that both bindings of A2A 0.3 share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class FileV03(WireParams, frozen=True, kw_only=True):
-    """The file of a part: base64 bytes, or a URI."""
+    """The file of a part, as base64 bytes or a URI."""
 
     bytes: str | None = None
     uri: str | None = None
@@ -34,7 +34,7 @@ class FileV03(WireParams, frozen=True, kw_only=True):
 
 
 class ConfigurationV03(WireConfiguration, frozen=True, kw_only=True):
-    """How the client wants the answer; a client that names nothing waits for it."""
+    """The client's options for the answer; calls block by default."""
 
     receiver: push.PushConfigV03 | None = msgspec.field(default=None, name="pushNotificationConfig")
     blocking: bool | None = None
@@ -47,7 +47,7 @@ def sent_of_v03(
     wanted: ConfigurationV03 | None,
     metadata: Mapping[str, Any] | None,
 ) -> SentMessage:
-    """Return the message of a request over either binding."""
+    """Build the message of a request over either binding."""
     wanted = wanted or ConfigurationV03()
     return sent_message(
         message,
@@ -60,7 +60,7 @@ def sent_of_v03(
 
 
 def file_part(file: FileV03, names: str) -> TaskPart:
-    """Return a file as a part; `names` says how its bytes and its URI are called."""
+    """Convert a file to a part; `names` is how errors call its bytes and its URI."""
     if (file.bytes is None) == (file.uri is None):
         raise invalid(f"A file has {names}.")
     return TaskPart(raw=file.bytes, url=file.uri, filename=file.name, media_type=file.mime_type)

@@ -1,4 +1,4 @@
-"""The words of A2A 0.3: its requests, and its JSON, in which `kind` names the type."""
+"""The A2A 0.3 dialect: its requests, and its JSON, in which `kind` names the type."""
 
 from __future__ import annotations
 

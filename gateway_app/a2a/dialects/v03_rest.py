@@ -1,7 +1,7 @@
-"""The words of A2A 0.3 over REST, whose JSON is that of its protocol buffers.
+"""The A2A 0.3 dialect over REST, with the JSON of its protocol buffers.
 
-It differs from 0.3 over JSON-RPC as well as from 1.0: a message has `content`, a file is
-`fileWithUri` or `fileWithBytes`, and a task is CANCELLED.
+It differs both from 0.3 over JSON-RPC and from 1.0: a message has `content`, a file is
+`fileWithUri` or `fileWithBytes`, and the state of a cancelled task is CANCELLED.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ProtoData(WireParams, frozen=True, kw_only=True):
 
 
 class ProtoPart(WireParams, frozen=True, kw_only=True):
-    """A part of a message: one of its members."""
+    """A part of a message; exactly one member is set."""
 
     text: str | None = None
     file: ProtoFile | None = None
@@ -59,7 +59,7 @@ class ProtoMessage(WireMessage, frozen=True, kw_only=True):
 
 
 class ProtoConfiguration(ConfigurationV03, frozen=True, kw_only=True):
-    """How the client wants the answer."""
+    """The client's options for the answer."""
 
     receiver: push.PushConfigV03 | None = msgspec.field(default=None, name="pushNotification")
 

@@ -1,4 +1,4 @@
-"""The words of A2A 1.0: its requests, and tasks and updates as its ProtoJSON (A2A §4, §5)."""
+"""The A2A 1.0 dialect: its requests, and tasks and updates in ProtoJSON (A2A §4, §5)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROLES: Final[Mapping[Literal["user", "agent"], str]] = {"user": "ROLE_USER", "ag
 
 
 class PartV1(WireParams, frozen=True, kw_only=True):
-    """A part of a message: one of text, raw, url and data."""
+    """A part of a message; exactly one of text, raw, url and data is set."""
 
     text: str | None = None
     raw: str | None = None
@@ -48,7 +48,7 @@ class MessageV1(WireMessage, frozen=True, kw_only=True):
 
 
 class ConfigurationV1(WireConfiguration, frozen=True, kw_only=True):
-    """How the client wants the answer."""
+    """The client's options for the answer."""
 
     task_push_notification_config: PushConfigV1 | None = None
     return_immediately: bool = False
@@ -103,7 +103,7 @@ def _part(part: PartV1) -> TaskPart:
 
 
 def task_state(state: str) -> str:
-    """Return a state as 1.0 writes it."""
+    """Return a state in the spelling of 1.0."""
     return "TASK_STATE_" + state.upper().replace("-", "_")
 
 

@@ -1,4 +1,4 @@
-"""Tasks and their updates as JSON: one description, and the words in which versions differ."""
+"""Tasks and their updates as JSON: one writer, with a vocabulary for each version."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 Version: TypeAlias = Literal["1.0", "0.3"]
 
 SIGNATURE: Final = "uamp_signature"
-"""In the metadata of a completed task: the signature of its answer (docs/signatures.md)."""
+"""The metadata member with the signature of a completed task's answer (docs/signatures.md)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
-    """The words of a version of A2A.
+    """The vocabulary of a version of A2A.
 
-    With `has_kinds` each object names its type in `kind`; without, an update stands in a member
-    that names it. With `has_final` the last status says that it is. `parts` is the member of a
-    message that has its parts.
+    With `has_kinds`, each object names its type in `kind`; without, an update is nested in a member
+    that names its type. With `has_final`, the last status is marked as final. `parts` names the
+    member of a message that holds its parts.
     """
 
     roles: Mapping[Literal["user", "agent"], str]
@@ -46,7 +46,7 @@ class Vocabulary:
 
 
 class TaskJson:
-    """Writes tasks in the words of a version."""
+    """Writes tasks in the vocabulary of a version."""
 
     def __init__(self, words: Vocabulary) -> None:
         self._words = words
@@ -68,7 +68,7 @@ class TaskJson:
         return {**shown, **_signed(task.signature)}
 
     def update(self, update: TaskUpdate) -> dict[str, Any]:
-        """Return an event of a stream."""
+        """Return an update as an event of a stream."""
         ids = {"taskId": update.task_id, "contextId": update.context_id}
         if isinstance(update, StatusUpdate):
             status = self._status(update.status, update.task_id, update.context_id)
@@ -98,7 +98,7 @@ class TaskJson:
         return shown
 
     def message(self, message: TaskMessage, context_id: str) -> dict[str, Any]:
-        """Return a message that is no task's."""
+        """Return a message outside any task."""
         return self._message(message, "", context_id)
 
     def _message(self, message: TaskMessage, task_id: str, context_id: str) -> dict[str, Any]:
@@ -121,16 +121,16 @@ class TaskJson:
 
 
 def _signed(signature: str | None) -> dict[str, Any]:
-    """Return the metadata of a completed task: its signature, under a name of this server."""
+    """Return the metadata of a completed task: its signature, under this server's own name."""
     return {} if signature is None else {"metadata": {SIGNATURE: signature}}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskDialect:
-    """A version of A2A over a binding: how requests are read, and how tasks are written.
+    """A version of A2A over a binding: how requests are read and tasks are written.
 
-    `sent_of` makes a message of `send_params`; it raises RemoteProtocolError for a part that is
-    none. With `names_task` an answer that may be a task or a message has it in a member `task`.
+    `sent_of` converts `send_params` to a message; it raises RemoteProtocolError for an invalid
+    part. With `names_task`, an answer that may be a task or a message names which in a member.
     """
 
     version: Version
@@ -142,22 +142,22 @@ class TaskDialect:
 
     @property
     def webhook_format(self) -> str:
-        """The name under which receivers are sent tasks in these words."""
+        """The name of the webhook format that sends tasks in this version."""
         return f"a2a-{self.version}"
 
     def answer(self, task: Task) -> dict[str, Any]:
-        """Return a task as the answer to a message, and as the first event of a stream."""
+        """Return a task as the answer to a message, or as the first event of a stream."""
         shown = self.json.task(task)
         return {"task": shown} if self.names_task else shown
 
     def reply(self, message: TaskMessage, context_id: str) -> dict[str, Any]:
-        """Return a message as the answer to one."""
+        """Return a message as the answer to a message."""
         shown = self.json.message(message, context_id)
         return {"message": shown} if self.names_task else shown
 
 
 def named_file(file: dict[str, Any], part: TaskPart) -> dict[str, Any]:
-    """Return the file of a part of 0.3 with the name and the media type of the part."""
+    """Add the name and the media type of a part to its file (0.3)."""
     if part.filename:
         file["name"] = part.filename
     if part.media_type:
@@ -166,5 +166,5 @@ def named_file(file: dict[str, Any], part: TaskPart) -> dict[str, Any]:
 
 
 def object_of(data: Any) -> dict[str, Any]:
-    """Return the data of a part of 0.3, which is an object; another value is its `value`."""
+    """Return the data of a part in 0.3, where it must be an object; other values are wrapped."""
     return data if isinstance(data, dict) else {"value": data}

@@ -1,1 +1,1 @@
-"""`/agents/{name}/tasks`: tasks as the transports' specification has them, without JSON-RPC."""
+"""`/agents/{name}/tasks`: tasks in the format of the transports' specification."""

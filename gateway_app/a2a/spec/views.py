@@ -1,4 +1,4 @@
-"""`/agents/{name}/tasks`: tasks as the transports' specification has them, without JSON-RPC."""
+"""`/agents/{name}/tasks`: the transports' specification's tasks, without JSON-RPC."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError | TaskRefused) -> 
 async def tasks(request: HttpRequest, name: str) -> HttpResponseBase:
     """Begin a task, and stream it as `task.*` events.
 
-    A task that has to be paid first is `task.failed` with what is demanded, and was not begun.
+    A task that must be paid for first is not begun: its stream is one `task.failed` with the
+    demand.
     """
-    # Of a message without an id: what is repeated under its key is the same message.
+    # For a message without an id: a repeated request with the same key is the same message.
     key = request.headers.get("Idempotency-Key")
     new_id = f"key-{key}" if key else uuid.uuid4().hex
     sent = spec.sent_of(read_body(request, spec.TaskRequest), new_id=new_id)
@@ -58,7 +59,7 @@ async def tasks(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @dialect_view(_refusal, "GET", "DELETE", protocol=TRANSPORT)
 async def task(request: HttpRequest, name: str, task_id: str) -> HttpResponseBase:
-    """Return a task, or cancel it first."""
+    """Return a task; DELETE cancels it first."""
     service = TaskService(request, name)
     try:
         found = await (

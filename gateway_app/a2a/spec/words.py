@@ -1,4 +1,4 @@
-"""The words of the transports' specification: `task.*` events and the status of a task."""
+"""The format of the transports' specification: `task.*` events and task statuses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PAYMENT_CODE = "payment_required"
 
 
 class _WireSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of what a client sends; unknown members are ignored."""
+    """Base class of client input; unknown members are ignored."""
 
 
 class SpecFile(_WireSpec, frozen=True):
-    """The file of a part: base64 bytes, or a URI."""
+    """The file of a part, as base64 bytes or a URI."""
 
     bytes: str | None = None
     uri: str | None = None
@@ -32,7 +32,7 @@ class SpecFile(_WireSpec, frozen=True):
 
 
 class SpecPart(_WireSpec, frozen=True):
-    """A part of a message: `type` names the member that it has."""
+    """A part of a message; `type` names the member that is set."""
 
     type: Literal["text", "file", "data"]
     text: str | None = None
@@ -58,7 +58,7 @@ class TaskRequest(_WireSpec, frozen=True):
 
 
 def sent_of(body: TaskRequest, *, new_id: str) -> SentMessage:
-    """Return the message of a request; raises RemoteProtocolError for a part that is none."""
+    """Return the message of a request; raises RemoteProtocolError for an invalid part."""
     message = body.message
     return SentMessage(
         message_id=message.message_id or new_id,
@@ -89,7 +89,7 @@ def started(task: Task) -> tuple[str, dict[str, Any]]:
 
 
 def event_of(update: TaskUpdate) -> tuple[str, dict[str, Any]]:
-    """Return the event of an update: a piece of the answer, or its end.
+    """Return the event for an update: a piece of the answer, or a new status.
 
     A piece without `append` begins the answer, or replaces the text so far.
     """
@@ -117,14 +117,14 @@ def _end(task_id: str, status: TaskStatus) -> tuple[str, dict[str, Any]]:
 
 
 def refused(error: TaskError) -> tuple[str, dict[str, Any]]:
-    """Return the event of a stream that breaks off."""
+    """Return the event that ends a broken stream."""
     return "task.failed", {"status": "failed", "code": error.reason, "error": error.message}
 
 
 def demanded(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of `task.failed` for a task that has to be paid before it begins.
+    """Return the data of `task.failed` for a task that must be paid for before it begins.
 
-    `body` is the body of a 402. The client brings `X-PAYMENT` with a new task.
+    `body` is the body of a 402. The client sends `X-PAYMENT` with a new task.
     """
     return {
         **body,
@@ -136,7 +136,7 @@ def demanded(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_task(task: Task) -> dict[str, Any]:
-    """Return a task as GET and DELETE answer with it."""
+    """Return a task as the body of a GET or DELETE response."""
     parts = [part for artifact in task.artifacts for part in artifact.parts]
     messages = [{"role": one.role, "parts": _parts(one.parts)} for one in task.history]
     if parts:

@@ -1,4 +1,4 @@
-"""Tasks of A2A as views of responses, before a version has its words for them.
+"""A2A tasks as views of responses, independent of the version that writes them.
 
-Pure: what is shown of a response, what a client's message means, payments and errors.
+Pure: the visible part of a response, the meaning of client messages, payments and errors.
 """

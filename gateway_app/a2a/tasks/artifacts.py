@@ -1,4 +1,4 @@
-"""The artifacts of a task: the texts of the answer, or the values that they are, and its media."""
+"""The artifacts of a task: the texts of the answer, or the values in them, and its media."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def artifacts_of(
 ) -> Iterator[TaskArtifact]:
     """Yield the artifacts of a response, in the order of its output.
 
-    `link` makes absolute addresses of media. A finished text that is a JSON object or array and
-    nothing else is a value, for a client that `accepts_data`.
+    `link` returns the absolute address of a medium. For a client that `accepts_data`, a completed
+    text that consists of one JSON object or array becomes a value.
     """
     has_values = accepts_data and stored.status == "completed"
     for number, piece in enumerate(pieces_of(stored.output)):
@@ -36,7 +36,7 @@ def artifacts_of(
 
 
 def pieces_of(items: Iterable[uamp.ContentItem]) -> Iterator[Piece]:
-    """Yield what an output shows: its media, and the whole text before, between and after them."""
+    """Yield the media of an output, and the joined text before, between and after them."""
     texts: list[str] = []
     for item in items:
         if isinstance(item, uamp.TextContent):
@@ -53,7 +53,7 @@ def pieces_of(items: Iterable[uamp.ContentItem]) -> Iterator[Piece]:
 def artifact_of(task_id: str, number: int, piece: Piece, link: Link) -> TaskArtifact:
     """Return the artifact of a piece, or of a part of a text.
 
-    A text is the `answer`; a medium is named for its file or its type.
+    A text is called `answer`; a medium has the name of its file or its type.
     """
     if isinstance(piece, str):
         part = TaskPart(text=piece, media_type="text/plain")
@@ -70,7 +70,7 @@ def value_artifact(task_id: str, number: int, value: JsonValue) -> TaskArtifact:
 
 
 def value_of(piece: Piece) -> JsonValue | None:
-    """Return the JSON object or array that a text is; None for anything else."""
+    """Return the JSON object or array that a text consists of; None for anything else."""
     if not isinstance(piece, str) or not piece.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -90,7 +90,7 @@ def parts_of(items: Iterable[uamp.ContentItem], link: Link) -> Iterator[TaskPart
 
 
 def medium_part(item: uamp.MediaContent, link: Link) -> TaskPart:
-    """Return a medium as a part with a URL, or with its bytes in base64."""
+    """Convert a medium to a part with a URL, or with its bytes in base64."""
     medium = uamp.media_of(item)
     filename, media_type = None, None
     match item:
@@ -108,7 +108,7 @@ def medium_part(item: uamp.MediaContent, link: Link) -> TaskPart:
 
 
 def item_of(delta: Delta) -> uamp.MediaContent | None:
-    """Return the medium that a delta carries whole; None for others."""
+    """Return the medium that a delta carries as a whole; None for other deltas."""
     match delta.type:
         case "image" if delta.image is not None:
             return uamp.ImageContent(image=delta.image, format=delta.format)

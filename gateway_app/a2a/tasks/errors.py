@@ -1,4 +1,4 @@
-"""The errors of A2A: codes of JSON-RPC, statuses of HTTP, and the reasons of google.rpc."""
+"""The errors of A2A: JSON-RPC codes, HTTP statuses and google.rpc reasons."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TaskErrorReason(StrEnum):
 
 
 _R = TaskErrorReason
-# Reason: the code of JSON-RPC, the status of HTTP in REST, the status of google.rpc.
+# By reason: the JSON-RPC code, the HTTP status over REST, and the google.rpc status.
 _TABLE: Final[dict[TaskErrorReason, tuple[int, int, str]]] = {
     _R.PARSE_ERROR: (-32700, 400, "INVALID_ARGUMENT"),
     _R.INVALID_REQUEST: (-32600, 400, "INVALID_ARGUMENT"),
@@ -82,9 +82,9 @@ _BAD_REQUEST: Final = 400
 
 
 class TaskRefused(Exception):
-    """A request that A2A has an error for; `message` is for a person.
+    """A request refused with one of A2A's errors; `message` is meant for people.
 
-    `status` is that of HTTP where it is not the one of the reason.
+    `status` overrides the HTTP status of the reason.
     """
 
     def __init__(self, reason: TaskErrorReason, message: str, *, status: int | None = None) -> None:
@@ -96,9 +96,9 @@ class TaskRefused(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskError:
-    """An error in all the words that the bindings of A2A have for it.
+    """An error as every A2A binding expresses it.
 
-    `rpc_status` is the status of HTTP that carries it over JSON-RPC.
+    `rpc_status` is the HTTP status that accompanies it over JSON-RPC.
     """
 
     code: int
@@ -111,11 +111,11 @@ class TaskError:
     metadata: Mapping[str, str]
 
     def json_rpc(self) -> dict[str, Any]:
-        """Return the `error` of a JSON-RPC answer (A2A §9.5)."""
+        """Return the `error` of a JSON-RPC response (A2A §9.5)."""
         return {"code": self.code, "message": self.message, "data": [self._info()]}
 
     def status(self) -> dict[str, Any]:
-        """Return the body of a REST answer: a google.rpc.Status (A2A §11.6)."""
+        """Return the body of a REST response: a google.rpc.Status (A2A §11.6)."""
         return {
             "error": {
                 "code": self.http,
@@ -135,14 +135,14 @@ class TaskError:
 
 
 def unpaid(body: Mapping[str, Any]) -> RemoteProtocolError:
-    """Return the error of a turn whose payment did not suffice; `body` is that of a 402."""
+    """Return the error of a turn that was not paid in full; `body` is that of a 402."""
     return RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, str(body.get("message", "")))
 
 
 def error_of(error: TaskRefused | RemoteProtocolError) -> TaskError:
-    """Return an error of A2A or of UAMP in the words of A2A.
+    """Convert an error of A2A or UAMP to A2A's terms.
 
-    What A2A has no word for keeps UAMP's code as its reason, and its HTTP status.
+    An error unknown to A2A keeps its UAMP code as the reason, and its HTTP status.
     """
     if isinstance(error, TaskRefused):
         found = _of_reason(error.reason, error.message, {})

@@ -1,4 +1,4 @@
-"""Messages of A2A clients as events of UAMP: a turn, or answers to a task."""
+"""Conversion of A2A client messages to UAMP events: a turn, or answers to a task."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 HistoryLength = Count
 
 CONTEXT_EXTENSION: Final = "a2a"
-"""Under this name the extensions of a session keep the contextId that its client chose."""
+"""The session extension that stores the contextId chosen by the client."""
 TOOLS: Final = "uamp_tools"
-"""In the metadata of a message: tools that the client runs, as OpenAI's API declares them."""
+"""Message metadata: the tools that the client runs, declared in the format of OpenAI's API."""
 REPLY: Final = "uamp_reply"
-"""In the metadata of a message: `message` asks for a completed answer as a message, not a task."""
+"""Message metadata: `message` requests a completed answer as a message, not as a task."""
 _SHOWN: Final = IMAGE_FORMATS | {"jpg", "pjpeg", "x-png"}
 _YES: Final = frozenset({"yes", "y", "ok", "allow", "approve", "approved"})
 _NO: Final = frozenset({"no", "n", "deny", "refuse", "reject", "rejected"})
@@ -44,11 +44,10 @@ _NO: Final = frozenset({"no", "n", "deny", "refuse", "reject", "rejected"})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentMessage:
-    """A message of a client, and what it wants of the answer.
+    """A message of a client, with its options for the answer.
 
-    Without `blocking` the answer is the task as it begins; `history_length` is as in `task_of`.
-    `receiver` is sent the states of the task. One that does not `accepts_data`
-    is sent values as text.
+    Without `blocking`, the task is returned as it begins; see `task_of` for `history_length`.
+    `receiver` is notified of the task's states. Without `accepts_data`, values are sent as text.
     """
 
     message_id: str
@@ -63,14 +62,14 @@ class SentMessage:
 
     @property
     def wants_message(self) -> bool:
-        """Whether the client asks for a completed answer as a message."""
+        """Whether the client wants a completed answer as a message."""
         return self.metadata.get(REPLY) == "message"
 
 
 def turn_of(sent: SentMessage, *, agent: str) -> ClientTurn:
-    """Return the turn that a message begins; raises RemoteProtocolError for a part that is none.
+    """Return the turn that a message begins; raises RemoteProtocolError for an invalid part.
 
-    The same message in the same context is the same turn.
+    The same message in the same context yields the same turn.
     """
     inputs = tuple(_input(part) for part in sent.parts)
     tools = _tools(sent.metadata.get(TOOLS))
@@ -86,11 +85,11 @@ def turn_of(sent: SentMessage, *, agent: str) -> ClientTurn:
 
 
 def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
-    """Return the events with which a message answers what a task asks for.
+    """Return the events with which a message answers the pending questions of a task.
 
-    A payment comes in the metadata. A data part names its call as `callId` and has `result`, or
-    `approved`; a text alone answers the one call that is open. Raises RemoteProtocolError for what
-    answers nothing.
+    A payment comes in the metadata. A data part names its call as `callId` and has `result` or
+    `approved`; a plain text answers the only open call. Raises RemoteProtocolError for a message
+    that answers nothing.
     """
     demands = [event for event in asked if isinstance(event, ev.PaymentRequired)]
     if demands:
@@ -120,9 +119,9 @@ def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
 
 
 def follow_up_of(sent: SentMessage, answers: Sequence[Event]) -> ClientFollowUp:
-    """Return a message with which a task was answered, as the history of the task has it.
+    """Convert a message that answered a task to its form in the task's history.
 
-    A medium is named by the tool call whose result has it.
+    A medium is identified by the tool call whose result contains it.
     """
     results = [answer for answer in answers if isinstance(answer, ev.ToolResult)]
     parts: list[FollowUpPart] = []
@@ -241,12 +240,12 @@ def _tools(declared: Any) -> tuple[uamp.ToolDefinition, ...]:
 
 
 def data_text(data: Any) -> str:
-    """Return a value as the JSON text that an agent reads."""
+    """Return a value as JSON text, for the agent to read."""
     return msgspec.json.encode(data).decode()
 
 
 def invalid(message: str) -> RemoteProtocolError:
-    """Return the refusal of a parameter."""
+    """Return the refusal of an invalid parameter."""
     return RemoteProtocolError(ErrorCode.INVALID_EVENT, message)
 
 

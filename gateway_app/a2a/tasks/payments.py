@@ -1,4 +1,4 @@
-"""Payments in the metadata of tasks: the extension a2a-x402, version 0.2."""
+"""Payments in the metadata of tasks: the a2a-x402 extension, version 0.2."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNPAID: Final = frozenset({ErrorCode.PAYMENT_REQUIRED, ErrorCode.PAYMENT_TIMEOU
 
 
 def demanded(event: Event, refusal: ev.PaymentError | None) -> dict[str, Any]:
-    """Return the metadata of a demand; nothing for what is no demand of a payment."""
+    """Return the metadata of a demand for payment; empty for any other event."""
     if not isinstance(event, ev.PaymentRequired):
         return {}
     extra = event.requirements.extra or {}
@@ -42,7 +42,7 @@ def demanded(event: Event, refusal: ev.PaymentError | None) -> dict[str, Any]:
 
 
 def completed(settled: Iterable[SettledPayment]) -> dict[str, Any]:
-    """Return the metadata of an answer that was paid for in its task."""
+    """Return the metadata of an answer whose payment was settled in its task."""
     receipts = [
         {
             "success": True,
@@ -65,9 +65,9 @@ def failed(code: str) -> dict[str, Any]:
 
 
 def submitted(metadata: Mapping[str, Any]) -> ev.Payment | None:
-    """Return the payment that a message brings; None where it brings none.
+    """Return the payment in a message's metadata; None if there is none.
 
-    Raises RemoteProtocolError for a payload that is no payment with a token.
+    Raises RemoteProtocolError for a payload that is not a payment by token.
     """
     payload = metadata.get(PAYLOAD)
     if payload is None:
@@ -85,5 +85,5 @@ def submitted(metadata: Mapping[str, Any]) -> ev.Payment | None:
 
 
 def is_rejected(metadata: Mapping[str, Any]) -> bool:
-    """Return whether the client will not pay."""
+    """Return whether the client declines to pay."""
     return metadata.get(STATUS) == "payment-rejected"

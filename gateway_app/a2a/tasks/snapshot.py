@@ -1,4 +1,4 @@
-"""A response as the task that it is now."""
+"""The present state of a response as a task."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def task_of(
     accepts_data: bool = True,
     refusal: ev.PaymentError | None = None,
 ) -> Task:
-    """Return a response as a task.
+    """Convert a response to a task.
 
-    `link` makes absolute addresses of media. `history_length` is the most messages of the history;
-    None is all of them. `accepts_data` is as in `artifacts_of`. `refusal` is why a payment was not
-    taken a moment ago.
+    `link` returns the absolute address of a medium. `history_length` limits the messages of the
+    history; None includes all. See `artifacts_of` for `accepts_data`. `refusal` is the payment
+    error that has just occurred, if any.
     """
     artifacts = artifacts_of(stored, link, accepts_data=accepts_data) if with_artifacts else ()
     return Task(
@@ -43,7 +43,7 @@ def task_of(
 
 
 def message_of(task: Task) -> TaskMessage | None:
-    """Return a completed task as the one message that its answer is; None for any other."""
+    """Return the answer of a completed task as one message; None for any other task."""
     parts = tuple(part for artifact in task.artifacts for part in artifact.parts)
     if task.status.state != "completed" or not parts:
         return None
@@ -54,9 +54,9 @@ def message_of(task: Task) -> TaskMessage | None:
 def history_of(
     stored: StoredResponse, link: Link, history_length: int | None
 ) -> tuple[TaskMessage, ...]:
-    """Return the message that the response answers and those with which its client answered it.
+    """Return the message that began the task, and those that answered its questions.
 
-    They are in the order in which they came, and the newest `history_length` of them.
+    They are in chronological order, limited to the newest `history_length`.
     """
     if not stored.question or history_length == 0:
         return ()

@@ -1,4 +1,4 @@
-"""The status of a task: where its response is, and what that asks its client for."""
+"""The status of a task: the state of its response, and the pending questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATES: Final[dict[str, TaskState]] = {
 
 
 def status_of(stored: StoredResponse, *, refusal: ev.PaymentError | None = None) -> TaskStatus:
-    """Return the status of a response, with what it asks its client for or why it failed."""
+    """Return the status of a response, with its pending questions or the reason of its failure."""
     state: TaskState = _STATES.get(stored.status, "working")
     parts: list[TaskPart] = []
     metadata: dict[str, Any] = {}
@@ -53,12 +53,12 @@ def status_of(stored: StoredResponse, *, refusal: ev.PaymentError | None = None)
 
 
 def timestamp(stored: StoredResponse) -> str:
-    """Return when the response last changed, in milliseconds of UTC."""
+    """Return when the response last changed, in UTC with milliseconds."""
     return stored.changed_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _asking(event: Event) -> Iterator[TaskPart]:
-    """Yield a sentence for a person, and what a program needs, of what is asked for."""
+    """Yield a question as a sentence for people and as data for programs."""
     match event:
         case ev.ToolCall():
             yield TaskPart(text=f"Run the tool {event.name}, and send its result.")

@@ -1,4 +1,4 @@
-"""A task as all dialects of A2A show it, before it has their words."""
+"""Tasks, independent of the A2A dialect that writes them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 TaskState: TypeAlias = Literal[
     "submitted", "working", "input-required", "completed", "canceled", "failed", "rejected"
 ]
-"""The states that a task of this server has, in the words of A2A 0.3."""
+"""The states that tasks of this server can have, as A2A 0.3 names them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskPart:
-    """A part of a message or artifact: the one of `text`, `data`, `url` and `raw` that is set.
+    """A part of a message or artifact; exactly one of `text`, `data`, `url` and `raw` is set.
 
     `raw` is base64, in either alphabet.
     """
@@ -38,7 +38,7 @@ class TaskMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskStatus:
-    """Where a task is; `timestamp` is ISO 8601 in UTC."""
+    """The state of a task; `timestamp` is ISO 8601 in UTC."""
 
     state: TaskState
     timestamp: str
@@ -47,7 +47,7 @@ class TaskStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskArtifact:
-    """A piece of the answer: its text, a medium, or the data that its text is."""
+    """A piece of the answer: a text, a medium, or the value that a text consists of."""
 
     artifact_id: str
     name: str
@@ -56,7 +56,7 @@ class TaskArtifact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """A task as it is now."""
+    """A task in its present state."""
 
     id: str
     context_id: str
@@ -68,7 +68,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusUpdate:
-    """A task got another status."""
+    """A change of a task's status."""
 
     task_id: str
     context_id: str
@@ -79,7 +79,7 @@ class StatusUpdate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArtifactUpdate:
-    """An artifact began or grew; without `append` it replaces what the client has of it."""
+    """An artifact that began or grew; without `append` it replaces the client's version."""
 
     task_id: str
     context_id: str

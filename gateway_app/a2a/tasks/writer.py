@@ -1,4 +1,4 @@
-"""The events of a response as updates of its task."""
+"""Conversion of a response's events to updates of its task."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class TaskWriter:
-    """Turns the events of one response into updates of its task.
+    """Converts the events of one response to updates of its task.
 
-    The task of the request calls it. `refusal` is the last payment that was not taken. A text that
-    is a value is sent as one, in place of the text, where the client `accepts_data`.
+    Used by the request's task only. `refusal` is the last payment error. If the client
+    `accepts_data`, a text that is a value is sent as that value instead.
     """
 
     def __init__(
@@ -42,14 +42,15 @@ class TaskWriter:
         self.task_id, self._context_id = task_id, context_id
         self._link, self._accepts_data = link, accepts_data
         self._text = AppendedText()
-        # What the client has, each text in the parts in which it came; and text that was not sent.
+        # The pieces that the client has, each text in the parts it was sent in, and the unsent
+        # text.
         self._shown: list[list[str] | uamp.MediaContent] = []
         self._unsent: list[str] = []
 
     def begun(self, stored: StoredResponse, *, history_length: int | None = None) -> Task:
-        """Return the task as the first event of a stream, with the text that was fed.
+        """Return the task as the first event of a stream, with the text fed so far.
 
-        What came after it is in the updates that follow, so that it has not ended yet.
+        The updates that follow bring the rest, so the task has not ended yet.
         """
         status = status_of(stored)
         if stored.has_ended or stored.status == "waiting":
@@ -65,7 +66,7 @@ class TaskWriter:
         )
 
     def feed(self, events: Sequence[Event]) -> Iterator[TaskUpdate]:
-        """Yield the artifacts that events begin or continue; texts that came together are one."""
+        """Yield the artifacts that events begin or continue; consecutive texts are joined."""
         for event in events:
             match event:
                 case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
@@ -110,7 +111,7 @@ class TaskWriter:
         return self._update(len(self._shown) - 1, piece)
 
     def status(self, stored: StoredResponse) -> StatusUpdate:
-        """Return the status after the last event; nothing follows it on a stream."""
+        """Return the status after the last event, which ends the stream."""
         return StatusUpdate(
             task_id=self.task_id,
             context_id=self._context_id,
@@ -120,9 +121,9 @@ class TaskWriter:
         )
 
     def _finish(self, output: Sequence[uamp.ContentItem]) -> Iterator[TaskUpdate]:
-        """Yield what a finished answer has that was not sent, or that was sent as something else.
+        """Yield the parts of a finished answer that were not sent, or were sent differently.
 
-        A client that joined in the middle has all the text in one.
+        A client that joined midway has received all the text as one piece.
         """
         for number, piece in enumerate(pieces_of(output)):
             value = value_of(piece) if self._accepts_data else None
