@@ -1,4 +1,4 @@
-"""Peers in the admin: added by their manifest or by their keys, refreshed, revoked."""
+"""Peers in the admin: added by their manifest or their keys, refreshed and revoked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from federation_app.peers.documents import PeerDocuments
 
-    # Django's classes take type arguments in its stubs only.
+    # Only the stubs give Django's classes type parameters.
     _PeerForm = forms.ModelForm[Peer]
 else:
     _PeerForm = forms.ModelForm
@@ -32,8 +32,8 @@ RIGHT: Final = "federation_app.change_peer_trust"
 class NewPeerForm(_PeerForm):
     """A new peer: the address of its manifest, or its name with its keys.
 
-    `found` are the documents at that address, or what is wrong with them: they are read before the
-    transaction of the form, in which no other writer could use SQLite.
+    `found` holds the documents at that address, or the error in them. They are fetched before the
+    form's transaction, which would block all other writers on SQLite.
     """
 
     found: ClassVar[PeerDocuments | EnvelopeError | None] = None
@@ -50,13 +50,13 @@ class NewPeerForm(_PeerForm):
     )
 
     class Meta:
-        """The decisions of an operator about a peer."""
+        """The fields that an operator decides."""
 
         model = Peer
         fields = ("trust", "name", "user")
 
     def clean(self) -> dict[str, Any]:
-        """Read the documents of the peer, or its keys, and add it to the rows of peers."""
+        """Add the peer from its documents or its keys."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if self.errors:
             return values
@@ -75,11 +75,11 @@ class NewPeerForm(_PeerForm):
         return values
 
     def _post_clean(self) -> None:
-        """Leave the row as it was added: the form has no other values for it."""
+        """Leave the row as it was added, since the form has no other values for it."""
 
 
 def _documents(values: Any) -> PeerDocuments | EnvelopeError | None:
-    """Return the documents of a new peer, or what is wrong with them; None where none are asked."""
+    """Return the documents of a new peer, or the error in them; None if none are needed."""
     if values.get("trust") == PeerTrust.OPERATOR or not values.get("manifest_url"):
         return None
     try:
@@ -145,7 +145,7 @@ class PeerKeyInline(RecordInline):
 
 @admin.register(Peer)
 class PeerAdmin(RecordAdmin, OperationsAdmin):
-    """Servers that sign envelopes, and whom they act for."""
+    """Servers that sign envelopes, and the people they act for."""
 
     operations = (REFRESH, REVOKE)
     list_display = (
@@ -163,43 +163,43 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     inlines = (PeerKeyInline,)
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
-        """Let those add peers who may decide about them."""
+        """Allow those to add peers who may manage their trust."""
         return request.user.has_perm(RIGHT)
 
     def add_view(self, request: Any, form_url: str = "", extra_context: Any = None) -> Any:
-        """Read the documents of a new peer, and then show or take its form."""
+        """Fetch the documents of a new peer before its form is processed."""
         if request.method == "POST" and self.has_add_permission(request):
             request.peer_documents = _documents(request.POST)
         return super().add_view(request, form_url, extra_context)
 
     def get_form(self, request: Any, obj: Any = None, change: Any = False, **kwargs: Any) -> Any:  # noqa: FBT002 Django's signature
-        """Return the form of a new peer; those that are there are shown."""
+        """Return the form for a new peer; existing peers are read-only."""
         if obj is None:
             found = getattr(request, "peer_documents", None)
             return type("NewPeerForm", (NewPeerForm,), {"found": found})
         return super().get_form(request, obj, change, **kwargs)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields of a new peer, or what is known of one."""
+        """Return the fields of the form for a new peer, or those of an existing one."""
         if obj is None:
             return ("manifest_url", "trust", "did", "jwks", "name", "user")
         return super().get_fields(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show what is known of a peer; of a new one nothing is."""
+        """Make all fields of an existing peer read-only."""
         return () if obj is None else super().get_readonly_fields(request, obj)
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
-        """Show keys of a peer that is there."""
+        """Show the keys of an existing peer."""
         return () if obj is None else super().get_inlines(request, obj)
 
     def save_model(self, request: Any, obj: Any, form: Any, change: Any) -> None:
-        """Keep the row that the form added."""
+        """Do nothing, since the form has added the row."""
 
 
 @admin.register(PeerKey)
 class PeerKeyAdmin(RecordAdmin, OperationsAdmin):
-    """Keys of peers, each with a way to revoke it."""
+    """Keys of peers, each of which can be revoked."""
 
     operations = (REVOKE_KEY,)
     list_display = (
@@ -212,7 +212,7 @@ class PeerKeyAdmin(RecordAdmin, OperationsAdmin):
 
 @admin.register(EnvelopeStream)
 class EnvelopeStreamAdmin(RecordAdmin):
-    """Requests of peers, and the responses to them."""
+    """Requests of peers, and the responses that answer them."""
 
     list_display = (
         "stream_id", linked("peer"), "receiver", "response_id", "acknowledged",
@@ -228,7 +228,7 @@ class EnvelopeStreamAdmin(RecordAdmin):
 
 @admin.register(ReceivedEnvelope)
 class ReceivedEnvelopeAdmin(RecordAdmin):
-    """The envelopes that were accepted in the last UAMP_ENVELOPE_HOURS."""
+    """The envelopes accepted in the last UAMP_ENVELOPE_HOURS."""
 
     list_display = ("envelope_id", linked("peer"), "intent", "sha256", moment("created_at"))
     list_select_related = ("peer",)

@@ -4,15 +4,15 @@ from django.apps import AppConfig
 
 
 class FederationAppConfig(AppConfig):
-    """Its name."""
+    """The app's configuration."""
 
     name = "federation_app"
     verbose_name = "Federation"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Delete old envelopes with other old rows, and ask the agents of peers."""
-        from agents_app.remote.protocols import peers  # noqa: PLC0415 models are not loaded before
+        """Register the clean-up of old envelopes, and the function that asks agents of peers."""
+        from agents_app.remote.protocols import peers  # noqa: PLC0415 models are not loaded earlier
         from federation_app.asking import conversation  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
         from sessions_app.process import retention  # noqa: PLC0415 as above

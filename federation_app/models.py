@@ -1,4 +1,4 @@
-"""Peers, their keys, the envelopes that came from them, and the streams that answer them."""
+"""Peers, their keys, the envelopes received from them, and the streams that answer them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 
 
 class PeerTrust(models.TextChoices):
-    """Where the keys of a peer come from."""
+    """The source of a peer's keys."""
 
     MANIFEST = "manifest", "by manifest: the keys that its DID document has now"
     PINNED = "pinned", "pinned: the keys that it had when it was added"
@@ -19,9 +19,9 @@ class PeerTrust(models.TextChoices):
 
 
 class Peer(models.Model):
-    """A server or agent of others that signs envelopes, known by its `did:web` name.
+    """A foreign server or agent that signs envelopes, known by its `did:web` name.
 
-    It acts for `user`, who pays for what it asks. Without one it may use what visitors may.
+    It acts for `user`, who pays for its requests. Without one, it has the rights of a visitor.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -31,15 +31,15 @@ class Peer(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # The manifest that it signed, and the digest of the signed bytes.
+    # The peer's signed manifest, and the digest of the signed bytes.
     manifest = models.JSONField(default=dict, blank=True)
     manifest_sha256 = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-    # When its documents were asked for last, what was wrong with them, and since when.
+    # When its documents were last fetched, what was wrong with them, and since when.
     checked_at = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=200, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
-    # Nothing that it signs is accepted from then on.
+    # Since this time, nothing that the peer signs is accepted.
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -60,7 +60,7 @@ class Peer(models.Model):
 
 
 class PeerKey(models.Model):
-    """A public key of a peer. A revoked one stays, so that it does not come back."""
+    """A public key of a peer. A revoked key is kept, so that it cannot be added again."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="keys", db_index=False)
@@ -68,12 +68,12 @@ class PeerKey(models.Model):
     algorithm = models.CharField(max_length=10)
     jwk = models.JSONField()
     created_at = models.DateTimeField(default=timezone.now)
-    # Its document has it no more: what it signs from then on is refused.
+    # Its document no longer lists it; signatures made with it are refused.
     retired_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """A key is known once."""
+        """The constraint that stores each key of a peer once."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["peer", "kid"], name="a_key_of_a_peer_is_known_once"),
@@ -84,17 +84,17 @@ class PeerKey(models.Model):
 
 
 class EnvelopeStream(models.Model):
-    """The session and response of an `ask`, and the place that its reader acknowledged."""
+    """The session and response of an `ask`, and the position that its reader acknowledged."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="streams", db_index=False)
     stream_id = models.CharField(max_length=128)
-    # The DID that was asked, one of ours.
+    # The DID that was asked, which is one of ours.
     receiver = models.CharField(max_length=512)
     window = models.PositiveIntegerField()
-    # The last delta that was acknowledged; -1 for none.
+    # The last acknowledged delta; -1 for none.
     acknowledged = models.BigIntegerField(default=-1)
-    # The session on the wire, and the response; "" until it began.
+    # The wire id of the session, and the response; "" until it begins.
     session_id = models.CharField(max_length=64, blank=True)
     response_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -116,14 +116,14 @@ class EnvelopeStream(models.Model):
 
 
 class ReceivedEnvelope(models.Model):
-    """The id and the digest of an envelope that was accepted: the replay window, as rows."""
+    """The id and digest of an accepted envelope: the replay window, as rows."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="received", db_index=False)
     envelope_id = models.CharField(max_length=36)
     sha256 = models.CharField(max_length=64)
     intent = models.CharField(max_length=10)
-    # What the peer's clock said.
+    # The time by the peer's clock.
     signed_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
     stream = models.ForeignKey(

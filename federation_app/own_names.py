@@ -1,7 +1,7 @@
-"""The names of this server and of its agents, and the key with which they sign.
+"""The names of this server and its agents, and the key with which they sign. Synchronous.
 
 The server is `did:web:HOST`, an agent `did:web:HOST:agents:NAME`; UAMP_FEDERATION_HOST is the host.
-All of them sign with one key of the signing room, under an id of each name. Synchronous.
+All of them sign with one key of `signing_app`, which has a key id under each name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 KEY_OWNER: Final = "federation"
 RETIRED_FOR: Final = timedelta(days=7)
-"""So long a key that signs no more stays in the DID document."""
+"""How long a retired key stays in the DID document."""
 _AGENTS: Final = "agents"
 
 
 def own_identity(agent: str = "") -> WebIdentity:
-    """Return the name of the server, or of an agent.
+    """Return the identity of the server, or of an agent.
 
-    Raises EnvelopeError not_found where the server has none, or the agent's cannot be one.
+    Raises EnvelopeError not_found if the server has no name, or if the agent's cannot be a DID.
     """
     if not settings.UAMP_FEDERATION_HOST:
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "This server has no name for envelopes.")
@@ -56,13 +56,13 @@ def receiver_among(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def own_signer(did: str) -> EnvelopeKey:
-    """Return the key with which one of our names signs."""
+    """Return the key that signs for one of our names."""
     key: Any = owner_keys.signing_key(KEY_OWNER, EDDSA)
     return EnvelopeKey(f"{did}#{key.kid}", key.private)
 
 
 def own_keys(did: str) -> list[VerificationKey]:
-    """Return the keys of one of our names that its DID document has, the one that signs first."""
+    """Return the keys in the DID document of one of our names, the signing key first."""
     own_signer(did)
     oldest = (timezone.now() - RETIRED_FOR).timestamp()
     found: list[VerificationKey] = []
@@ -70,6 +70,6 @@ def own_keys(did: str) -> list[VerificationKey]:
         if jwk.get("kty") == "RSA" or jwk.get("exp", oldest + 1) < oldest:
             continue
         if "iat" in jwk:
-            # Keys of the server itself have none; they sign tokens, not envelopes.
+            # Keys without `iat` belong to the server itself, and sign tokens rather than envelopes.
             found.append(key_of_jwk(jwk, kid=f"{did}#{jwk['kid']}"))
     return found

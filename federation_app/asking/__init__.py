@@ -1,5 +1,5 @@
-"""This server as the one that asks: an agent of a peer answers here as a remote agent.
+"""This server as the asking side: an agent of a peer answers here as a remote agent.
 
-`conversation.ask` is what `agents_app` calls. `questions` signs what is sent and verifies what
-comes, `answers` makes events of UAMP of the deltas, `lines` has a connection for each transport.
+`agents_app` calls `conversation.ask`. `questions` signs requests and verifies replies, `answers`
+converts deltas to UAMP events, and `lines` has a connection for each transport.
 """

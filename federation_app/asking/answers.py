@@ -1,4 +1,4 @@
-"""The deltas of an answer of a peer as events of UAMP. Pure: it does no input or output."""
+"""Conversion of the deltas of a peer's answer to UAMP events. Pure: it does no I/O."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOKENS_MOST: Final = 2**31
 
 
 class PeerRefusal(Exception):
-    """A peer refuses something; `error` is what it says."""
+    """A refusal by a peer, with the `error` that the peer sent."""
 
     def __init__(self, error: EnvelopeError) -> None:
         super().__init__(error.message)
@@ -40,7 +40,7 @@ class PeerRefusal(Exception):
 
 
 def refusal_of(payload: object) -> PeerRefusal:
-    """Return the refusal in the payload of an error of a peer."""
+    """Return the refusal in the payload of a peer's error."""
     facts = payload if isinstance(payload, dict) else {}
     try:
         code = EnvelopeCode(str(facts.get("code")))
@@ -53,14 +53,14 @@ def refusal_of(payload: object) -> PeerRefusal:
 
 
 def uamp_error(error: EnvelopeError) -> RemoteProtocolError:
-    """Return an error of envelopes in the codes of UAMP."""
+    """Convert an envelope error to UAMP's codes."""
     details = None if error.retry_after is None else {"retry_after": error.retry_after}
     code = _CODES.get(error.code, ErrorCode.PROVIDER_ERROR)
     return RemoteProtocolError(code, f"{error.code.value}: {error.message}", details=details)
 
 
 class PeerAnswer:
-    """One answer as it grows; `done` is the payload of its end, once it is there."""
+    """A growing answer; `done` is the payload of its end, once that has arrived."""
 
     def __init__(self, response_id: str, window: int) -> None:
         self.window = ReceiveWindow(window)
@@ -68,10 +68,10 @@ class PeerAnswer:
         self._id = response_id
 
     def take(self, delta: StreamDelta) -> list[Event]:
-        """Return the events of a delta; none for one that came before.
+        """Return the events of a delta; none for a delta that arrived before.
 
-        Raises EnvelopeError 4.09 for one that is missing before it, malformed for a text that does
-        not follow, and PeerRefusal for the end of an answer that failed.
+        Raises EnvelopeError 4.09 for a missing earlier delta, malformed for text that does not
+        continue the text so far, and PeerRefusal for the end of a failed answer.
         """
         if not self.window.take(delta):
             return []
@@ -89,9 +89,9 @@ class PeerAnswer:
                 return []
 
     def ended(self, signed: str | None) -> list[Event]:
-        """Return the events of the end; `signed` is the text that the agent signed, if it did.
+        """Return the final events; `signed` is the text that the agent signed, if any.
 
-        Raises EnvelopeError for another text than was sent before.
+        Raises EnvelopeError if that text differs from the text that was streamed.
         """
         text, found = self.window.text, list[ev.Event]()
         if signed is not None and text and signed != text:

@@ -1,8 +1,8 @@
 """One question to an agent of a peer, over as many connections as it takes.
 
-The question is sent again, byte by byte, until its first delta came: the peer answers it once. Then
-each new connection goes on after the last delta. An answer that ends here before its end is
-cancelled over there.
+The same bytes of the question are sent again until the first delta arrives; the peer answers them
+once. From then on, each new connection resumes after the last delta. If the answer is abandoned
+here before its end, it is cancelled at the peer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LINES: Final[dict[str, type[PeerLine]]] = {
     "envelope_http": WebLine,
 }
 LOST_MOST: Final = 6
-"""So many connections in a row may bring no delta."""
+"""How many connections in a row may fail to deliver a delta."""
 CONNECTIONS_MOST: Final = 256
 PAUSE_SECONDS: Final = 0.1
 PAUSE_MOST_SECONDS: Final = 5.0
@@ -100,7 +100,7 @@ async def _over_lines(
         except LineLost:
             pause = PAUSE_SECONDS * 2 ** min(lost, 5)
         except PeerRefusal as refusal:
-            # The end of an answer is final. Before it, a peer that is busy is asked again.
+            # The end of an answer is final. Before it, a busy peer is asked again.
             if answer.window.has_ended or refusal.error.code is not EnvelopeCode.BUSY:
                 raise
             pause = float(refusal.error.retry_after or PAUSE_SECONDS)
@@ -117,7 +117,7 @@ async def _over_lines(
 async def _on_line(
     line: PeerLine, asked: SignedQuestion, answer: PeerAnswer
 ) -> AsyncGenerator[Event]:
-    """Yield the events that come on one connection, up to the end of the answer."""
+    """Yield the events that arrive on one connection, up to the end of the answer."""
     await line.begin(answer.window.last)
     for _ in range(settings.UAMP_REMOTE_EVENTS):
         delta = await _delta(line, asked)
@@ -142,7 +142,7 @@ async def _on_line(
 
 
 async def _delta(line: PeerLine, asked: SignedQuestion) -> StreamDelta | None:
-    """Return the next record, where it is a delta of the question; raises as `line.receive`."""
+    """Return the next record if it is a delta of the question; raises as `line.receive`."""
     value = load(await line.receive(), most=RECORD_BYTES)
     if not is_delta(value):
         await _refuse(asked, value)
@@ -152,7 +152,10 @@ async def _delta(line: PeerLine, asked: SignedQuestion) -> StreamDelta | None:
 
 
 async def _ended(asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
-    """Return the events of the end of an answer that its agent signed; raises EnvelopeError."""
+    """Verify the agent's signature at the end of an answer, and return the final events.
+
+    Raises EnvelopeError.
+    """
     if answer.done is None:
         return []
     envelope = answer.done.get("envelope")
@@ -160,14 +163,14 @@ async def _ended(asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
         return answer.ended(await database.run(questions.verified_answer, asked, envelope))
     if answer.window.length <= SIGNED_CHARS:
         raise unauthenticated("It is not signed.", detail="sig")
-    # It would not fit into an envelope.
+    # The answer is too long for a signed envelope.
     return answer.ended(None)
 
 
 async def _refuse(asked: SignedQuestion, value: object) -> None:
-    """Raise PeerRefusal for an error about the question; another envelope changes nothing."""
+    """Raise PeerRefusal for an error about the question; ignore any other envelope."""
     if isinstance(value, dict) and "code" in value and "intent" not in value:
-        # The end of a stream over HTTP that is not the end of its answer.
+        # The end of a stream over HTTP, but not of its answer.
         raise refusal_of(value)
     error = await database.run(questions.verified_error, asked, value)
     if error is not None:

@@ -1,4 +1,4 @@
-"""Sign questions to peers, and verify their answers. Synchronous."""
+"""Signing questions to peers, and verifying their answers. Synchronous."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ JSON_TYPE: Final = "application/json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SignedQuestion:
-    """An `ask` as it is sent, also when it is sent again.
+    """An `ask` as sent, which can be sent again unchanged.
 
-    `server` is the name of the server of its receiver, `id` is without `urn:uuid:`.
+    `server` is the name of the receiver's server; `id` has no `urn:uuid:` prefix.
     """
 
     sender: str
@@ -51,8 +51,8 @@ class SignedQuestion:
 def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
     """Return a signed `ask` for an agent of a peer.
 
-    Raises EnvelopeError: unauthenticated where its receiver belongs to no peer that is trusted, and
-    too_large for a text that does not fit into an envelope.
+    Raises EnvelopeError unauthenticated if no trusted peer vouches for the receiver, and too_large
+    if the text does not fit into an envelope.
     """
     own, identity = own_names.own_identity(), read_identity(receiver)
     registry.keys_of_name(receiver, "")
@@ -87,7 +87,7 @@ def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
 
 
 def signed_about(asked: SignedQuestion, intent: Intent, content: dict[str, Any]) -> bytes:
-    """Return a signed envelope about the stream of a question: subscribe, progress or cancel."""
+    """Return a signed envelope about a question's stream: subscribe, progress or cancel."""
     value = new_envelope(
         own_names.own_signer(asked.sender),
         to=[asked.receiver],
@@ -101,7 +101,7 @@ def signed_about(asked: SignedQuestion, intent: Intent, content: dict[str, Any])
 
 
 def bearer(asked: SignedQuestion) -> str:
-    """Return the token with which the stream of a question is read."""
+    """Return the bearer token for reading a question's stream."""
     return signed_token(
         own_names.own_signer(asked.sender),
         issuer=asked.sender,
@@ -124,9 +124,9 @@ def verified_answer(asked: SignedQuestion, value: object) -> str:
 
 
 def verified_error(asked: SignedQuestion, value: object) -> Envelope | None:
-    """Return a signed `error` about a question; None for one about something else.
+    """Return a signed `error` about a question; None for an envelope about anything else.
 
-    Raises EnvelopeError for one that neither the receiver nor its server signed.
+    Raises EnvelopeError unless the receiver or its server signed it.
     """
     envelope = envelope_of(value)
     if envelope.intent is not Intent.ERROR:

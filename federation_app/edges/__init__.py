@@ -1,4 +1,4 @@
-"""The transports of envelopes (envelope §7): HTTP with SSE, WebSocket, and the documents of §8.
+"""The transports of envelopes (envelope §7), and the documents of §8.
 
-An edge decodes its transport and calls `exchange.receiver`; it knows no turn and no row.
+An edge decodes its transport and calls `exchange.receiver`; it knows no turns or rows.
 """

@@ -1,4 +1,4 @@
-"""The documents that this server publishes: DID documents, manifests and the hub (envelope §8)."""
+"""The documents that this server publishes: DID documents, manifests, the hub (envelope §8)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 VERSION: Final = "uamp/1.0"
 CACHE_SECONDS: Final = 300
 HUB_SECONDS: Final = 10.0
-"""So long a process sends the hub that it made: it signs a manifest of each agent."""
+"""How long a process reuses the hub document, for which it signs a manifest per agent."""
 CHILDREN_MOST: Final = 256
 _PROSE: Final = ["text/plain", "text/markdown"]
 
@@ -52,15 +52,15 @@ async def did_document(request: HttpRequest, name: str = "") -> HttpResponseBase
 
 @envelope_view("GET")
 async def manifest(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """Return the manifest: a JWS, or its plain content for a client that accepts JSON alone."""
+    """Return the manifest as a JWS, or as plain JSON for a client that accepts only JSON."""
     document, jws = await database.run(_manifest, name)
     return _signed(request, document, jws, MANIFEST_MEDIA_TYPE)
 
 
 @envelope_view("GET")
 async def hub(request: HttpRequest) -> HttpResponseBase:
-    """Return the hub: the manifests of the public agents, the keys, and the trusted peers."""
-    # Refused before anything is kept, where the server has no name.
+    """Return the hub: the manifests of public agents, the keys and the trusted peers."""
+    # Refuse before anything is cached if the server has no name.
     own_names.own_identity()
     kept = kept_hub.fresh()
     document, jws = await database.run(kept_hub.read) if kept is None else kept
@@ -105,7 +105,7 @@ def _hub() -> tuple[AgentHub, str]:
             child = own_names.own_identity(spec.name)
             _, jws = _manifest(spec.name)
         except EnvelopeError:
-            # Its name cannot be one of did:web.
+            # The agent's name cannot be part of a did:web name.
             continue
         children.append(
             ChildManifest(did=child.did, url=child.manifest_url, sha256=document_sha256(jws))

@@ -1,6 +1,7 @@
-"""`POST /v1/messages` and `GET /v1/stream/{id}`: envelopes over HTTP/2 and HTTP/3 (envelope §7).
+"""`POST /v1/messages` and `GET /v1/stream/{id}`: envelopes over HTTP (envelope §7).
 
-The same paths work over HTTP/1.1. A refusal is a problem document (RFC 9457) with `code`.
+The paths work the same over HTTP/2, HTTP/3 and HTTP/1.1. A refusal is a problem document (RFC 9457)
+with `code`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
 def problem(error: EnvelopeError) -> HttpResponse:
-    """Return an error as a problem document with the status of its code."""
+    """Return an error as a problem document with the HTTP status of its code."""
     meaning = error.meaning
     body = {
         "type": "about:blank",
@@ -59,7 +60,10 @@ def problem(error: EnvelopeError) -> HttpResponse:
 
 
 def envelope_view(method: str) -> Callable[[View], Any]:
-    """Answer one method, and EnvelopeError as a problem. Peers sign: no CSRF token is asked for."""
+    """Restrict a view to one method, and report EnvelopeError as a problem document.
+
+    Peers authenticate with signatures, so the view is exempt from CSRF.
+    """
 
     def decorated(view: View) -> Any:
         @wraps(view)
@@ -81,7 +85,7 @@ def envelope_view(method: str) -> Callable[[View], Any]:
 
 @envelope_view("POST")
 async def messages(request: HttpRequest) -> HttpResponseBase:
-    """Take one envelope: 202, with the address of its stream as `Location`."""
+    """Accept one envelope with 202, and the address of its stream in `Location`."""
     if (request.content_type or "").lower() not in _MEDIA_TYPES:
         raise EnvelopeError(
             EnvelopeCode.UNSUPPORTED, f"An envelope is {ENVELOPE_MEDIA_TYPE}.", detail="type"
@@ -98,10 +102,10 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
 
 @envelope_view("GET")
 async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
-    """Send the deltas of a stream, each with its `delta_seq` as the id of the event.
+    """Send the deltas of a stream as events whose ids are their `delta_seq`.
 
-    The bearer token is one that the peer signed. `Last-Event-ID` is the last delta that it has, and
-    acknowledges it.
+    The bearer token must be signed by the peer. `Last-Event-ID` names the last delta that the peer
+    has received, and acknowledges it.
     """
     handshake = _handshake(request)
     if not handshake.header_token:
@@ -113,14 +117,15 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     response = StreamingHttpResponse(
         _frames(opened), content_type="text/event-stream", headers=STREAM_HEADERS
     )
-    # A client may go before the first frame: then the iterator is neither started nor closed.
+    # A client that leaves before the first frame would otherwise leave the stream open, because the
+    # iterator is then neither started nor closed.
     weakref.finalize(response, _leave, asyncio.get_running_loop(), opened)
     return response
 
 
 async def _frames(opened: DeltaStream) -> AsyncIterator[bytes]:
     try:
-        # The headers go out at once, also where the answer takes its time.
+        # Sends the headers at once, even if the answer takes a while.
         yield b": ok\n\n"
         async for delta in opened.deltas():
             if delta is None:

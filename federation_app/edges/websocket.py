@@ -1,8 +1,8 @@
 """`/uamp/1/ws`: envelopes and deltas as records of a WebSocket (envelope §7).
 
-A peer sends envelopes, and deltas that acknowledge (`progress` with `ack`) or miss one (`error`
-with `expected`). The server sends the deltas of each stream that was asked for here, and a signed
-`error` envelope for what it refuses.
+A peer sends envelopes, and deltas that acknowledge (`progress` with `ack`) or report a missing one
+(`error` with `expected`). The server sends the deltas of each stream requested here, and a signed
+`error` envelope for each refusal.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ CLOSE_DEFECT: Final = 1011
 CLOSE_TOO_MANY: Final = 4429
 CLOSE_NOT_FOUND: Final = 4404
 SILENT_SECONDS: Final = 30.0
-"""A socket that sent no good envelope by then is closed with 4401."""
+"""A socket that has not sent a valid envelope by then is closed with 4401."""
 REFUSED_MOST: Final = 5
-"""Refusals on one socket before the first good envelope; the next one closes it."""
+"""Refusals on one socket before its first valid envelope; the next one closes it."""
 _DELTA_BYTES: Final = 8 * 1024
 MESSAGE_BYTES: Final = 2 * ENVELOPE_BYTES
 STREAMS_KEPT: Final = 256
-"""Streams of one socket whose deltas can be missed; of more, those that ended are forgotten."""
+"""Streams of one socket whose deltas can be repeated; above this, ended ones are forgotten."""
 _sockets: Final[Counter[str]] = Counter()
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve one socket to its end (ASGI)."""
+    """Serve one socket until it closes (ASGI)."""
     await receive()  # websocket.connect
     address = Handshake.of(scope).address
     refusal = _refusal(address)
@@ -92,14 +92,14 @@ def _refusal(address: str) -> int | None:
 
 
 class EnvelopeSocket:
-    """An accepted socket: its task reads, and a task for each stream sends."""
+    """An accepted socket, which one task reads while a task for each stream sends."""
 
     def __init__(self, send: Send, *, address: str) -> None:
         self._send = send
         self._receiver = EnvelopeReceiver(address=address)
         self._process = processes.current()
         self._sending = asyncio.Lock()
-        # By stream: who asked for it here, its deltas and the task that sends them.
+        # By stream: the request made here, its deltas, and the task that sends them.
         self._streams: dict[str, tuple[EnvelopeReceipt, DeltaStream, asyncio.Task[None]]] = {}
         self._is_known = False
         self._refused = 0
@@ -112,7 +112,7 @@ class EnvelopeSocket:
         )
 
     async def read(self, receive: Receive) -> None:
-        """Take messages until the socket is closed; a peer that sends fast is read slowly."""
+        """Read messages until the socket closes, pausing for a peer that sends too fast."""
         while not self._closed:
             timeout = None if self._is_known else SILENT_SECONDS
             try:
@@ -127,13 +127,13 @@ class EnvelopeSocket:
             await self._message(message)
 
     async def finish(self) -> None:
-        """Wait until the streams have ended: for transports whose clients may read on."""
+        """Wait until the streams have ended, for transports whose clients may keep reading."""
         tasks = [task for _, _, task in self._streams.values()]
         if tasks:
             await asyncio.wait(tasks)
 
     async def close(self) -> None:
-        """Leave the streams, whose responses go on."""
+        """Leave the streams; their responses keep running."""
         self._closed = True
         for _, opened, task in list(self._streams.values()):
             task.cancel()
@@ -147,7 +147,7 @@ class EnvelopeSocket:
         try:
             records = read_records(content, most=MESSAGE_BYTES)
         except EnvelopeError as error:
-            # Where records begin is not known any more.
+            # The start of the next record is no longer known.
             await self._refuse(error, b"")
             await self._end(error.meaning.close)
             return
@@ -169,7 +169,7 @@ class EnvelopeSocket:
             await self._open(receipt)
 
     async def _delta(self, value: object) -> None:
-        """Take a delta of the reader: an acknowledgement, or a delta that it misses."""
+        """Process a delta from the reader: an acknowledgement, or a request for a missing delta."""
         delta = delta_of(value)
         known = self._streams.get(delta.stream_id)
         if known is None:
@@ -244,7 +244,7 @@ class EnvelopeSocket:
             try:
                 await self._send({"type": "websocket.send", "bytes": framed(record)})
             except Exception:
-                # The socket has gone in the middle of a send, which each server reports otherwise.
+                # The socket closed during a send, which every server reports differently.
                 logger.debug("a record was not sent", exc_info=True)
                 self._closed = True
 
@@ -260,7 +260,7 @@ def _signed_error(error: EnvelopeError, to: str, members: dict[str, str]) -> dic
     did = own_names.own_identity().did
     return new_envelope(
         own_names.own_signer(did),
-        # A record without a sender has no other address.
+        # A record without a sender leaves no other address.
         to=[to or did],
         intent=Intent.ERROR,
         content=msgspec.json.encode(error.payload()).decode(),

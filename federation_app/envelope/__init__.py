@@ -1,7 +1,6 @@
-"""Envelopes, their signatures and deltas, manifests and hubs, without socket, clock or database.
+"""Envelopes, signatures, deltas, manifests and hubs, without socket, clock or database.
 
-It imports no Django and no app. Times and keys are arguments; what is refused is an EnvelopeError.
-
-`members` are those of an envelope, `signatures` what signs, `names` what a name publishes,
-`streams` deltas and windows.
+Imports neither Django nor any app. Times and keys are arguments; every refusal is an EnvelopeError.
+`members` reads and writes envelopes, `signatures` signs them, `names` handles the documents and
+tokens of names, and `streams` deltas and windows.
 """

@@ -1,7 +1,7 @@
-"""Error codes (envelope §9), with the status of each transport.
+"""Error codes (envelope §9), with the matching status of each transport.
 
-The specification has 4.01, 4.03, 4.09, 4.13 and 5.04. The others are in the same style, because
-bad input has to be refused before any of those applies.
+The specification defines 4.01, 4.03, 4.09, 4.13 and 5.04. The others follow its style, because
+invalid input must be refused before any of those applies.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 
 class EnvelopeCode(StrEnum):
-    """The errors of envelopes; the value is the code on the wire."""
+    """The error codes of envelopes; the value is the code on the wire."""
 
     MALFORMED = "4.00"
     UNAUTHENTICATED = "4.01"
@@ -27,7 +27,7 @@ class EnvelopeCode(StrEnum):
 
 
 class CodeMeaning(NamedTuple):
-    """A code in the words of the transports; `grpc` is the name of a status of gRPC."""
+    """The meaning of a code on each transport; `grpc` is the name of a gRPC status."""
 
     title: str
     http: int
@@ -62,10 +62,10 @@ MEANINGS: Final[dict[EnvelopeCode, CodeMeaning]] = {
 
 
 class EnvelopeError(Exception):
-    """An envelope, a delta or a manifest is refused.
+    """The refusal of an envelope, a delta or a manifest.
 
-    `detail` is a word for programs, `retry_after` seconds, `expected` the `delta_seq` that is
-    missing (4.09).
+    `detail` is a word for programs, `retry_after` is in seconds, and `expected` is the missing
+    `delta_seq` (4.09).
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class EnvelopeError(Exception):
 
     @property
     def meaning(self) -> CodeMeaning:
-        """The code in the words of the transports."""
+        """The meaning of the code on each transport."""
         return MEANINGS[self.code]
 
     def payload(self) -> dict[str, Any]:
-        """Return it as the payload of an `error` delta and the body of an `error` envelope."""
+        """Return the payload of an `error` delta, or the body of an `error` envelope."""
         given = {
             "detail": self.detail,
             "retry_after": self.retry_after,
@@ -101,10 +101,10 @@ class EnvelopeError(Exception):
 
 
 def malformed(message: str, *, detail: str = "") -> EnvelopeError:
-    """Return the error of what has not the form that the specification gives."""
+    """Return the error for input that does not have the specified form."""
     return EnvelopeError(EnvelopeCode.MALFORMED, message, detail=detail)
 
 
 def unauthenticated(message: str, *, detail: str = "") -> EnvelopeError:
-    """Return the error of a signature, key or token that is not good."""
+    """Return the error for an invalid signature, key or token."""
     return EnvelopeError(EnvelopeCode.UNAUTHENTICATED, message, detail=detail)

@@ -1,6 +1,6 @@
-"""Limits of envelopes, deltas, manifests and signatures. The specification has none.
+"""Limits of envelopes, deltas, manifests and signatures, which the specification leaves open.
 
-Bytes are UTF-8. The reader refuses what is larger before it parses it.
+Sizes are in bytes of UTF-8. The reader refuses larger input before parsing it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uamp import ErrorCode, RemoteProtocolError
 ENVELOPE_BYTES: Final = 1024 * 1024
 DELTA_BYTES: Final = 1024 * 1024
 DOCUMENT_BYTES: Final = 64 * 1024
-"""A manifest, a hub, or a DID document."""
+"""The limit of a manifest, a hub or a DID document."""
 RECIPIENTS: Final = 16
 REFERENCES: Final = 64
 EXTENSION_BYTES: Final = 8 * 1024
@@ -24,9 +24,9 @@ STREAM_ID_CHARS: Final = 128
 MEDIA_TYPE_CHARS: Final = 127
 DEFAULT_WINDOW: Final = 64
 WINDOW_MOST: Final = 1024
-"""A larger window counts as this one."""
+"""Larger windows are reduced to this one."""
 WINDOW_BOUND: Final = 2**31 - 1
-"""A window above is no window: the envelope is refused."""
+"""An envelope with a larger window is refused."""
 INFLATED_RATIO: Final = 20
 KEYS_TRIED: Final = 8
 KEYS_MOST: Final = 32
@@ -36,10 +36,10 @@ _TOO_LARGE: Final = frozenset({ErrorCode.FRAME_TOO_LARGE, ErrorCode.STRING_TOO_L
 
 
 def load(raw: str | bytes, *, most: int = ENVELOPE_BYTES) -> object:
-    """Return the value of a JSON text of at most `most` bytes; raises EnvelopeError.
+    """Parse a JSON text of at most `most` bytes; raises EnvelopeError.
 
     Duplicate members, NaN, infinities, integers beyond 2^53-1, NUL and lone surrogates are
-    malformed: two readers could take them for two things.
+    malformed, because two readers could interpret them differently.
     """
     limits = uamp.Limits(frame_bytes=most, string_bytes=most, media_bytes=most)
     try:

@@ -1,5 +1,5 @@
-"""Envelopes without a transport: a peer is a UAMP client inside the process.
+"""Envelopes without a transport: a peer acts as a UAMP client inside the process.
 
 `receiver.EnvelopeReceiver` takes the bytes of an envelope and returns a receipt, whose stream
-yields deltas. Every transport calls it, and it starts turns by the handlers of UAMP's own events.
+yields deltas. Every transport calls it; turns start through the handlers of UAMP's own events.
 """

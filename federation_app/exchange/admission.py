@@ -1,7 +1,7 @@
-"""Whether an envelope is taken: who signed it, for whom, when, and whether it came before.
+"""The admission of envelopes: their signer, receiver, time and replays.
 
-Nothing is written for an envelope that is not good. All of it is synchronous and runs on the
-threads of the database.
+Nothing is written for an invalid envelope. Everything here is synchronous and runs on the database
+threads.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from federation_app.models import Peer
 
 INTENTS: Final = (Intent.ASK, Intent.CANCEL, Intent.PROGRESS, Intent.SUBSCRIBE, Intent.ERROR)
-"""The intents that this server serves; its manifest lists them."""
+"""The intents that this server supports, as its manifest lists them."""
 _OWN_ID: Final = "str-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted:
-    """A good envelope of a peer, which it sent to one of our names."""
+    """A valid envelope, sent by a peer to one of our names."""
 
     envelope: Envelope
     peer: Peer
@@ -46,19 +46,19 @@ class Admitted:
 
     @property
     def is_ours_alone(self) -> bool:
-        """Whether each receiver of the envelope is one of our names."""
+        """Whether every receiver of the envelope is one of our names."""
         return all(own_names.receiver_among((one,)) is not None for one in self.envelope.to)
 
     @property
     def stream_id(self) -> str:
-        """The stream that an `ask` opens: of the peer's choice, or named by its id."""
+        """The stream that an `ask` opens: chosen by the peer, or derived from the envelope's id."""
         return self.envelope.stream_id or f"{_OWN_ID}{self.envelope.id}"
 
 
 def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principal:
-    """Return the principal of a peer, who acts for its account.
+    """Return the principal of a peer, which acts for its account.
 
-    `servers` is how many servers passed its request on.
+    `servers` is the number of servers that have forwarded its request.
     """
     return Principal(
         key=PrincipalKind.PEER.key(peer.pk),
@@ -70,9 +70,9 @@ def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principa
 
 
 def admit(raw: bytes) -> Admitted:
-    """Return the envelope of these bytes; raises EnvelopeError for one that is not good.
+    """Read and verify an envelope; raises EnvelopeError if it is invalid.
 
-    A server without a name takes none.
+    A server without a name accepts no envelopes.
     """
     own_names.own_identity()
     envelope = read_envelope(raw)
@@ -117,9 +117,9 @@ def bearer_of(token: str) -> Peer:
 
 
 def remember(admitted: Admitted) -> ReceivedEnvelope:
-    """Write the id of an envelope and the stream of an `ask`, or return the row of a repeat.
+    """Record an envelope's id and the stream of an `ask`; return the existing row of a repeat.
 
-    Raises EnvelopeError conflict for an id or a stream that names something else.
+    Raises EnvelopeError conflict if the id or the stream was used for something else.
     """
     envelope, peer = admitted.envelope, admitted.peer
     try:
@@ -156,7 +156,7 @@ def remember(admitted: Admitted) -> ReceivedEnvelope:
 
 
 def forget(received: ReceivedEnvelope) -> None:
-    """Take an envelope for not received: what it asked for was refused, and nothing was begun."""
+    """Delete the record of an envelope whose request was refused before anything began."""
     with transaction.atomic():
         if received.stream_id is not None:
             EnvelopeStream.objects.filter(pk=received.stream_id, response_id="").delete()
@@ -164,7 +164,7 @@ def forget(received: ReceivedEnvelope) -> None:
 
 
 def begun(stream: EnvelopeStream, response_id: str) -> None:
-    """Write which response answers a stream."""
+    """Record which response answers a stream."""
     stream.response_id = response_id
     EnvelopeStream.objects.filter(pk=stream.pk).update(response_id=response_id)
 
@@ -190,7 +190,7 @@ def find_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> Envel
 
 
 def acknowledge(stream: EnvelopeStream, delta_seq: int) -> None:
-    """Write the last delta that a peer acknowledges; an older one changes nothing."""
+    """Record the last delta that a peer acknowledged, unless a later one is recorded."""
     EnvelopeStream.objects.filter(pk=stream.pk, acknowledged__lt=delta_seq).update(
         acknowledged=delta_seq
     )
@@ -204,10 +204,10 @@ def acknowledged(stream_pk: int) -> int:
 
 
 def forget_old(limit: int) -> int:
-    """Delete envelopes and streams that are too old for a repeat to be accepted; return how many.
+    """Delete envelopes and streams too old to be replayed; return how many rows were deleted.
 
-    An envelope is accepted for twice the skew of clocks after it was received, so that a row may
-    not go sooner.
+    An envelope can be accepted until twice the clock skew after it was received, so its row must be
+    kept at least that long.
     """
     skew = timedelta(seconds=2 * max(settings.UAMP_ENVELOPE_SKEW_SECONDS, TIME_WINDOW_SECONDS))
     before = timezone.now() - max(timedelta(hours=settings.UAMP_ENVELOPE_HOURS), skew)
@@ -220,10 +220,10 @@ def forget_old(limit: int) -> int:
 
 
 def _session_of(admitted: Admitted) -> str:
-    """Return the session of an `ask`: that of the earlier one that it replies to, or a new one.
+    """Return the session of an `ask`: that of the envelope it replies to, or a new one.
 
-    Raises EnvelopeError conflict where that one was sent to another of our names: its agent would
-    answer, and the answer be signed in the name of this one.
+    Raises EnvelopeError conflict if that envelope was sent to another of our names: its agent would
+    answer, and the answer would be signed in this one's name.
     """
     envelope = admitted.envelope
     if not envelope.reply_to:
@@ -239,7 +239,7 @@ def _session_of(admitted: Admitted) -> str:
 
 
 def _check_capability(envelope: Envelope, receiver: str) -> None:
-    """Raise EnvelopeError for a capability token that is not one of ours for its sender."""
+    """Raise EnvelopeError unless a capability token is ours and names the envelope's sender."""
     issuer = issuer_of(envelope.cap_token)
     if issuer not in {receiver, own_names.own_identity().did}:
         raise unauthenticated("The capability token is of another issuer.", detail="cap_token")
@@ -255,7 +255,7 @@ def _check_capability(envelope: Envelope, receiver: str) -> None:
 
 
 def _check_context(envelope: Envelope, peer: Peer) -> None:
-    """Raise EnvelopeError conflict for a reference to another content than was received."""
+    """Raise EnvelopeError conflict if a reference differs from the envelope that was received."""
     named = {plain_id(one.id): one.hash.removeprefix("sha256:") for one in envelope.context}
     known = ReceivedEnvelope.objects.filter(peer=peer, envelope_id__in=named)
     for envelope_id, sha256 in known.values_list("envelope_id", "sha256"):

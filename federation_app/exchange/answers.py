@@ -1,6 +1,6 @@
-"""The events of a response as deltas (envelope §5). Pure: it knows UAMP's events alone.
+"""Conversion of a response's events to deltas (envelope §5). Pure: it knows only UAMP events.
 
-Text is collected while the window is full, so that one chunk has all of it.
+Text is collected while the window is full, so that one chunk carries all of it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 CHUNK_CHARS: Final = 64 * 1024
-"""A longer text is sent in several chunks."""
+"""Longer text is split into several chunks."""
 _INTERNAL: Final = 500
 _BY_STATUS: Final = {meaning.http: code for code, meaning in MEANINGS.items()}
 
 
 def envelope_error(error: RemoteProtocolError) -> EnvelopeError:
-    """Return an error of UAMP in the codes of envelopes; `detail` is the code that it had."""
+    """Convert a UAMP error to the codes of envelopes; `detail` keeps its original code."""
     status = http_status(error.code)
     other = EnvelopeCode.BUSY if status > _INTERNAL else EnvelopeCode.MALFORMED
     code = _BY_STATUS.get(status, other)
@@ -37,7 +37,7 @@ def envelope_error(error: RemoteProtocolError) -> EnvelopeError:
 
 
 def _error_of(error: ev.ErrorDetail) -> EnvelopeError:
-    """Return the error of a response in the codes of envelopes."""
+    """Convert the error of a response to the codes of envelopes."""
     try:
         code = ErrorCode(error.code)
     except ValueError:
@@ -46,9 +46,9 @@ def _error_of(error: ev.ErrorDetail) -> EnvelopeError:
 
 
 class AnswerDeltas:
-    """The part of a response that was not sent yet; `take` returns it, the text first.
+    """The unsent part of a response; `take` returns it piece by piece, text first.
 
-    With `replaces` the first text is a `patch`: its reader may have another one.
+    With `replaces`, the first text is a `patch`, because its reader may have another text.
     """
 
     def __init__(self, *, replaces: bool) -> None:
@@ -68,14 +68,14 @@ class AnswerDeltas:
 
     @property
     def has_pending(self) -> bool:
-        """Whether `take` has something to return."""
+        """Whether `take` has a delta to return."""
         if self.has_ended:
             return False
         unsent = self._sent < self._length or (self._replaces and self._length > 0)
         return unsent or self._progress is not None or self._end is not None
 
     def feed(self, event: Event) -> None:
-        """Take an event of the response."""
+        """Process an event of the response."""
         match event:
             case ev.ResponseDelta(delta=ev.Delta(type="text")):
                 self._add(event.delta.text or "", event.offset)
@@ -93,7 +93,7 @@ class AnswerDeltas:
                 self.fail(_error_of(error))
 
     def end(self, type_: DeltaType, payload: dict[str, Any]) -> None:
-        """End the stream, after what is pending; a second end changes nothing."""
+        """End the stream after any pending deltas; a second end is ignored."""
         if self._end is None:
             self._end = type_, payload
 
@@ -103,12 +103,12 @@ class AnswerDeltas:
 
     @property
     def next_is_done(self) -> bool:
-        """Whether `take` returns the `done` of a whole answer."""
+        """Whether `take` will return the `done` of a whole answer."""
         has_text = self._sent < self._length or (self._replaces and self._length > 0)
         return self._end is not None and self._end[0] is DeltaType.DONE and not has_text
 
     def take(self) -> tuple[DeltaType, dict[str, Any]]:
-        """Return the type and the payload of the next delta; for `has_pending`."""
+        """Return the type and payload of the next delta; call it only if `has_pending`."""
         if self._replaces and self._length:
             self._replaces = False
             self._sent = min(self._length, CHUNK_CHARS)
@@ -124,7 +124,7 @@ class AnswerDeltas:
         return DeltaType.PROGRESS, shown
 
     def _report(self, shown: dict[str, Any]) -> None:
-        # The last one counts: each replaces the one before.
+        # Only the latest progress is sent.
         self._progress = {name: value for name, value in shown.items() if value not in {None, ""}}
 
     def _add(self, text: str, offset: int | None) -> None:
@@ -136,7 +136,7 @@ class AnswerDeltas:
         before = self.text
         whole = before[:at] + text
         if before.startswith(whole):
-            # A part of what is known, sent again.
+            # Text that is already known, sent again.
             return
         if before[: self._sent] != whole[: self._sent]:
             self._replaces, self._sent = True, 0

@@ -1,7 +1,7 @@
-"""The receiver of envelopes: bytes in, a receipt out, and deltas of a stream. No transport.
+"""The receiver of envelopes: bytes in, receipts and deltas out, independent of any transport.
 
-A transport makes one EnvelopeReceiver for a connection or request, gives it each envelope by `take`
-and sends the deltas of `open`. What it sends back is a receipt, a delta, or an EnvelopeError.
+A transport creates one EnvelopeReceiver per connection or request, passes each envelope to `take`
+and sends the deltas of `open`. It sends back a receipt, a delta or an EnvelopeError.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from sessions_app.access.rates import Quota
 
 SIGNED_CHARS = 256 * 1024
-"""A longer answer is not sent again as a signed envelope: it would not fit into one."""
+"""Longer answers are not repeated as a signed envelope, which they would not fit into."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EnvelopeReceipt:
-    """An accepted envelope. `stream` is the stream that it is about, `after` where a reader begins.
+    """An accepted envelope, with its `stream`; `after` is where a reader begins.
 
-    `opens` says that its sender expects deltas: it was an `ask`, a `subscribe`, or an `error` that
-    misses one, and all its receivers are ours: another receiver could send it again, and would read
-    the answer. `is_repeated` says that the same envelope was accepted before.
+    `opens` means that the sender expects deltas: the envelope was an `ask`, a `subscribe`, or an
+    `error` about a missing delta, and all its receivers are ours. Any other receiver could replay
+    it, and would read the answer. `is_repeated` means that the same envelope was accepted before.
     """
 
     intent: Intent
@@ -58,17 +58,17 @@ class EnvelopeReceipt:
 
 
 class EnvelopeReceiver:
-    """Takes the envelopes of peers; `address` is the IP address of their client."""
+    """Accepts the envelopes of peers; `address` is the IP address of their client."""
 
     def __init__(self, *, address: str = "") -> None:
         self._address = address
 
     async def take(self, raw: bytes) -> EnvelopeReceipt:
-        """Verify an envelope and do what it asks for; raises EnvelopeError.
+        """Verify an envelope and carry out its request; raises EnvelopeError.
 
-        An `ask` that was taken starts a response. The same envelope again does nothing twice. An
-        `ask` that is refused leaves no row, but for the empty conversation of one that is unpaid.
-        One that is not admitted counts for the address of its client.
+        An accepted `ask` starts a response; the same envelope again has no further effect. A
+        refused `ask` leaves no row, except for the empty conversation of an unpaid one. An envelope
+        that is not admitted counts against its client's address.
         """
         if self._address:
             self._check(await self._count_address(0), least=1)
@@ -91,7 +91,7 @@ class EnvelopeReceiver:
                 reply_to=admitted.envelope.reply_to,
             )
         )
-        # Read before it is remembered: what is malformed leaves no row.
+        # Parsed before the envelope is recorded, so that a malformed one leaves no row.
         place = _place_of(admitted)
         await database.run(admission.remember, admitted)
         return await self._follow(admitted, stream, place)
@@ -101,7 +101,7 @@ class EnvelopeReceiver:
         return await rates.limiter().take("envelopes", name, cost=cost)
 
     def _check(self, quota: Quota, *, least: int = 0) -> None:
-        """Raise EnvelopeError for a quota that is spent, or has less than `least` left."""
+        """Raise EnvelopeError if a quota is spent, or has less than `least` left."""
         if not quota.allowed or quota.remaining < least:
             raise EnvelopeError(
                 EnvelopeCode.RATE_LIMITED,
@@ -110,9 +110,9 @@ class EnvelopeReceiver:
             )
 
     async def open(self, receipt: EnvelopeReceipt) -> DeltaStream:
-        """Return the deltas that follow on a receipt; raises EnvelopeError. The caller closes it.
+        """Open the deltas that follow a receipt; raises EnvelopeError. The caller closes them.
 
-        A stream whose response did not begin yet is busy.
+        A stream is busy until its response has begun.
         """
         return await self.open_stream(receipt.peer, receipt.stream, after=receipt.after)
 
@@ -123,7 +123,7 @@ class EnvelopeReceiver:
                 EnvelopeCode.BUSY, "The stream is still being opened.", retry_after=1
             )
         if after >= 0:
-            # A reader that comes again has what it names.
+            # A returning reader has received the delta that it names.
             await database.run(admission.acknowledge, stream, after)
         opened = DeltaStream(
             stream,
@@ -135,9 +135,9 @@ class EnvelopeReceiver:
         return opened
 
     async def acknowledge(self, stream: EnvelopeStream, delta_seq: int) -> None:
-        """Take an acknowledgement, for the readers of a stream here and in other processes.
+        """Pass an acknowledgement to the readers of a stream, here and in other processes.
 
-        Raises EnvelopeError malformed for a delta that no reader here was sent.
+        Raises EnvelopeError malformed for a delta that was not sent to a reader here.
         """
         for reader in open_streams(stream.pk):
             reader.acknowledge(delta_seq)
@@ -199,7 +199,7 @@ class EnvelopeReceiver:
         return receipt(opens=admitted.is_ours_alone, after=-1 if place is None else place)
 
     async def _cancel(self, admitted: Admitted, stream: EnvelopeStream) -> None:
-        """Cancel the response of a stream; one that has ended stays as it is (envelope §10)."""
+        """Cancel the response of a stream, unless it has ended (envelope §10)."""
         turn = PeerTurn(
             admission.principal_of(admitted.peer, address=self._address), agent=admitted.agent
         )
@@ -215,7 +215,7 @@ class EnvelopeReceiver:
 def _place_of(admitted: Admitted) -> int | None:
     """Return the delta that an envelope about a stream names; raises EnvelopeError malformed.
 
-    It is `ack` of a `progress`, `after` of a `subscribe`, and what is before `expected` of an
+    It is `ack` of a `progress`, `after` of a `subscribe`, and the predecessor of `expected` in an
     `error`.
     """
     intent, body = admitted.envelope.intent, admitted.envelope.body
@@ -232,7 +232,7 @@ def _place_of(admitted: Admitted) -> int | None:
 
 
 def missing_of(error: dict[str, Any]) -> int:
-    """Return the last delta that a reader has, of its error 4.09; raises EnvelopeError."""
+    """Return the last delta that a reader has, from its error 4.09; raises EnvelopeError."""
     if error.get("code") != EnvelopeCode.CONFLICT.value:
         raise EnvelopeError(
             EnvelopeCode.UNSUPPORTED, "Of errors, 4.09 with `expected` is answered.", detail="code"
@@ -255,7 +255,7 @@ def _number(value: object, *, least: int, name: str) -> int:
 
 
 async def _done_members(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, object]:
-    """Return what `done` has of the whole answer: its text, signed for the peer."""
+    """Return the members of `done` about the whole answer: its text, signed for the peer."""
     found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
     if len(text) <= SIGNED_CHARS:
         found["envelope"] = await database.run(_signed_answer, peer, stream, text)
@@ -263,7 +263,7 @@ async def _done_members(peer: Peer, stream: EnvelopeStream, text: str) -> dict[s
 
 
 def _signed_answer(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, Any]:
-    """Return the answer of a stream as a signed `inform` that names what it answers."""
+    """Return the answer of a stream as a signed `inform` that references its question."""
     asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
     members: dict[str, Any] = {"stream_id": stream.stream_id}
     if asked is not None:
@@ -283,7 +283,7 @@ def _signed_answer(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, A
 
 
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
-    """Return a receipt as JSON has it, for transports that answer with a body."""
+    """Return the JSON members of a receipt, for transports that answer with a body."""
     return {
         "stream_id": receipt.stream.stream_id,
         "delta_window": receipt.stream.window,
@@ -292,5 +292,5 @@ def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
 
 
 def encoded_receipt(receipt: EnvelopeReceipt) -> bytes:
-    """Return a receipt as the bytes of a JSON object."""
+    """Return a receipt as encoded JSON."""
     return msgspec.json.encode(receipt_members(receipt))

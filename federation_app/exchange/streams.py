@@ -1,8 +1,9 @@
-"""The deltas of one stream to one reader, under its window (envelope §5).
+"""The deltas of one stream to one reader, within its window (envelope §5).
 
-A stream is not stored: its deltas are the events of its response. A reader that comes again, to
-this process or another one, names the last delta that it has, and goes on with the next number: a
-`patch` with the whole text so far, then what follows. So no delta is a write, and none is lost.
+A stream is not stored: its deltas are derived from the events of its response. A reader that
+returns, to this process or another, names the last delta that it has and resumes with the next
+number: a `patch` with the whole text so far, then the rest. So no delta costs a write, and none is
+lost.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ROW_SECONDS: Final = 0.25
-"""How often a full window looks for an acknowledgement that came to another process."""
+"""How often a full window checks for acknowledgements that reached another process."""
 TRUST_SECONDS: Final = 5.0
 _open: Final[dict[int, set[DeltaStream]]] = defaultdict(set)
 _counts: Final[Counter[str]] = Counter()
 
 
 class DeltaStream:
-    """The deltas of a stream after the one that its reader has.
+    """The deltas of a stream after the last one that its reader has.
 
-    The task of the reader iterates over `deltas` and calls `close`; another task of the process may
-    call `acknowledge`. `on_done` returns more members of the payload of `done`, for a whole text.
+    The reader's task iterates over `deltas` and calls `close`; any other task of the process may
+    call `acknowledge`. `on_done` returns additional members of the payload of `done`, given the
+    whole text.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class DeltaStream:
         self._is_open = False
 
     async def open(self) -> None:
-        """Join the response; raises EnvelopeError busy for one stream too many, and not_found."""
+        """Join the response; raises EnvelopeError not_found, or busy if the peer reads too many."""
         if _counts[self._principal.key] >= settings.UAMP_ENVELOPE_STREAMS:
             raise EnvelopeError(
                 EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
@@ -86,10 +88,10 @@ class DeltaStream:
             raise
 
     async def deltas(self) -> AsyncIterator[StreamDelta | None]:
-        """Yield deltas until a terminal one; None after some silence.
+        """Yield deltas until a terminal one, and None after a period of silence.
 
-        Raises EnvelopeError busy where the window stays full, and unauthenticated where the peer is
-        trusted no more.
+        Raises EnvelopeError busy if the window stays full, and unauthenticated if the peer is no
+        longer trusted.
         """
         try:
             async for events in self._turn.events():
@@ -103,22 +105,22 @@ class DeltaStream:
                 if self._answer.has_ended:
                     return
                 await self._check_trust()
-                # What comes meanwhile is collected, and sent in one chunk.
+                # Events that arrive meanwhile are collected, and sent in one chunk.
                 await self._room()
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
-        # This process ends, or the response was left in the middle: its reader may come again.
+        # The process shuts down, or the response was left midway: its reader may return.
         raise EnvelopeError(
             EnvelopeCode.BUSY, "The stream has ended before its answer. Resume it.", retry_after=1
         )
 
     def acknowledge(self, delta_seq: int) -> None:
-        """Take an acknowledgement of the reader; raises EnvelopeError malformed."""
+        """Process an acknowledgement from the reader; raises EnvelopeError malformed."""
         self._window.acknowledge(delta_seq)
         self._acknowledged.set()
 
     async def close(self) -> None:
-        """Leave the response, which goes on. A second time does nothing."""
+        """Leave the response, which keeps running; later calls do nothing."""
         if not self._is_open:
             return
         self._is_open = False
@@ -143,7 +145,7 @@ class DeltaStream:
             yield delta_at(number, self.stream.stream_id, timezone.now(), type_, payload)
 
     async def _room(self) -> None:
-        """Wait until the window has room; raises EnvelopeError busy where it gets none."""
+        """Wait until the window has room; raises EnvelopeError busy if it stays full."""
         ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
         while not self._window.has_room:
             if time.monotonic() > ends_at:
@@ -171,7 +173,7 @@ class DeltaStream:
             )
 
     async def _refuse_questions(self, event: ev.Event) -> None:
-        """End an answer that asks for what an envelope cannot give: it is cancelled."""
+        """Cancel an answer that asks for something an envelope cannot provide."""
         if isinstance(event, ev.PaymentRequired):
             error = EnvelopeError(
                 EnvelopeCode.PAYMENT_REQUIRED, "The answer costs more than may be taken."

@@ -1,7 +1,7 @@
-"""One turn of a peer, as a UAMP client inside the process (docs/adapters.md).
+"""One turn of a peer, acting as a UAMP client inside the process (docs/adapters.md).
 
-The events pass the handlers that the frames of a socket pass, with the same limits, and the answer
-is the same run.
+Its events pass through the same handlers and limits as the frames of a socket, and the same code
+runs the answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRANSPORT: Final = "envelope"
 
 
 class PeerTurn:
-    """The session of a peer, and one response in it. One task calls all methods."""
+    """The session of a peer, with one response in it. All methods are called from one task."""
 
     def __init__(self, principal: Principal, *, agent: str) -> None:
         defaults = Defaults(agent=agent or None)
@@ -39,9 +39,9 @@ class PeerTurn:
         self.response_id = ""
 
     async def begin(self, session_id: str, text: str, *, event_id: str) -> str:
-        """Start a response to a text, and return its id; the same event again starts nothing.
+        """Start a response to a text, and return its id; repeating the event starts nothing.
 
-        The session of this id is opened where there is none. Raises RemoteProtocolError.
+        Opens the session of this id if it does not exist. Raises RemoteProtocolError.
         """
         if await find_session(session_id, self._connection.principal) is not None:
             await self._http.join_known(session_id)
@@ -63,8 +63,8 @@ class PeerTurn:
     async def join(self, response_id: str) -> None:
         """Follow a response of the peer, in whichever process it runs.
 
-        `events` yields its text at offset 0 and what follows, or its end. Raises
-        RemoteProtocolError unknown_session where the peer has no such response.
+        `events` yields its text at offset 0 and the rest, or its end. Raises RemoteProtocolError
+        unknown_session if the peer has no such response.
         """
         self._http.end_with_process()
         attached = await self._followed.join(response_id)
@@ -72,9 +72,9 @@ class PeerTurn:
         await self._followed.send_state(attached, response_id, with_output=True)
 
     async def events(self) -> AsyncIterator[Sequence[Event]]:
-        """Yield the events of the response that came together; none after some silence.
+        """Yield the response's events as they arrive together; an empty list after silence.
 
-        It ends with the response, or where the response goes on by itself no more. Raises
+        Ends with the response, or when the response cannot continue without help. Raises
         RemoteProtocolError for an error of the session.
         """
         self._http.end_when_idle()
@@ -90,7 +90,7 @@ class PeerTurn:
             self._followed.check()
 
     async def cancel(self) -> None:
-        """Cancel the response; one that has ended stays as it is."""
+        """Cancel the response, unless it has ended."""
         cancel = ev.ResponseCancel(session_id=self.session_id, response_id=self.response_id)
         try:
             await self._take(cancel)
@@ -99,7 +99,7 @@ class PeerTurn:
                 raise
 
     async def close(self) -> None:
-        """Leave the session; its response goes on."""
+        """Leave the session; its response keeps running."""
         await self._http.close()
 
     async def _take(self, event: Event) -> None:

@@ -1,5 +1,5 @@
-"""Peers: their documents, their keys, and whether they are trusted. Synchronous.
+"""Peers: their documents, their keys and the trust in them. Synchronous.
 
-`documents` reads what a peer publishes through the guard of outbound requests; `registry` finds
-peers and keys in rows, and adds, refreshes and revokes them.
+`documents` fetches the documents that a peer publishes, through the outbound guard; `registry`
+finds peers and keys in rows, and adds, refreshes and revokes them.
 """

@@ -1,4 +1,4 @@
-"""The DID document and the manifest of a peer, read through the outbound guard."""
+"""The DID document and the manifest of a peer, fetched through the outbound guard."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OK: Final = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PeerDocuments:
-    """The documents of a name that agree with each other."""
+    """The documents of a name, which agree with each other."""
 
     identity: WebIdentity
     keys: tuple[VerificationKey, ...]
@@ -38,20 +38,20 @@ class PeerDocuments:
 
     @property
     def manifest_value(self) -> dict[str, object]:
-        """The manifest as plain values."""
+        """The manifest as plain JSON values."""
         value: dict[str, object] = msgspec.to_builtins(self.manifest)
         return value
 
 
 def read_keys(identity: WebIdentity) -> tuple[VerificationKey, ...]:
-    """Return the keys of a name's document; raises EnvelopeError."""
+    """Fetch the keys in a name's DID document; raises EnvelopeError."""
     raw = _fetched(identity.document_url, "application/did+json, application/json")
     document = limits.load(raw, most=limits.DOCUMENT_BYTES)
     return tuple(keys_of_document(document, identity.did))
 
 
 def read_documents(did: str) -> PeerDocuments:
-    """Return the documents of a name; raises EnvelopeError where one of them lies or is missing."""
+    """Fetch the documents of a name; raises EnvelopeError if one is missing or invalid."""
     identity = read_identity(did)
     keys = read_keys(identity)
     jws = _fetched(identity.manifest_url, MANIFEST_MEDIA_TYPE).decode("ascii", "replace").strip()
@@ -65,9 +65,9 @@ def read_documents(did: str) -> PeerDocuments:
 
 
 def documents_at(manifest_url: str) -> PeerDocuments:
-    """Return the documents of the name that signed the manifest at an address.
+    """Fetch the documents of the name that signed the manifest at an address.
 
-    The name has to be the one whose manifest is there. Raises EnvelopeError.
+    That address must be the one of the name's own manifest. Raises EnvelopeError.
     """
     jws = _fetched(manifest_url, MANIFEST_MEDIA_TYPE).decode("ascii", "replace").strip()
     identity = read_identity(signer_of_document(jws))

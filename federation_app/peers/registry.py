@@ -1,8 +1,8 @@
-"""Peers as rows: found by their name, added by their manifest, refreshed, revoked.
+"""Peers as rows: found by name, added by their manifest, refreshed and revoked.
 
-A peer that is trusted by its manifest has the keys of its DID document. The document is read again
-where a signature names a key that is not known, and where it is older than FRESH; never sooner than
-AGAIN after the last time, so that strange keys cost one request a minute.
+A peer trusted by its manifest has the keys of its DID document. The document is fetched again when
+a signature names an unknown key, or when it is older than FRESH, but never sooner than AGAIN after
+the last attempt, so unknown keys cause at most one request per minute.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 
 FRESH: Final = timedelta(minutes=10)
 STALE: Final = timedelta(hours=1)
-"""Keys are good for so long while the document of a peer cannot be read."""
+"""How long keys stay valid while a peer's document cannot be fetched."""
 AGAIN: Final = timedelta(minutes=1)
 
 
 def find_peer(did: str) -> Peer:
-    """Return a peer that is trusted now; raises EnvelopeError unauthenticated.
+    """Return a currently trusted peer; raises EnvelopeError unauthenticated.
 
-    A name that is not known and one that was revoked are refused alike.
+    Unknown and revoked names are refused alike.
     """
     peer = Peer.objects.select_related("user").filter(did=did, revoked_at__isnull=True).first()
     if peer is None or (peer.user is not None and not peer.user.is_active):
@@ -50,10 +50,11 @@ def find_peer(did: str) -> Peer:
 
 
 def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
-    """Return the keys of a name that a peer answers for; raises EnvelopeError unauthenticated.
+    """Return the keys of a name that a peer vouches for; raises EnvelopeError unauthenticated.
 
-    The name is a peer itself, or lies below the name of its host, which is one: the owner of
-    the host has the documents of all names below. Then the keys of the host count under the name.
+    The name is a peer itself, or lies below its host's name, which is a peer: the owner of a host
+    controls the documents of all names below it. In that case the keys of the host are returned
+    under the name.
     """
     if Peer.objects.filter(did=did).exists():
         return keys_of(find_peer(did), kid)
@@ -64,15 +65,15 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
 
 
 def is_trusted(peer_id: int) -> bool:
-    """Return whether a peer was not revoked."""
+    """Return whether a peer is not revoked."""
     return Peer.objects.filter(pk=peer_id, revoked_at__isnull=True).exists()
 
 
 def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
-    """Return the keys of a peer with which a signature is verified that names `kid`, or none.
+    """Return the keys of a peer that may verify a signature with this `kid`, or with none.
 
-    It may read the documents of the peer. Raises EnvelopeError where they could not be read for a
-    long time.
+    May fetch the peer's documents. Raises EnvelopeError if those have been unavailable for too
+    long.
     """
     found = _known_keys(peer)
     if peer.trust != PeerTrust.MANIFEST:
@@ -96,14 +97,14 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
 
 
 def _claim(peer: Peer, now: datetime) -> bool:
-    """Return whether the caller reads the documents: of many at once one does, in all processes."""
+    """Return whether the caller should fetch the documents: one of all processes at a time."""
     rows = Peer.objects.filter(pk=peer.pk)
     claimed = rows.filter(Q(checked_at__isnull=True) | Q(checked_at__lt=now - AGAIN))
     return bool(claimed.update(checked_at=now))
 
 
 def add_peer(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = "") -> Peer:
-    """Add the peer of these documents, with its keys; one that is known is refreshed."""
+    """Add the peer of these documents with its keys, or refresh a known one."""
     with transaction.atomic():
         peer, _ = Peer.objects.update_or_create(
             did=found.identity.did,
@@ -119,9 +120,10 @@ def add_peer(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name:
 
 
 def enter_peer(did: str, jwks: object, *, user: User | None, name: str = "") -> Peer:
-    """Add a peer whose keys an operator has: nothing is fetched, now or later.
+    """Add a peer whose keys an operator supplies; nothing is fetched, now or later.
 
-    A key without `kid` gets one by its place. Raises EnvelopeError for a name or key that is none.
+    A key without `kid` is numbered by its position. Raises EnvelopeError for an invalid name or
+    key.
     """
     identity = read_identity(did)
     listed = jwks.get("keys") if isinstance(jwks, dict) else None
@@ -148,9 +150,9 @@ def enter_peer(did: str, jwks: object, *, user: User | None, name: str = "") -> 
 
 
 def refresh(peer: Peer) -> int:
-    """Read the documents of a peer again, and return how many keys it has.
+    """Fetch the documents of a peer again, and return how many keys it has.
 
-    A pinned peer gets the new keys too: an operator asked for it. Raises EnvelopeError.
+    A pinned peer also gets the new keys, because an operator requested it. Raises EnvelopeError.
     """
     found = documents.read_documents(peer.did)
     with transaction.atomic():
@@ -159,13 +161,13 @@ def refresh(peer: Peer) -> int:
 
 
 def revoke(peer: Peer) -> bool:
-    """Accept nothing more that a peer signs; False where it was revoked already."""
+    """Stop accepting a peer's signatures; return False if it was already revoked."""
     changed = Peer.objects.filter(pk=peer.pk, revoked_at__isnull=True)
     return bool(changed.update(revoked_at=timezone.now()))
 
 
 def revoke_key(key: PeerKey) -> bool:
-    """Accept nothing more that a key signs, also if the peer publishes it again."""
+    """Stop accepting a key's signatures, even if the peer publishes it again."""
     changed = PeerKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
     return bool(changed.update(revoked_at=timezone.now()))
 
@@ -184,7 +186,7 @@ def _keep(peer: Peer, found: PeerDocuments) -> None:
 
 
 def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> None:
-    """Take the keys of a document: new ones are added, and those that it has no more retire."""
+    """Store the keys of a document: add new ones, and retire those that it no longer lists."""
     current = {key.kid: key for key in keys}
     with transaction.atomic():
         Peer.objects.select_for_update(no_key=True).get(pk=peer.pk)
@@ -193,7 +195,7 @@ def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> No
                 peer=peer, kid=kid, defaults={"algorithm": key.algorithm, "jwk": key.jwk()}
             )
             if not made and row.jwk != key.jwk():
-                # Another key under a known id is no rotation: the id is not trusted any more.
+                # Reusing a known id for another key is not a rotation, so the id loses its trust.
                 PeerKey.objects.filter(pk=row.pk).update(revoked_at=now)
             elif not made and row.retired_at is not None:
                 PeerKey.objects.filter(pk=row.pk).update(retired_at=None)

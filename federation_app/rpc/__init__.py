@@ -1,5 +1,5 @@
-"""The gRPC binding of envelopes (envelope §7): its proto, what is generated of it, and the server.
+"""The gRPC binding of envelopes (envelope §7): its proto, the generated code and the server.
 
-What an envelope or a delta means is in `federation_app.exchange`; a stream of records is read by
-the socket of `federation_app.edges.websocket`.
+`federation_app.exchange` interprets envelopes and deltas; the socket of
+`federation_app.edges.websocket` reads a stream of records.
 """

@@ -1,4 +1,4 @@
-"""The gRPC server of a process: where it listens, its TLS, and its bounds."""
+"""The gRPC server of a process: its address, its TLS and its limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from federation_app.rpc.agent_pb2_grpc import add_AgentServicer_to_server
 from federation_app.rpc.service import EnvelopeService
 
 SENT_BYTES: Final = 2 * ENVELOPE_BYTES
-"""The delta `done` has the signed answer in it."""
+"""Larger than an envelope, because the delta `done` contains the signed answer."""
 _FIELDS_BYTES: Final = 1024
 _METADATA_BYTES: Final = 16 * 1024
 _IDLE_MS: Final = 300_000
@@ -26,7 +26,7 @@ _PING_MS: Final = 10_000
 
 
 class EnvelopeServer:
-    """A gRPC server that runs in the event loop of its process; one for each process."""
+    """A gRPC server that runs in its process's event loop; one per process."""
 
     def __init__(self, address: str) -> None:
         streams = settings.UAMP_GRPC_STREAMS
@@ -41,7 +41,7 @@ class EnvelopeServer:
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_ANSWER_MS),
                 ("grpc.http2.min_recv_ping_interval_without_data_ms", _PING_MS),
                 ("grpc.http2.max_ping_strikes", 2),
-                # The processes of a server share the port.
+                # The server's processes share the port.
                 ("grpc.so_reuseport", 1),
             ],
             maximum_concurrent_rpcs=settings.UAMP_GRPC_CALLS,
@@ -50,15 +50,15 @@ class EnvelopeServer:
         self.port = self._listen(address)
 
     async def start(self) -> None:
-        """Take calls."""
+        """Start to accept calls."""
         await self._server.start()
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take no more calls, and end those that run after a time."""
+        """Accept no more calls, and end the running ones after `grace_seconds`."""
         await self._server.stop(grace_seconds)
 
     def _listen(self, address: str) -> int:
-        """Listen, with TLS unless the address is a loopback one (envelope §6.1)."""
+        """Listen, with TLS unless on a loopback address (envelope §6.1)."""
         certificate, key = settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY
         if certificate and key:
             pair = (Path(key).read_bytes(), Path(certificate).read_bytes())

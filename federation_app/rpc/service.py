@@ -1,8 +1,8 @@
-"""`service uamp.v1.Agent`: envelopes and deltas as messages of gRPC (envelope §7).
+"""`service uamp.v1.Agent`: envelopes and deltas as gRPC messages (envelope §7).
 
 `Send` takes one envelope. `Stream` carries the records of a WebSocket in both directions, and is
-served by the same `EnvelopeSocket`. A refusal of `Send` is a status; the trailing metadata
-`uamp-error-bin` has the error as JSON.
+served by the same `EnvelopeSocket`. `Send` reports a refusal as a status, with the error as JSON in
+the trailing metadata `uamp-error-bin`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 ERROR_KEY: Final = "uamp-error-bin"
 _RECORDS_WAITING: Final = 16
-"""So many records wait for a slow client; then the deltas of its streams wait."""
+"""How many records may wait for a slow client; beyond that, its deltas wait."""
 
 _calls: Final[Counter[str]] = Counter()
 
@@ -43,7 +43,7 @@ class EnvelopeService(AgentServicer):
     """The methods of the service."""
 
     async def Send(self, request: Any, context: Any) -> Any:  # noqa: N802 the name in the proto
-        """Take one envelope."""
+        """Receive one envelope."""
         await _refuse_unready(context)
         try:
             receipt = await EnvelopeReceiver(address=_address(context)).take(request.envelope)
@@ -59,7 +59,7 @@ class EnvelopeService(AgentServicer):
     async def Stream(  # noqa: N802 the name in the proto
         self, request_iterator: AsyncIterator[Any], context: Any
     ) -> AsyncIterator[Any]:
-        """Take and send records until the client has no more, and its streams have ended."""
+        """Exchange records until the client has sent all of its own and its streams have ended."""
         await _refuse_unready(context)
         address = _address(context)
         if _calls[address] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
@@ -94,22 +94,22 @@ class _RecordCall:
         self._socket = EnvelopeSocket(self._send, address=address)
 
     async def read(self) -> None:
-        """Take records until the client sends no more, then wait for the ends of its streams."""
+        """Read records until the client sends no more, then wait for the ends of its streams."""
         try:
             await self._socket.read(self._receive)
             await self._socket.finish()
         except Exception:
             logger.exception("a call of gRPC was not read")
-        # A client that reads slowly has a full queue; without the end its call would not end.
+        # The queue of a slow reader may be full, but without this end mark its call would not end.
         await self._records.put(None)
 
     async def records(self) -> AsyncIterator[bytes]:
-        """Yield what is to be sent, until the call ends."""
+        """Yield the records to send, until the call ends."""
         while (record := await self._records.get()) is not None:
             yield record
 
     async def close(self) -> None:
-        """Leave the streams, whose responses go on."""
+        """Leave the streams; their responses keep running."""
         await self._socket.close()
 
     async def _receive(self) -> Message:
@@ -129,7 +129,7 @@ class _RecordCall:
 
 
 def _status_of(close: int) -> grpc.StatusCode:
-    """Return the status for the code with which a WebSocket would be closed."""
+    """Return the gRPC status for a WebSocket close code."""
     for meaning in MEANINGS.values():
         if meaning.close == close:
             return grpc.StatusCode[meaning.grpc]
@@ -137,7 +137,7 @@ def _status_of(close: int) -> grpc.StatusCode:
 
 
 async def _refuse_unready(context: Any) -> None:
-    """Refuse a call while the process ends, and where the server takes no envelopes."""
+    """Refuse a call while the process shuts down, or if the server accepts no envelopes."""
     if processes.current().draining:
         await _abort(context, EnvelopeError(EnvelopeCode.BUSY, "The server ends.", retry_after=1))
     if not settings.UAMP_FEDERATION_HOST:
@@ -153,7 +153,7 @@ async def _abort(context: Any, error: EnvelopeError) -> None:
 
 
 def _address(context: Any) -> str:
-    """Return the IP address of a client, of `ipv4:127.0.0.1:5000` or `ipv6:%5B::1%5D:5000`."""
+    """Return a client's IP address from `ipv4:127.0.0.1:5000` or `ipv6:%5B::1%5D:5000`."""
     kind, _, rest = unquote(context.peer()).partition(":")
     host, _, _port = rest.rpartition(":")
     return host.strip("[]") if kind in {"ipv4", "ipv6"} else ""

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from federation_app.asking.questions import SignedQuestion
 
 RECORD_BYTES: Final = 2 * ENVELOPE_BYTES
-"""The delta `done` has the signed answer in it."""
+"""Larger than an envelope, because the delta `done` contains the signed answer."""
 
 
 class LineLost(Exception):
-    """The connection is gone, or was not made; the stream may go on at another one."""
+    """The connection broke or was never made; the stream may resume on another one."""
 
 
 class PeerLine(ABC):
-    """One connection for one question; one task uses it."""
+    """One connection for one question, used by one task."""
 
     def __init__(self, question: PeerQuestion, asked: SignedQuestion) -> None:
         self.question = question
@@ -47,26 +47,26 @@ class PeerLine(ABC):
 
     @abstractmethod
     async def begin(self, after: int) -> None:
-        """Send the question, or go on after a delta (`after` of 0 and more).
+        """Send the question, or resume its stream after delta `after` (0 or more).
 
-        Raises LineLost, and PeerRefusal.
+        Raises LineLost and PeerRefusal.
         """
 
     @abstractmethod
     async def receive(self) -> bytes:
-        """Return the next record; raises LineLost, PeerRefusal, and TimeoutError for silence."""
+        """Return the next record; raises LineLost, PeerRefusal, and TimeoutError after silence."""
 
     @abstractmethod
     async def acknowledge(self, delta_seq: int) -> None:
-        """Acknowledge the deltas up to one; raises LineLost."""
+        """Acknowledge the deltas up to this one; raises LineLost."""
 
     @abstractmethod
     async def miss(self, expected: int) -> None:
-        """Ask for the stream from a delta on that did not come; raises LineLost."""
+        """Request the stream from a missing delta on; raises LineLost."""
 
     @abstractmethod
     async def tell(self, raw: bytes) -> None:
-        """Send an envelope whose stream is not read; raises LineLost and PeerRefusal."""
+        """Send an envelope without reading its stream; raises LineLost and PeerRefusal."""
 
     async def signed(self, intent: Intent, **content: int) -> bytes:
         """Return a signed envelope about the stream."""
@@ -74,7 +74,7 @@ class PeerLine(ABC):
 
 
 class RecordLine(PeerLine):
-    """A line on which records go both ways (WebSocket, gRPC)."""
+    """A line on which records travel both ways (WebSocket, gRPC)."""
 
     _sent = 0
     _missed = -1
@@ -94,7 +94,7 @@ class RecordLine(PeerLine):
         await self._delta(DeltaType.PROGRESS, {"ack": delta_seq})
 
     async def miss(self, expected: int) -> None:
-        """See PeerLine; it is asked for once, and what comes before it is left out."""
+        """See PeerLine; the request is sent once, and earlier deltas are ignored."""
         if self._missed != expected:
             self._missed = expected
             error = {"code": EnvelopeCode.CONFLICT.value, "expected": expected}
@@ -108,7 +108,7 @@ class RecordLine(PeerLine):
 
 @cache
 def tls() -> ssl.SSLContext:
-    """Return the settings of TLS 1.3 for servers of public authorities (envelope §6.1)."""
+    """Return the TLS 1.3 settings for servers with public certificates (envelope §6.1)."""
     context = ssl.create_default_context(cafile=certifi.where())
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     return context

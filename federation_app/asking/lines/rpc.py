@@ -30,7 +30,7 @@ _FIELDS_BYTES: Final = 1024
 
 
 class RpcLine(RecordLine):
-    """A call of `Stream` on a channel of its own."""
+    """A call of `Stream`, on its own channel."""
 
     _channel: Any = None
     _stub: Any
@@ -79,10 +79,10 @@ class RpcLine(RecordLine):
 
 
 async def _result(call: Awaitable[Any], seconds: float) -> Any:
-    """Return what a call of grpc returns; raises TimeoutError after a silence.
+    """Return the result of a grpc call; raises TimeoutError after `seconds` of silence.
 
-    The call has a task of its own: grpc takes the cancellation of the one that awaits it as the end
-    of the call, and that task would go on.
+    The call runs in its own task: if the awaiting task were cancelled, grpc would take that as the
+    end of the call, and the task would continue.
     """
     task = asyncio.ensure_future(call)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -94,7 +94,7 @@ async def _result(call: Awaitable[Any], seconds: float) -> Any:
 
 
 async def _channel(target: Target) -> Any:
-    """Return a channel to an address that may be asked; raises LineLost."""
+    """Return a channel to a permitted address; raises LineLost."""
     try:
         found = await anyio.to_thread.run_sync(
             look_up, target.host, target.port, CONNECT_SECONDS, abandon_on_cancel=True
@@ -102,15 +102,15 @@ async def _channel(target: Target) -> Any:
         address = ipaddress.ip_address(check_addresses(target, found)[0])
     except Unreachable as error:
         raise LineLost from error
-    is_v6 = address.version == 6  # noqa: PLR2004 the version of IP
+    is_v6 = address.version == 6  # noqa: PLR2004 the IP version
     place = f"ipv6:[{address}]:{target.port}" if is_v6 else f"ipv4:{address}:{target.port}"
     options = [
-        # What the certificate is for: the channel goes to an address.
+        # The name in the certificate, since the channel connects to an address.
         ("grpc.ssl_target_name_override", target.host),
         ("grpc.default_authority", target.host),
         ("grpc.enable_http_proxy", 0),
         ("grpc.enable_retries", 0),
-        # Channels that share a connection would outlive it.
+        # A connection shared between channels would outlive them.
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.max_receive_message_length", RECORD_BYTES + _FIELDS_BYTES),
     ]
@@ -122,7 +122,7 @@ async def _channel(target: Target) -> Any:
 
 
 def _refused(error: grpc.aio.AioRpcError) -> PeerRefusal | LineLost:
-    """Return what the end of a call says: the error in its metadata, or nothing."""
+    """Return the error in the metadata at the end of a call, or LineLost without one."""
     for key, value in error.trailing_metadata() or ():
         if key == ERROR_KEY:
             try:

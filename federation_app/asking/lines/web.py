@@ -29,13 +29,13 @@ _SERVER_ERRORS: Final = 500
 
 
 class WebLine(PeerLine):
-    """A request for each envelope, and one that is answered by the stream."""
+    """One request per envelope, and one whose response is the stream."""
 
     _response: aiohttp.ClientResponse | None = None
     _events: AsyncIterator[bytes] | None = None
 
     async def __aenter__(self) -> Self:
-        """See PeerLine: requests connect by themselves."""
+        """See PeerLine. Each request connects on demand."""
         return self
 
     async def __aexit__(self, *raised: object) -> None:
@@ -77,14 +77,14 @@ class WebLine(PeerLine):
         raise LineLost
 
     async def acknowledge(self, delta_seq: int) -> None:
-        """See PeerLine; what a peer refuses to take is acknowledged again with later deltas."""
+        """See PeerLine. If the peer refuses it, later deltas are acknowledged instead."""
         try:
             await self.tell(await self.signed(Intent.PROGRESS, ack=delta_seq))
         except PeerRefusal as refusal:
             logger.info("%s did not take an acknowledgement: %s", self.asked.server, refusal)
 
     async def miss(self, expected: int) -> None:
-        """See PeerLine: `Last-Event-ID` of another request names the delta before."""
+        """See PeerLine. A new request names the last received delta in `Last-Event-ID`."""
         raise LineLost(f"delta {expected} is missing")
 
     async def tell(self, raw: bytes) -> None:
@@ -97,7 +97,7 @@ class WebLine(PeerLine):
             try:
                 if response.status != _ACCEPTED:
                     raise await _refused(response)
-                # The connection is used again once its answer was read.
+                # The connection is reused only once the response has been read.
                 await response.content.read(DOCUMENT_BYTES)
             finally:
                 response.release()
@@ -109,12 +109,12 @@ class WebLine(PeerLine):
         return str(self.question.target.url).rstrip("/")
 
     @property
-    def _session(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 a session of upp
+    def _session(self):  # noqa: ANN202 a session of upp
         return session_of(self.question.target, tls=tls())
 
 
 async def _refused(response: aiohttp.ClientResponse) -> PeerRefusal | LineLost:
-    """Return what a response says that is no success: a problem with `code`, or nothing."""
+    """Return the refusal in an unsuccessful response: a problem with `code`, or LineLost."""
     try:
         body = load(await response.content.read(DOCUMENT_BYTES))
     except (EnvelopeError, aiohttp.ClientError, OSError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class WebSocketLine(RecordLine):
-    """A WebSocket of one question."""
+    """A WebSocket for one question."""
 
     _socket: aiohttp.ClientWebSocketResponse
 
@@ -52,7 +52,7 @@ class WebSocketLine(RecordLine):
             raise LineLost from error
 
     async def receive(self) -> bytes:
-        """See PeerLine; raises EnvelopeError malformed for a message that has no whole records."""
+        """See PeerLine. Raises EnvelopeError malformed for a message with incomplete records."""
         while not self._records:
             message = await self._socket.receive()
             if message.type not in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}:
@@ -62,6 +62,6 @@ class WebSocketLine(RecordLine):
         return self._records.popleft()
 
     async def tell(self, raw: bytes) -> None:
-        """See PeerLine: it goes over HTTP, to the same server."""
+        """See PeerLine. The envelope goes over HTTP to the same server."""
         async with WebLine(self.question, self.asked) as line:
             await line.tell(raw)

@@ -1,1 +1,1 @@
-"""Envelopes (envelope §4): read, verified, written, with their bodies and extensions."""
+"""Envelopes (envelope §4): reading, verifying and writing, with bodies and extensions."""

@@ -1,7 +1,7 @@
-"""The content of a body: its encoding and its compression (envelope §4).
+"""The content of a body, with its encoding and compression (envelope §4).
 
-`encoding` is utf-8, base64 or base64url, `compression` none or gzip. A compressed content grows to
-at most limits.INFLATED_RATIO times its size, and to the size of an envelope.
+`encoding` is utf-8, base64 or base64url; `compression` is none or gzip. Compressed content may
+inflate to limits.INFLATED_RATIO times its size, and at most to the size of an envelope.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 def decoded(body: EnvelopeBody) -> bytes:
-    """Return the bytes of a body; raises EnvelopeError: unsupported, malformed, too_large."""
+    """Return the bytes of a body; raises EnvelopeError unsupported, malformed or too_large."""
     data = _bytes_of(body)
     if body.compression == "none":
         return data
@@ -46,7 +46,7 @@ def decoded(body: EnvelopeBody) -> bytes:
 
 
 def text_of(body: EnvelopeBody) -> str:
-    """Return the text of a body; raises EnvelopeError for one of another type, and as `decoded`."""
+    """Return the text of a body; raises EnvelopeError for another type, and as `decoded` does."""
     if not body.type.lower().startswith("text/"):
         raise _unsupported("type", body.type)
     try:

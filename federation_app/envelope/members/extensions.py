@@ -1,4 +1,4 @@
-"""The members of `ext` that this server writes and reads (envelope §4)."""
+"""The members of `ext` that this server reads and writes (envelope §4)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HOPS: Final = "uamp-hops"
-"""How many servers passed a question on; with it a loop across servers ends."""
+"""How many servers have forwarded a question, which bounds loops across servers."""
 HOPS_MOST: Final = 999
 
 
 def hops_of(ext: Mapping[str, Any]) -> int:
-    """Return how many servers passed an envelope on; 0 where it does not say it.
+    """Return how many servers have forwarded an envelope; 0 if it does not state it.
 
-    Raises EnvelopeError malformed for what is no such number.
+    Raises EnvelopeError malformed if the value is not such a number.
     """
     hops = ext.get(HOPS, 0)
     if isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops <= HOPS_MOST:

@@ -1,6 +1,6 @@
 """The reader of envelopes (envelope §4, schema A.1): bytes in, an envelope or an error out.
 
-What the digest covers is the value as it was parsed; defaults are never added to it.
+The digest covers the value as parsed; defaults are never added to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from federation_app.envelope.signatures.canonical import canonical, digest
 
 
 class Intent(StrEnum):
-    """The vocabulary of §4.1."""
+    """The intents of §4.1."""
 
     ASK = "ask"
     INFORM = "inform"
@@ -56,7 +56,7 @@ class ContextReference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvelopeBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The content, as its encoding and compression write it (`body.decoded`)."""
+    """The content, still encoded and compressed (see `body.decoded`)."""
 
     type: Annotated[str, msgspec.Meta(pattern=_MEDIA_TYPE, max_length=limits.MEDIA_TYPE_CHARS)]
     content: str
@@ -83,10 +83,10 @@ class _Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """An envelope that has its form; its signature is not verified yet.
+    """A well-formed envelope whose signature has not been verified.
 
-    `id` and `reply_to` are UUIDs in lower case, without `urn:uuid:`. `value` is the envelope as it
-    was parsed. `window` is at most limits.WINDOW_MOST.
+    `id` and `reply_to` are UUIDs in lower case, without `urn:uuid:`. `value` is the envelope as
+    parsed. `window` is at most limits.WINDOW_MOST.
     """
 
     id: str
@@ -107,12 +107,12 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_envelope(raw: str | bytes, *, most: int = limits.ENVELOPE_BYTES) -> Envelope:
-    """Return an envelope; raises EnvelopeError malformed or too_large."""
+    """Parse an envelope; raises EnvelopeError malformed or too_large."""
     return envelope_of(limits.load(raw, most=most))
 
 
 def envelope_of(value: object) -> Envelope:
-    """Return the envelope of a parsed value; raises EnvelopeError malformed or too_large."""
+    """Convert a parsed value to an envelope; raises EnvelopeError malformed or too_large."""
     if not isinstance(value, dict):
         raise malformed("An envelope is an object.", detail="schema")
     try:
@@ -146,10 +146,10 @@ def envelope_of(value: object) -> Envelope:
 
 
 def claims_of(raw: bytes) -> tuple[str, dict[str, str]]:
-    """Return the sender of a record that was refused, and its id and stream for the answer.
+    """Return the claimed sender of a refused record, and the members for a reply.
 
-    They are `reply_to` and `stream_id`. Nothing of it is verified; what has not its form is left
-    out, and the sender is '' then.
+    The members are `reply_to`, from the record's id, and `stream_id`. Nothing is verified;
+    malformed members are left out, and a malformed sender is ''.
     """
     try:
         value = limits.load(raw)
@@ -172,12 +172,12 @@ def claims_of(raw: bytes) -> tuple[str, dict[str, str]]:
 
 
 def plain_id(given: str) -> str:
-    """Return an id in lower case and without `urn:uuid:`, under which it is known."""
+    """Return an id in lower case and without `urn:uuid:`, as it is stored."""
     return given.lower().removeprefix("urn:uuid:")
 
 
 def read_time(text: str) -> datetime:
-    """Return a time in UTC; raises EnvelopeError malformed for another zone and for no time."""
+    """Parse a time in UTC; raises EnvelopeError malformed for other zones and invalid times."""
     found = _TIME.fullmatch(text)
     try:
         if found is not None:
@@ -190,14 +190,14 @@ def read_time(text: str) -> datetime:
 
 
 def written_time(moment: datetime) -> str:
-    """Return a time as envelopes have it, with milliseconds."""
+    """Return a time in the format of envelopes, with milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def check_time(ts: datetime, now: datetime, *, seconds: int = limits.TIME_WINDOW_SECONDS) -> None:
-    """Raise EnvelopeError unauthenticated for a time that is not within `seconds` of now.
+    """Raise EnvelopeError unauthenticated unless a time is within `seconds` of now.
 
-    Within them a repeated id is found in the rows of received envelopes.
+    Within that time, repeated ids are found in the rows of received envelopes.
     """
     if abs((now - ts).total_seconds()) > seconds:
         raise unauthenticated(

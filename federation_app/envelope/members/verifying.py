@@ -1,4 +1,4 @@
-"""Whether an envelope is good for its receiver: signature, audience, time (envelope §4, §6)."""
+"""Verification of an envelope for its receiver: signature, audience, time (envelope §4, §6)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def verify_envelope(
 ) -> VerificationKey:
     """Return the key that signed an envelope for one of these receivers; raises EnvelopeError.
 
-    `keys` are those of the sender, `seconds` what its clock may differ. The signature is first:
-    the sender of an envelope that another one altered learns nothing of its receiver.
+    `keys` are those of the sender; `seconds` is the tolerance for its clock. The signature is
+    checked first, so that the sender of an altered envelope learns nothing about its receiver.
     """
     key = verify_signature(
         envelope.value,

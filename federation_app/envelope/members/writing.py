@@ -1,4 +1,4 @@
-"""New envelopes: the members of schema A.1, ready to be signed."""
+"""New envelopes: the members of schema A.1, signed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def new_envelope(
     type_: str = "text/plain",
     members: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a signed envelope of the signer's name; `members` are optional ones of the schema.
+    """Return a signed envelope from the signer's name; `members` are optional schema members.
 
-    Every value is one that RFC 8785 and sorted JSON write alike (`canonical`), so that a receiver
-    of either form verifies it.
+    RFC 8785 and sorted JSON must write every value alike (`canonical`), so that receivers of either
+    form can verify it.
     """
     return signed(
         {

@@ -1,7 +1,7 @@
 """Identities: `did:web` names and their documents (W3C did:web, DID Core 1.0).
 
-`did:web:host` has its document at `https://host/.well-known/did.json`, `did:web:host:agents:echo`
-at `https://host/agents/echo/did.json`. A port is written as `%3A8443`.
+The document of `did:web:host` is at `https://host/.well-known/did.json`, that of
+`did:web:host:agents:echo` at `https://host/agents/echo/did.json`. A port is written as `%3A8443`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PORT_MOST: Final = 65535
 
 @dataclass(frozen=True, slots=True)
 class WebIdentity:
-    """A `did:web` name, taken apart."""
+    """A parsed `did:web` name."""
 
     did: str
     authority: str
@@ -47,7 +47,7 @@ class WebIdentity:
 
 
 def read_identity(did: str) -> WebIdentity:
-    """Return a `did:web` name; raises EnvelopeError for another method or spelling."""
+    """Parse a `did:web` name; raises EnvelopeError for another method or spelling."""
     found = _DID.fullmatch(did) if len(did) <= URI_CHARS else None
     if found is None or int(found["port"] or 1) > _PORT_MOST:
         raise unauthenticated("Senders are did:web names.", detail="did")
@@ -59,14 +59,14 @@ def read_identity(did: str) -> WebIdentity:
 
 
 def identity_at(authority: str, *path: str) -> WebIdentity:
-    """Return the name of a host, with its port, and of a path below it; raises EnvelopeError."""
+    """Return the name of a host and port, or of a path below it; raises EnvelopeError."""
     host, _, port = authority.partition(":")
     after = f"%3A{port}" if port else ""
     return read_identity(":".join((f"did:web:{host}{after}", *path)))
 
 
 def document_of(did: str, keys: Iterable[VerificationKey]) -> dict[str, Any]:
-    """Return the DID document of a name with the keys that sign for it."""
+    """Return the DID document of a name, with its signing keys."""
     listed = [
         {"id": key.kid, "type": "JsonWebKey", "controller": did, "publicKeyJwk": key.jwk()}
         for key in keys
@@ -82,10 +82,10 @@ def document_of(did: str, keys: Iterable[VerificationKey]) -> dict[str, Any]:
 
 
 def keys_of_document(document: object, did: str) -> list[VerificationKey]:
-    """Return the keys with which a name asserts (`assertionMethod`), in the order of its document.
+    """Return the keys in a name's `assertionMethod`, in document order.
 
-    A key of another type is left out. Raises EnvelopeError for a document of another name, and for
-    one without a key that can be used.
+    Keys of unsupported types are skipped. Raises EnvelopeError for a document of another name, or
+    one without a usable key.
     """
     if not isinstance(document, dict) or document.get("id") != did:
         raise unauthenticated("The document is that of another name.", detail="did_document")

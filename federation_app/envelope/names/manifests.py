@@ -1,4 +1,4 @@
-"""Manifests and hubs (envelope §8, schema A.3): signed descriptions of agents and of servers."""
+"""Manifests and hubs (envelope §8, schema A.3): signed descriptions of agents and servers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Did = Annotated[str, msgspec.Meta(pattern="^did:web:", max_length=URI_CHARS)]
 
 
 class ManifestLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits of an agent: KiB of a body, envelopes in an hour."""
+    """The limits of an agent: the size of a body in KiB, and envelopes per hour."""
 
     max_body_kb: _Number | msgspec.UnsetType = msgspec.UNSET
     rate_lph: _Number | msgspec.UnsetType = msgspec.UNSET
@@ -48,7 +48,7 @@ class AgentManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ChildManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A manifest that a hub lists: `sha256` is the digest of the payload of its JWS."""
+    """A manifest that a hub lists; `sha256` is the digest of its JWS payload."""
 
     did: _Did
     url: _Url
@@ -56,7 +56,7 @@ class ChildManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class AgentHub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A hub (envelope §8): the manifests of its children, its keys, and the names it trusts."""
+    """A hub (envelope §8): its manifests, its keys, and the names that it trusts."""
 
     hub: Annotated[str, msgspec.Meta(pattern=r"^uamp/1\.[0-9]{1,4}\Z")]
     issuer: _Did
@@ -66,27 +66,27 @@ class AgentHub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def signed_document(document: msgspec.Struct, signer: EnvelopeSigner, *, type_: str) -> str:
-    """Return a manifest or hub as a compact JWS over its canonical form."""
+    """Sign a manifest or hub as a compact JWS over its canonical form."""
     payload = canonical(msgspec.to_builtins(document))
     return sign_compact(payload, signer, type_=type_, detached=False)
 
 
 def document_sha256(jws: str) -> str:
-    """Return the digest of the payload of a JWS; raises EnvelopeError malformed."""
+    """Return the digest of a JWS's payload; raises EnvelopeError malformed."""
     return hashlib.sha256(decode64(jws.partition(".")[2].partition(".")[0])).hexdigest()
 
 
 def read_manifest(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentManifest:
-    """Return the manifest that a name signed; raises EnvelopeError.
+    """Verify and return the manifest that a name signed; raises EnvelopeError.
 
-    A manifest of another name, of a key that is not of the name, or without a signature, is none.
+    A manifest must name its issuer's key and be signed with it.
     """
     payload = _signed_payload(jws, did=did, keys=keys, type_=MANIFEST_TYPE)
     return _converted(payload, AgentManifest)
 
 
 def read_hub(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentHub:
-    """Return the hub that a name signed; raises EnvelopeError."""
+    """Verify and return the hub that a name signed; raises EnvelopeError."""
     hub = _converted(_signed_payload(jws, did=did, keys=keys, type_=HUB_TYPE), AgentHub)
     if hub.issuer != did:
         raise unauthenticated("The hub names another issuer.", detail="issuer")
@@ -94,7 +94,7 @@ def read_hub(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentHub
 
 
 def signer_of_document(jws: str) -> str:
-    """Return the name whose key a manifest claims to be signed with, before it is verified."""
+    """Return the name whose key a document claims to be signed with, not yet verified."""
     kid = read_compact(jws, types={MANIFEST_TYPE, HUB_TYPE}).kid
     if "#" not in kid:
         raise unauthenticated("The signature names no key.", detail="kid")

@@ -1,7 +1,7 @@
-"""Tokens (envelope §6.2): capability tokens of envelopes, and bearer tokens that peers sign.
+"""Tokens (envelope §6.2): capability tokens in envelopes, and bearer tokens signed by peers.
 
-A capability token is made by the receiver for a sender. A bearer token is an assertion that a peer
-signs itself (RFC 7523): a request without an envelope, as the GET of a stream, shows one.
+A receiver issues a capability token to a sender. A bearer token is an assertion that a peer signs
+itself (RFC 7523), for requests without an envelope, such as the GET of a stream.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TokenClaims:
     scopes: frozenset[str]
 
     def check_scope(self, intent: str) -> None:
-        """Raise EnvelopeError unauthorized where the token is not for an intent."""
+        """Raise EnvelopeError unauthorized if the token does not cover an intent."""
         if f"uamp:{intent}" not in self.scopes:
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHORIZED,
@@ -46,7 +46,7 @@ class TokenClaims:
 
 
 def issuer_of(token: str) -> str:
-    """Return the issuer that a token claims, before it is verified; raises EnvelopeError."""
+    """Return the issuer that a token claims, not yet verified; raises EnvelopeError."""
     issuer = _claims(token).get("iss")
     if not isinstance(issuer, str):
         raise unauthenticated("The token names no issuer.", detail="token")
@@ -56,9 +56,9 @@ def issuer_of(token: str) -> str:
 def verify_token(
     token: str, *, audience: str, now: datetime, keys: Iterable[VerificationKey]
 ) -> TokenClaims:
-    """Return the claims of a token of an issuer; raises EnvelopeError unauthenticated.
+    """Verify a token and return its claims; raises EnvelopeError unauthenticated.
 
-    It lasts for at most an hour. Its issuer is that of its key.
+    A token may last at most an hour, and its issuer must own its key.
     """
     claims, jws = _claims(token), read_compact(token, types=TOKEN_TYPES)
     issuer, subject = claims.get("iss"), claims.get("sub")
@@ -85,7 +85,7 @@ def signed_token(
     now: datetime,
     seconds: int = 300,
 ) -> str:
-    """Return a token of this signer."""
+    """Return a token signed by this signer."""
     at = int(now.timestamp())
     claims = {
         "iss": issuer,

@@ -1,8 +1,9 @@
 """The canonical form of an envelope, and the digest that is signed (envelope §4.2).
 
-Keys in order, UTF-8, no spaces, without `sig`: RFC 8785. The text of §4.2 is shorter than that RFC
-and lets other writers sort by code points and keep the form of numbers. `naive` is what they write.
-Both forms are injective on what `limits.load` accepts, so that a digest of either names one value.
+It has sorted keys, UTF-8, no spaces and no `sig`, as in RFC 8785. The text of §4.2 is less strict
+than that RFC: other implementations may sort by code points and keep the notation of numbers.
+`naive` reproduces that form. Both forms are injective on the values that `limits.load` accepts, so
+a digest of either identifies one value.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SIGNATURE_MEMBER: Final = "sig"
 
 
 def canonical(value: Any) -> bytes:
-    """Return a JSON value as RFC 8785 writes it; raises EnvelopeError for what it cannot write."""
+    """Serialize a JSON value as in RFC 8785; raises EnvelopeError if it has no canonical form."""
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as error:
@@ -30,22 +31,22 @@ def canonical(value: Any) -> bytes:
 
 
 def naive(value: Any) -> bytes:
-    """Return a JSON value with sorted keys and without spaces, as most JSON libraries write it."""
+    """Serialize a JSON value with sorted keys and no spaces, as most JSON libraries do."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def without_signature(envelope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of an envelope is signed."""
+    """Return the signed part of an envelope."""
     return {name: value for name, value in envelope.items() if name != SIGNATURE_MEMBER}
 
 
 def digest(envelope: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the canonical form of an envelope, in lower-case hex."""
+    """Return the SHA-256 of an envelope's canonical form, in lower-case hex."""
     return hashlib.sha256(canonical(without_signature(envelope))).hexdigest()
 
 
 def digests(envelope: Mapping[str, Any], *, accepts_naive: bool) -> tuple[str, ...]:
-    """Return the digests that a signature of this envelope may name, the canonical one first."""
+    """Return the digests that may be signed for this envelope, the canonical one first."""
     content = without_signature(envelope)
     forms = [canonical(content)]
     if accepts_naive and (other := naive(content)) != forms[0]:

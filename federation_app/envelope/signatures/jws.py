@@ -1,7 +1,7 @@
-"""JSON Web Signatures in compact form (RFC 7515), as envelopes and manifests use them.
+"""Compact JSON Web Signatures (RFC 7515), as used by envelopes and manifests.
 
-A header has `alg`, `kid` and `typ`. Every other member is refused: one that names a key, one that
-is critical, and one that changes how the payload is read (RFC 7797).
+A header may have `alg`, `kid` and `typ`. Any other member is refused, whether it names a key, is
+critical, or changes how the payload is read (RFC 7797).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class CompactJws:
-    """A signature before it is verified: nothing of its header is believed."""
+    """A signature that has not been verified, so that its header cannot be trusted."""
 
     header: str
     payload: str
@@ -41,22 +41,22 @@ class CompactJws:
 
 
 def protected_header(signer: EnvelopeSigner, type_: str) -> str:
-    """Return the header of a signature, in base64url."""
+    """Return the protected header of a signature, in base64url."""
     members = {"alg": signer.algorithm, "kid": signer.kid, "typ": type_}
     return encode64(json.dumps(members, separators=(",", ":")).encode())
 
 
 def sign_compact(payload: bytes, signer: EnvelopeSigner, *, type_: str, detached: bool) -> str:
-    """Return a compact JWS; a detached one has no payload between its dots (appendix F)."""
+    """Sign a payload as a compact JWS; a detached one omits the payload (appendix F)."""
     header, content = protected_header(signer, type_), encode64(payload)
     signature = signer.sign(f"{header}.{content}".encode())
     return f"{header}.{'' if detached else content}.{encode64(signature)}"
 
 
 def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
-    """Return a compact JWS of one of these types, or of none; raises EnvelopeError.
+    """Parse a compact JWS of one of these types, or without a type; raises EnvelopeError.
 
-    A type is compared in lower case and without `application/` (RFC 7515 §4.1.9).
+    Types are compared in lower case and without `application/` (RFC 7515 §4.1.9).
     """
     parts = text.split(".")
     if len(parts) != _PARTS:
@@ -67,7 +67,7 @@ def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
     except EnvelopeError as error:
         if error.detail != "spare_bits":
             raise
-        # Base64url, and cut: the form is that of a signature.
+        # Valid base64url characters, but truncated: it has the form of a signature.
         raise unauthenticated("A part of the JWS was cut.", detail="jws") from None
     try:
         members = load(decoded[0], most=_HEADER_BYTES)
@@ -91,9 +91,10 @@ def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
 def verified_by(
     jws: CompactJws, payloads: Iterable[bytes], keys: Iterable[VerificationKey]
 ) -> tuple[VerificationKey, bytes]:
-    """Return the key that signed, and which of the payloads; raises EnvelopeError unauthenticated.
+    """Return the key that signed, and the payload it signed.
 
-    A header without `kid` may be of any of the first KEYS_TRIED keys with its algorithm.
+    Raises EnvelopeError unauthenticated. A header without `kid` is tried with the first KEYS_TRIED
+    keys of its algorithm.
     """
     fitting = [key for key in keys if key.algorithm == jws.algorithm and jws.kid in {"", key.kid}][
         :KEYS_TRIED

@@ -1,6 +1,6 @@
-"""Keys of signatures (envelope §6.3): Ed25519 and P-256, and no other.
+"""Signing keys (envelope §6.3): Ed25519 and P-256 only.
 
-A key has the one algorithm of its type, so that no header chooses it (RFC 8725 §3.1).
+Each key type has exactly one algorithm, so that a header cannot choose it (RFC 8725 §3.1).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EDDSA: Final = "EdDSA"
 ES256: Final = "ES256"
 ALGORITHMS: Final = {"EdDSA": EDDSA, "Ed25519": EDDSA, "ES256": ES256}
-"""The names that a header may have (RFC 9864 renames EdDSA), and the algorithm of each."""
+"""The accepted names of each algorithm (RFC 9864 renames EdDSA)."""
 KEY_ID_CHARS: Final = 600
 _COORDINATE_BYTES: Final = 32
 _SIGNATURE_BYTES: Final = 64
@@ -48,18 +48,18 @@ PrivatePart: TypeAlias = Ed25519PrivateKey | EllipticCurvePrivateKey
 
 
 class EnvelopeSigner(Protocol):
-    """A signing key with its id, here or behind a service."""
+    """A signing key with its id, held here or by a service."""
 
     @property
     def kid(self) -> str:
-        """The id of the key: a DID URL of the sender."""
+        """The id of the key, which is a DID URL of the sender."""
 
     @property
     def algorithm(self) -> str:
         """EDDSA or ES256."""
 
     def sign(self, data: bytes) -> bytes:
-        """Return the signature as JWS has it (RFC 7518 §3.4, RFC 8037 §3.1)."""
+        """Return the signature in JWS's format (RFC 7518 §3.4, RFC 8037 §3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class VerificationKey:
     key: PublicPart
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
-        """Return whether a signature of this key is over these bytes."""
+        """Return whether a signature over these bytes was made with this key."""
         if len(signature) != _SIGNATURE_BYTES:
             return False
         try:
@@ -86,7 +86,7 @@ class VerificationKey:
         return True
 
     def jwk(self) -> dict[str, str]:
-        """Return it as a JSON Web Key (RFC 7517)."""
+        """Return the key as a JSON Web Key (RFC 7517)."""
         shared = {"use": "sig", "alg": self.algorithm, "kid": self.kid}
         if isinstance(self.key, Ed25519PublicKey):
             return {
@@ -102,7 +102,7 @@ class VerificationKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EnvelopeKey:
-    """A private key with its id; one kind of EnvelopeSigner."""
+    """A private key with its id, implementing EnvelopeSigner."""
 
     kid: str
     key: PrivatePart
@@ -113,26 +113,27 @@ class EnvelopeKey:
         return EDDSA if isinstance(self.key, Ed25519PrivateKey) else ES256
 
     def sign(self, data: bytes) -> bytes:
-        """Return the signature as JWS has it."""
+        """Return the signature in JWS's format."""
         if isinstance(self.key, Ed25519PrivateKey):
             return self.key.sign(data)
         r, s = decode_dss_signature(self.key.sign(data, ECDSA(SHA256())))
         return r.to_bytes(_COORDINATE_BYTES) + s.to_bytes(_COORDINATE_BYTES)
 
     def public(self) -> VerificationKey:
-        """Return its public half."""
+        """Return the public key."""
         return VerificationKey(self.kid, self.algorithm, self.key.public_key())
 
 
 def encode64(data: bytes) -> str:
-    """Return bytes in base64url without padding (RFC 7515 §2)."""
+    """Encode bytes in base64url without padding (RFC 7515 §2)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def decode64(text: str) -> bytes:
-    """Return the bytes of base64url without padding.
+    """Decode base64url without padding.
 
-    Raises EnvelopeError for other characters, and for a text that is not the only one of its bytes.
+    Raises EnvelopeError for invalid characters, and for any but the one valid encoding of the
+    bytes.
     """
     if _BASE64URL.fullmatch(text) is None:
         raise malformed("It is not base64url without padding.", detail="base64url")
@@ -146,9 +147,9 @@ def decode64(text: str) -> bytes:
 
 
 def key_of_jwk(jwk: Mapping[str, Any], *, kid: str) -> VerificationKey:
-    """Return the public key of a JWK, under the id that its document gives it.
+    """Parse the public key in a JWK, under the id that its document gives it.
 
-    Raises EnvelopeError for another type or curve, a private key, and one that is not for
+    Raises EnvelopeError for another type or curve, a private key, or a key that is not meant for
     signatures.
     """
     if "d" in jwk or jwk.get("use", "sig") != "sig":

@@ -1,7 +1,7 @@
 """The signature of an envelope (envelope §6.3): a detached JWS over its digest.
 
-The payload of the JWS is `{"sha256":"<64 lower-case hex digits>"}`, 77 bytes. It is detached: the
-receiver computes it. The attached form is accepted where its payload is these bytes.
+The payload is `{"sha256":"<64 lower-case hex digits>"}`, 77 bytes. It is detached, so the receiver
+computes it. An attached payload is accepted if it consists of these bytes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SIGNATURE_CHARS: Final = 4096
 
 
 def signature_payload(sha256: str) -> bytes:
-    """Return the payload that is signed for a digest."""
+    """Return the payload to sign for a digest."""
     return f'{{"sha256":"{sha256}"}}'.encode()
 
 
 def signed(
     envelope: Mapping[str, Any], signer: EnvelopeSigner, *, detached: bool = True
 ) -> dict[str, Any]:
-    """Return an envelope with its signature; one that it has is replaced."""
+    """Return an envelope with a new signature, replacing any existing one."""
     content = without_signature(envelope)
     payload = signature_payload(digest(content))
     sig = sign_compact(payload, signer, type_=SIGNATURE_TYPE, detached=detached)
@@ -45,9 +45,9 @@ def verify_signature(
     keys: Iterable[VerificationKey],
     accepts_naive: bool = True,
 ) -> VerificationKey:
-    """Return the key of the sender that signed an envelope; raises EnvelopeError.
+    """Return the sender's key that signed an envelope; raises EnvelopeError.
 
-    The key's id has to begin with the sender's DID.
+    The id of the key must begin with the sender's DID.
     """
     if len(sig) > SIGNATURE_CHARS:
         raise malformed(f"A signature has at most {SIGNATURE_CHARS} characters.", detail="sig")

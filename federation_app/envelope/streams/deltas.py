@@ -1,7 +1,8 @@
 """Deltas (envelope §5, schema A.2): the frames of a stream.
 
-The specification leaves their payloads open. The text of an answer is in `chunk {text, offset}`;
-`patch {text}` replaces all of it; `done` has the whole answer. Offsets count code points.
+The specification leaves their payloads open. Here `chunk {text, offset}` carries the text of an
+answer, `patch {text}` replaces all of it, and `done` has the whole answer. Offsets count code
+points.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class DeltaType(StrEnum):
 
 
 TERMINAL: Final = frozenset({DeltaType.DONE, DeltaType.CANCEL, DeltaType.ERROR})
-"""After one of these a producer sends nothing more."""
+"""The types after which a producer sends nothing more."""
 
 
 class StreamDelta(
@@ -49,18 +50,18 @@ class StreamDelta(
 
     @property
     def acknowledged(self) -> int | None:
-        """The last `delta_seq` that it acknowledges; None for one that acknowledges nothing."""
+        """The last `delta_seq` that it acknowledges; None if it acknowledges nothing."""
         return ack_of(self.payload) if self.type is DeltaType.PROGRESS else None
 
     def encoded(self) -> bytes:
-        """Return it as JSON."""
+        """Return the delta as JSON."""
         return msgspec.json.encode(self)
 
 
 def delta_at(
     delta_seq: int, stream_id: str, now: datetime, type_: DeltaType, payload: dict[str, Any]
 ) -> StreamDelta:
-    """Return a delta of a time."""
+    """Return a delta with the given time."""
     return StreamDelta(
         delta_seq=delta_seq,
         stream_id=stream_id,
@@ -71,9 +72,9 @@ def delta_at(
 
 
 def delta_of(value: object) -> StreamDelta:
-    """Return the delta of a parsed value; raises EnvelopeError.
+    """Convert a parsed value to a delta; raises EnvelopeError.
 
-    One without `delta_seq` gets 4.09 (envelope §9), other faults 4.00.
+    The error is 4.09 if `delta_seq` is missing (envelope §9), and 4.00 for other faults.
     """
     if isinstance(value, dict) and "delta_seq" not in value:
         raise EnvelopeError(
@@ -88,17 +89,17 @@ def delta_of(value: object) -> StreamDelta:
 
 
 def read_delta(raw: str | bytes) -> StreamDelta:
-    """Return a delta; raises EnvelopeError."""
+    """Parse a delta; raises EnvelopeError."""
     return delta_of(limits.load(raw, most=limits.DELTA_BYTES))
 
 
 def is_delta(value: object) -> bool:
-    """Return whether a parsed value is meant as a delta, not as an envelope."""
+    """Return whether a parsed value is meant as a delta rather than an envelope."""
     return isinstance(value, dict) and "intent" not in value and "stream_id" in value
 
 
 def ack_of(payload: object) -> int | None:
-    """Return the `ack` of a payload; None where it has none. Raises EnvelopeError malformed."""
+    """Return the `ack` of a payload, or None; raises EnvelopeError malformed if it is invalid."""
     if not isinstance(payload, dict) or "ack" not in payload:
         return None
     ack = payload["ack"]

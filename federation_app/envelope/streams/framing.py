@@ -1,7 +1,7 @@
 """Records on a WebSocket (envelope §7): a length of four bytes, then JSON.
 
-The length is an unsigned integer in network order. A binary message has whole records; a text
-message, which cannot carry such a prefix, is one record without it.
+The length is an unsigned integer in network byte order. A binary message consists of whole records;
+a text message, which cannot carry the prefix, is one record without it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ RECORDS_MOST: Final = 64
 
 
 def framed(record: bytes) -> bytes:
-    """Return a record with its length."""
+    """Prefix a record with its length."""
     return PREFIX.pack(len(record)) + record
 
 
 def read_records(
     message: bytes | str, *, most: int = ENVELOPE_BYTES * 2, record: int = ENVELOPE_BYTES
 ) -> list[bytes]:
-    """Return the records, each of at most `record` bytes, of a message of at most `most`.
+    """Split a message of at most `most` bytes into records of at most `record` bytes each.
 
     Raises EnvelopeError malformed or too_large.
     """

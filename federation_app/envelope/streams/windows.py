@@ -1,4 +1,4 @@
-"""The delta window of both sides (envelope §5), and the text that deltas carry."""
+"""The delta windows of both sides (envelope §5), and the text that deltas carry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SendWindow:
-    """The window of a producer: it sends at most `size` deltas that are not acknowledged.
+    """The window of a producer, which sends at most `size` unacknowledged deltas.
 
     Acknowledgements are cumulative. `after` is the last delta that the consumer has.
     """
@@ -29,14 +29,14 @@ class SendWindow:
         return self.next <= self.acknowledged + self.size
 
     def take(self) -> int:
-        """Return the number of the next delta; raises RuntimeError where there is no room."""
+        """Return the number of the next delta; raises RuntimeError if the window is full."""
         if not self.has_room:
             raise RuntimeError("the window is full")
         self.next += 1
         return self.next - 1
 
     def acknowledge(self, delta_seq: int) -> None:
-        """Take an acknowledgement; an older one changes nothing.
+        """Process an acknowledgement; an older one has no effect.
 
         Raises EnvelopeError malformed for a delta that was not sent.
         """
@@ -48,8 +48,8 @@ class SendWindow:
 class ReceiveWindow:
     """A consumer's view of one stream: its deltas in order, and the text that they carry.
 
-    `length` is that of the text, `has_ended` is set by the first terminal delta. Not safe
-    for several tasks.
+    `length` is the length of the text; the first terminal delta sets `has_ended`. Not safe for use
+    by several tasks.
     """
 
     def __init__(self, size: int, *, after: int = -1, text: str = "") -> None:
@@ -62,16 +62,16 @@ class ReceiveWindow:
 
     @property
     def text(self) -> str:
-        """The text that the deltas carry; its pieces are joined once."""
+        """The text that the deltas carry."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0]
 
     def take(self, delta: StreamDelta) -> bool:
-        """Take a delta; return whether it is new, and not one that came before.
+        """Apply a delta; return whether it is new.
 
-        Raises EnvelopeError 4.09 with the number that is missing, and malformed for a text that
-        does not follow on what came before.
+        Raises EnvelopeError 4.09 with the missing number, and malformed for text that does not
+        continue the text so far.
         """
         if delta.delta_seq <= self.last or self.has_ended:
             return False
@@ -91,7 +91,7 @@ class ReceiveWindow:
     def _keep(self, delta: StreamDelta) -> None:
         text = delta.payload.get("text")
         if text is None:
-            # A chunk of something else, as `chunk_b64` of a picture.
+            # A chunk of something else, such as `chunk_b64` of a picture.
             return
         offset = 0 if delta.type is DeltaType.PATCH else delta.payload.get("offset", self.length)
         if not isinstance(text, str) or offset not in {0, self.length}:
@@ -104,9 +104,9 @@ class ReceiveWindow:
 
     @property
     def ack(self) -> int | None:
-        """The acknowledgement that is due now; None where none is.
+        """The acknowledgement that is due now, returned once; None if none is.
 
-        It is due at half of the window, so that a producer need not stop. It is due once.
+        It is due at half the window, so that the producer need not stop.
         """
         if self.last - self._acknowledged < math.ceil(self.size / 2):
             return None
