@@ -100,7 +100,7 @@ class EnvelopeStream(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """A peer names its streams."""
+        """The uniqueness of a stream's id per peer, and the order of the admin's list."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -131,7 +131,7 @@ class ReceivedEnvelope(models.Model):
     )
 
     class Meta:
-        """An id counts once for its peer."""
+        """The uniqueness of an envelope's id per peer, and the order of the admin's list."""
 
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["peer", "envelope_id"], name="an_envelope_counts_once"),

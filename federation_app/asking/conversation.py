@@ -178,7 +178,7 @@ async def _refuse(asked: SignedQuestion, value: object) -> None:
 
 
 async def _cancel(question: PeerQuestion, asked: SignedQuestion) -> None:
-    """Cancel an answer over there; a peer that cannot be reached ends it by itself."""
+    """Cancel an answer at the peer; an unreachable peer gives up on its own."""
     for attempt in range(LOST_MOST):
         try:
             raw = await database.run(questions.signed_about, asked, Intent.CANCEL, {})

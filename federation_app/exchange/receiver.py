@@ -117,7 +117,7 @@ class EnvelopeReceiver:
         return await self.open_stream(receipt.peer, receipt.stream, after=receipt.after)
 
     async def open_stream(self, peer: Peer, stream: EnvelopeStream, *, after: int) -> DeltaStream:
-        """Return the deltas of a stream after one; raises EnvelopeError. The caller closes it."""
+        """Open a stream's deltas after `after`; raises EnvelopeError. The caller closes them."""
         if not stream.response_id:
             raise EnvelopeError(
                 EnvelopeCode.BUSY, "The stream is still being opened.", retry_after=1

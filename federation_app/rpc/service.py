@@ -85,7 +85,7 @@ class EnvelopeService(AgentServicer):
 
 
 class _RecordCall:
-    """A call of `Stream` as a socket: one task reads it, another one sends its records."""
+    """A call of `Stream` as a socket: one task reads it while another sends its records."""
 
     def __init__(self, requests: AsyncIterator[Any], address: str) -> None:
         self.status: grpc.StatusCode | None = None

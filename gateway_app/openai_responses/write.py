@@ -170,7 +170,7 @@ class ResponseWriter:
             yield from self._write("message", f"\n\n{link}\n\n", is_link=True)
 
     def _write(self, kind: str, text: str, *, is_link: bool = False) -> Iterator[Shown]:
-        """Yield text of a message or a thought; a link is one place, as its address may change."""
+        """Yield text of a message or thought; a link, whose address may change, is one position."""
         if not text:
             return
         if self._open is None or self._open["type"] != kind:

@@ -181,7 +181,7 @@ class ResponseFields(GenerationFields, frozen=True, kw_only=True):
         *,
         is_spoken: bool,
     ) -> uamp.ResponseConfig:
-        """Return what a response overrides of its session; it ends where it calls a tool."""
+        """Return the response's overrides of its session; a tool call ends the response."""
         chosen = self.tool_choice or session.tool_choice
         limit = self.limit or session.limit
         parallel = self.parallel_tool_calls

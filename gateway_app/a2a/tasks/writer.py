@@ -88,7 +88,7 @@ class TaskWriter:
         yield from self._flush()
 
     def _add(self, text: str, offset: int | None) -> None:
-        """Keep a piece of text for the next update; one that differs replaces all before it."""
+        """Queue text for the next update; text that differs replaces all text before it."""
         try:
             self._unsent.append(self._text.append(text, offset))
         except TextReplacedError:
