@@ -1,4 +1,4 @@
-"""The composition as a Django application: it has commands and checks, and no tables."""
+"""The composition as a Django application, with commands and checks but no tables."""
 
 import gc
 
@@ -6,18 +6,18 @@ from django.apps import AppConfig
 
 
 class ProjectConfig(AppConfig):
-    """Registers the system checks, and ends the start of a process."""
+    """Registers the system checks, and completes the start-up of a process."""
 
     name = "uamp_project"
     verbose_name = "UAMP server"
 
     def ready(self) -> None:
-        """Register what `manage.py check` asserts; collect garbage from now on.
+        """Register the system checks, and turn garbage collection back on.
 
-        Causes of failures lose their credentials as lines of the log do.
+        Also redacts credentials in the recorded causes of failures, as in log lines.
         """
         from agents_app.runtime.failures import redact_with  # noqa: PLC0415 models are ready only now
-        from uamp_project import checks  # noqa: F401, PLC0415 importing registers
+        from uamp_project import checks  # noqa: F401, PLC0415 importing registers the checks
         from uamp_project.redaction import redact  # noqa: PLC0415 with its caller
 
         redact_with(redact)

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP goes to Django, WebSocket to sessions_app, lifespan to the process."""
+"""The ASGI application: HTTP goes to Django, sockets to their apps, lifespan to the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from uamp_project.servers.django_handler import LoopHandler
 
 http_application = LoopHandler()
 
-# These read the settings, which uamp_project.servers.django_handler has set up.
+# These imports read the settings, which uamp_project.servers.django_handler has set up.
 from django.conf import settings  # noqa: E402
 from django.urls import re_path  # noqa: E402
 
@@ -34,7 +34,7 @@ from uamp_project.edge.cross_origin import CrossOrigin  # noqa: E402
 from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
 
 GRPC_SECONDS = 2.0
-"""So long calls of gRPC may go on when the process ends."""
+"""How long gRPC calls may keep running when the process shuts down."""
 
 
 async def lifespan_application(
@@ -42,7 +42,7 @@ async def lifespan_application(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Start the process's responses with the server, and finish them with it."""
+    """Start the process with the server, and drain and stop it with the server."""
     grpc_server: EnvelopeServer | None = None
     while True:
         message = await receive()
@@ -60,7 +60,7 @@ async def lifespan_application(
 
 
 async def _start_grpc() -> EnvelopeServer | None:
-    """Start the gRPC server of this process where the settings have an address for it."""
+    """Start this process's gRPC server, if the settings give it an address."""
     if not settings.UAMP_GRPC_ADDRESS:
         return None
     server = EnvelopeServer(settings.UAMP_GRPC_ADDRESS)
@@ -73,12 +73,12 @@ async def _refuse(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Refuse a WebSocket at a path that has none."""
+    """Refuse a WebSocket at an unknown path."""
     await receive()
     await send({"type": "websocket.close", "code": 4404})
 
 
-not_found: Any = _refuse  # an ASGI application where Django's types expect a view
+not_found: Any = _refuse  # an ASGI application, where Django's types expect a view
 
 
 languages.load()
@@ -106,7 +106,7 @@ _edge = CrossOrigin(
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a connection; the first one starts the process where the server has no lifespan."""
+    """Serve a connection; the first one starts the process on servers without lifespan."""
     if scope["type"] != "lifespan":
         lifespan.start()
     await _edge(scope, receive, send)

@@ -1,4 +1,4 @@
-"""The Celery application: its messages only make a worker look for rows of work sooner."""
+"""The Celery application. Its messages only make workers look for rows of work sooner."""
 
 import logging.config
 import os
@@ -20,11 +20,11 @@ app.autodiscover_tasks(
 
 @setup_logging.connect
 def configure_logging(loglevel: int | str | None = None, **_: Any) -> None:
-    """Give the worker the server's own logging: Celery would add handlers that redact nothing.
+    """Use the server's logging in workers, where Celery would add handlers without redaction.
 
-    `loglevel` is the worker's `--loglevel`; it is the level of the root logger, as Celery has it.
+    `loglevel` is the worker's `--loglevel`, and sets the level of the root logger, as in Celery.
     """
-    from django.conf import settings  # noqa: PLC0415 the signal comes when the settings are there
+    from django.conf import settings  # noqa: PLC0415 the settings are ready when the signal arrives
 
     logging.config.dictConfig(settings.LOGGING)
     if loglevel:
@@ -43,5 +43,5 @@ def configure_spans(**_: Any) -> None:
 
 @worker_process_shutdown.connect
 def send_spans(**_: Any) -> None:
-    """Send the spans that a child process still has: it ends without its exit handlers."""
+    """Send the remaining spans of a child process, which exits without its exit handlers."""
     spans.close()

@@ -1,6 +1,6 @@
-"""System checks: the options without which the promised guarantees do not hold.
+"""System checks of the options that the promised guarantees depend on.
 
-They read settings only, so `manage.py check` needs no database.
+They only read settings, so `manage.py check` needs no database.
 """
 
 import re
@@ -23,13 +23,13 @@ WAITS = ("UAMP_APPROVAL_SECONDS", "UAMP_TOOL_WAIT_SECONDS", "UAMP_PAYMENT_SECOND
 
 @checks.register
 def check_database_options(**_: Any) -> list[CheckMessage]:
-    """Return what is wrong with the options of the default database."""
+    """Check the options of the default database."""
     return database_messages(settings.DATABASES["default"])
 
 
 @checks.register
 def check_data_dir(**_: Any) -> list[CheckMessage]:
-    """Return a warning where others than the server's user can reach DATA_DIR."""
+    """Warn if other users can access DATA_DIR."""
     if not settings.DATA_DIR.stat().st_mode & 0o077:
         return []
     return [
@@ -43,7 +43,7 @@ def check_data_dir(**_: Any) -> list[CheckMessage]:
 
 @checks.register
 def check_waiting_times(**_: Any) -> list[CheckMessage]:
-    """Return for which waits of an answer its reservation is too short.
+    """Check that an answer's reservation outlasts each of its waits.
 
     A wait that began before a restart does not renew the reservation.
     """
@@ -60,7 +60,7 @@ def check_waiting_times(**_: Any) -> list[CheckMessage]:
 
 @checks.register
 def check_message_days(**_: Any) -> list[CheckMessage]:
-    """Return what is wrong where messages are erased while their answers may still wait."""
+    """Check that messages are not erased while their answers may still be waiting."""
     longest = max(WAITS, key=lambda name: getattr(settings, name))
     days, seconds = settings.UAMP_MESSAGE_DAYS, getattr(settings, longest)
     if not days or days * 24 * 3600 >= seconds + settings.UAMP_RESPONSE_SECONDS:
@@ -76,7 +76,7 @@ def check_message_days(**_: Any) -> list[CheckMessage]:
 
 @checks.register
 def check_celery_options(**_: Any) -> list[CheckMessage]:
-    """Return what is wrong with the Celery options."""
+    """Check the Celery options."""
     return [
         Error(f"{name} must be {wanted!r}, or {risk}.", id="uamp.E010")
         for name, (wanted, risk) in CELERY_OPTIONS.items()
@@ -85,7 +85,7 @@ def check_celery_options(**_: Any) -> list[CheckMessage]:
 
 
 def database_messages(database: Mapping[str, Any]) -> list[CheckMessage]:
-    """Return what is wrong with one entry of DATABASES."""
+    """Return the problems with one entry of DATABASES."""
     options = database.get("OPTIONS", {})
     if database["ENGINE"].endswith("sqlite3"):
         return _sqlite_messages(options)
@@ -128,7 +128,7 @@ def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
                 id="uamp.E005",
             )
         )
-    # Every write re-checks its condition under a row lock, which READ COMMITTED lets it do.
+    # Every write re-checks its condition under a row lock, which requires READ COMMITTED.
     if options.get("isolation_level") is not None or "isolation" in options.get("options", ""):
         found.append(
             Error("PostgreSQL needs its default isolation, READ COMMITTED.", id="uamp.E006")

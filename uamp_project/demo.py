@@ -1,8 +1,9 @@
 """The people, agents, chat and money of a new server.
 
-What was generated is kept in DATA_DIR/demo.json (0600): a second preparation gives the same. What
-people changed is theirs: of a password that they chose and a key that was revoked, nothing is kept.
-The demo's people have an address of its own; another account of the same name is left alone.
+Generated passwords and keys are stored in DATA_DIR/demo.json (0600), so preparing the demo again
+yields the same ones. Changes that people made are kept: once a person chooses another password or
+revokes a key, the stored one is dropped. The demo's people are recognised by a special e-mail
+address; any other account of the same name is left alone.
 """
 
 import fcntl
@@ -32,20 +33,20 @@ KEY_NAME = "demo"
 CHAT_PEOPLE = ("alice", "bob")
 CHAT_AGENTS = ("echo", "paid-echo", "slow")
 MONEY = Money.parse("5")
-"""Groups for staff, and their rights; a right that ends with `*` is every one that begins so."""
+"""The amount with which each demo account is topped up."""
 
 
 class NameIsTakenError(Exception):
-    """An account with this name exists that is not the demo's."""
+    """An account with this name exists but does not belong to the demo."""
 
 
 def demo_path() -> Path:
-    """Return where the generated passwords and keys are kept."""
+    """Return the path of the generated passwords and keys."""
     return Path(settings.DATA_DIR) / "demo.json"
 
 
 def read_users() -> list[dict[str, str]]:
-    """Return the kept `{username, password, api_key}`, or nothing when there is no demo."""
+    """Return the stored `{username, password, api_key}` of each person, or [] without a demo."""
     path = demo_path()
     if not path.exists():
         return []
@@ -54,7 +55,7 @@ def read_users() -> list[dict[str, str]]:
 
 
 def prepare(*, is_starting: bool = False) -> dict[str, Any]:
-    """Make what is missing; return `{users, agents, chats}`. `is_starting`: see prepare_agents.
+    """Create missing parts; return `{users, agents, chats}`. `is_starting`: see prepare_agents.
 
     Raises NameIsTakenError if an account of a demo name belongs to another person.
     """
@@ -64,7 +65,7 @@ def prepare(*, is_starting: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process after the other prepare the demo: the second finds what the first kept."""
+    """Let processes prepare the demo one at a time, so that each finds what earlier ones stored."""
     with (Path(settings.DATA_DIR) / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -97,7 +98,7 @@ def _new_user(name: str) -> dict[str, str]:
 
 
 def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
-    """Make the account; `known` are those whose password and key were kept in DATA_DIR."""
+    """Create the account; `known` are the people whose password and key are in DATA_DIR."""
     name = user["username"]
     email = f"{name}@demo.invalid"
     row, created = User.objects.get_or_create(username=name, defaults={"email": email})
@@ -106,7 +107,7 @@ def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
     if created:
         user["password"] = user["password"] or secrets.token_urlsafe(9)
         row.is_staff = row.is_superuser = name == "admin"
-    # The password that DEMO_PASSWORD gives below revokes all keys; a person's own end ends the key.
+    # Setting the password of DEMO_PASSWORD below revokes all keys, and so does choosing a new one.
     is_kept = user["username"] in known
     keeps_key = created or (_is_in_force(user["api_key"]) if is_kept else _has_key(row))
     if created or "DEMO_PASSWORD" in os.environ:
@@ -114,9 +115,9 @@ def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
             row.set_password(user["password"])
         row.save()
     elif not row.check_password(user["password"]):
-        # The person chose another password, which the demo neither knows nor resets.
+        # The person has chosen another password, which the demo neither knows nor resets.
         user["password"] = ""
-    # The key makes it the same credit however often the demo is prepared.
+    # With a fixed key, preparing the demo again does not add the credit twice.
     ledger.top_up(
         key=f"demo:{row.pk}",
         account=ledger.account_of_user(row.pk, MONEY.asset).id,

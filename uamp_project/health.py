@@ -1,9 +1,9 @@
-"""Probes for proxies and orchestrators: does the process live, and should it get traffic.
+"""Probes for proxies and orchestrators: whether the process lives, and whether it is ready.
 
-`/healthz` touches nothing but the process. `/readyz` says 503 and why while the database or the
-files take no writes, migrations or the channel layer are missing, and while the process drains.
-Both answer before every other middleware: an orchestrator asks by address, with a Host that is not
-in ALLOWED_HOSTS, and past the proxy that ends TLS.
+`/healthz` checks only the process. `/readyz` returns 503 with reasons while the database or the
+files cannot be written, migrations or the channel layer are missing, or the process is draining.
+Both answer ahead of all other middleware: an orchestrator calls by IP address, with a Host that is
+not in ALLOWED_HOSTS, and bypasses the proxy that terminates TLS.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ ANSWER_SECONDS = 1.0
 
 @dataclass(slots=True)
 class _Known:
-    """The last result on one event loop: any client may ask, and each check costs writes."""
+    """The last result on one event loop, cached since any client may ask and checks cost writes."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     reasons: list[str] = field(default_factory=list)
@@ -55,16 +55,16 @@ _known: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Known] = weakref.W
 @require_safe
 @never_cache
 async def healthz(_: HttpRequest) -> JsonResponse:
-    """Answer 200 as long as the event loop runs."""
+    """Return 200 as long as the event loop runs."""
     return JsonResponse({"status": "alive"})
 
 
 @require_safe
 @never_cache
 async def readyz(_: HttpRequest) -> JsonResponse:
-    """Answer 200, or 503 with `reasons`: `draining`, `database`, `migrations`, `files`, `layer`.
+    """Return 200, or 503 with `reasons`: `draining`, `database`, `migrations`, `files`, `layer`.
 
-    What was found out is the answer for ANSWER_SECONDS; draining is said at once.
+    Results are cached for ANSWER_SECONDS; draining is reported at once.
     """
     loop = asyncio.get_running_loop()
     known = _known.setdefault(loop, _Known())
@@ -86,7 +86,7 @@ PROBES: Final[dict[str, Callable[[HttpRequest], Awaitable[HttpResponseBase]]]] =
 
 @sync_and_async_middleware
 def probe_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
-    """Answer the probes, and hand every other request on."""
+    """Answer the probes, and pass on all other requests."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> Any:
@@ -103,10 +103,10 @@ def probe_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def missing_migrations() -> list[str]:
-    """Return the migrations that are not applied, as `app.name` (synchronous).
+    """Return the unapplied migrations, as `app.name` (synchronous).
 
-    One that replaces former ones is missing if only some of those were applied, which Django takes
-    for a state that needs nothing.
+    A squashed migration counts as missing if only some of those that it replaces were applied, a
+    state that Django accepts.
     """
     executor = MigrationExecutor(connection)
     loader = executor.loader
@@ -122,7 +122,7 @@ def missing_migrations() -> list[str]:
 
 
 async def _ask(probe: Callable[[], Awaitable[str]]) -> str:
-    """Return a probe's reason; one that fails or hangs gives its own name."""
+    """Return a probe's reason, or its name if it fails or hangs."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             return await probe()
@@ -132,7 +132,7 @@ async def _ask(probe: Callable[[], Awaitable[str]]) -> str:
 
 
 async def _database() -> str:
-    # The plan reads every migration file. Those that were applied stay so while this process runs.
+    # Planning reads every migration file. Applied migrations stay applied while this process runs.
     known = _known[asyncio.get_running_loop()]
     missing = [] if known.is_migrated else await database.run(missing_migrations)
     if missing:
@@ -148,13 +148,13 @@ async def _files() -> str:
 
 
 def _write_a_row() -> None:
-    """Write a row that is always there: a full disk fails here, not in reading."""
+    """Update a row that always exists, because a full disk fails writes, not reads."""
     rows = MigrationRecorder.Migration.objects
     rows.filter(pk=rows.values("pk").order_by("-pk")[:1]).update(applied=F("applied"))
 
 
 def _write_a_file() -> None:
-    """Write where contents are stored."""
+    """Write a file where contents are stored."""
     folder = Path(settings.MEDIA_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -164,7 +164,7 @@ def _write_a_file() -> None:
 
 
 async def _layer() -> str:
-    """Send a message round; then give the channel up, which is done by cancelling a receive."""
+    """Send a message through the layer, then close its channel by cancelling a receive."""
     layer = get_channel_layer()
     channel = await layer.new_channel()
     await layer.send(channel, {"type": "health.probe"})

@@ -1,8 +1,8 @@
-"""The language of the pages: which one a person reads, and the catalogue that their scripts take.
+"""The language of the pages, and the catalogue of translations for their scripts.
 
-Pages are made in the language of the account, else in the one that was chosen in this browser, else
-in the first one of Accept-Language that this server has. REST, the protocols and the logs are
-English for everybody: programs read them.
+A page is in the language of the account, else in the one chosen in this browser, else in the first
+supported one of Accept-Language. REST, the protocols and the logs are always in English, because
+programs read them.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ YEAR_SECONDS: Final = 365 * 24 * 3600
 
 
 def load() -> None:
-    """Read the catalogues of all languages: the event loop reads no file for the first page."""
+    """Load the catalogues of all languages, so that the event loop never reads them from disk."""
     for language, _ in settings.LANGUAGES:
         trans_real.translation(language)
 
 
 def _is_page(request: HttpRequest) -> bool:
-    """Return whether a page is asked for, which a person reads."""
+    """Return whether a page for people is requested."""
     is_rest = request.path_info.startswith("/api/")
     return not is_rest and "text/html" in request.headers.get("Accept", "")
 
 
 def _known(language: str) -> str:
-    """Return the code of a language that this server still has, else ''."""
+    """Return the code of a language if this server supports it, else ''."""
     return language if language in dict(settings.LANGUAGES) else ""
 
 
 def _described(
     request: HttpRequest, response: HttpResponse, language: str, account: str
 ) -> HttpResponse:
-    """Say of a page which language it has, and that others may get it in another one.
+    """Set the headers of a page about its language, which depends on the reader.
 
-    The language of an account is kept in the browser for the pages before signing in.
+    The account's language is also stored in the browser, for the pages before signing in.
     """
     is_page = response.headers.get("Content-Type", "").startswith("text/html")
     if is_page and not request.path_info.startswith("/api/"):
@@ -79,10 +79,10 @@ def _keep(response: HttpResponse, language: str) -> None:
 
 @sync_and_async_middleware
 def language_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
-    """Answer a request in the language of its person; only for a page one query is made for it.
+    """Answer in the person's language, which costs one query, for pages only.
 
-    Django's LocaleMiddleware is not used: it varies every answer, those of REST too, and knows no
-    accounts.
+    Django's LocaleMiddleware does not fit: it sets Vary on every response, including REST, and does
+    not know accounts.
     """
     if iscoroutinefunction(get_response):
 
@@ -108,7 +108,7 @@ def language_middleware(get_response: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _language_of_account(request: HttpRequest) -> str:
-    """Return what the signed-in person chose; '' for nothing and for a visitor. Synchronous."""
+    """Return the language chosen by a signed-in person, else ''. Synchronous."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
         return ""
     return _known(person_settings.language_of(request.user.pk))
@@ -116,7 +116,7 @@ def _language_of_account(request: HttpRequest) -> str:
 
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
-    """Take the language of the form for this browser, and for the account of who is signed in."""
+    """Store the language of the form for this browser, and for a signed-in person's account."""
     language = _known(request.POST.get("language", ""))
     if language and request.user.is_authenticated:
         change = person_settings.SettingsChange(language=language)
@@ -126,7 +126,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 @lru_cache
 def _catalogue(language: str) -> tuple[bytes, str]:
-    """Return the script with the words of a language, and its digest."""
+    """Return the script with a language's translations, and its digest."""
     with translation.override(language):
         view = JavaScriptCatalog()
         view.packages = ["uamp_project"]
@@ -136,7 +136,7 @@ def _catalogue(language: str) -> tuple[bytes, str]:
 
 
 def words_script(_: HttpRequest) -> dict[str, str]:
-    """Give templates `words_script`: the address of the catalogue in the active language."""
+    """Return `words_script` for templates: the URL of the active language's catalogue."""
     language = translation.get_language()
     address = reverse("jsi18n", args=[language])
     return {"words_script": f"{address}?release={_catalogue(language)[1]}"}
@@ -144,7 +144,7 @@ def words_script(_: HttpRequest) -> dict[str, str]:
 
 @require_safe
 async def catalogue(request: HttpRequest, language: str) -> HttpResponse:
-    """Return the words of a language as Django's script `django.gettext`, cached by its release."""
+    """Return a language's translations as Django's script `django.gettext`, cached by release."""
     if language not in dict(settings.LANGUAGES):
         raise Http404
     script, digest = _catalogue(language)

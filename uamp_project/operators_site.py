@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.template.response import TemplateResponse
 
-# The lists by what operators look for; those without a section are internals, shown last.
+# The lists by subject; those without a section are internals and shown last.
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Chats": (
         "chat_app.chat", "chat_app.message", "chat_app.participant", "chat_app.content",
@@ -49,20 +49,20 @@ NUL: Final = "\0"
 
 
 class OperatorsAdminConfig(AdminConfig):
-    """Makes this site the one that the admin pages of all apps are registered at."""
+    """Makes this site the one on which all apps register their admin pages."""
 
     default_site = "uamp_project.operators_site.OperatorsSite"
 
 
 class OperatorsSite(AdminSite):
-    """The operators' home instead of Django's list of apps; the menu is on top, not at the side."""
+    """The operators' home in place of Django's list of apps, with the menu at the top."""
 
     site_header = "UAMP administration"
     site_title = "UAMP"
     enable_nav_sidebar = False
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Register pages, also those of libraries, whose addresses are checked."""
+        """Register admin pages, adding checks of their URLs, also to those of libraries."""
         from audit_app.admin.checked_lists import CheckedAdmin  # noqa: PLC0415 it needs the apps
 
         base = admin_class or ModelAdmin
@@ -72,7 +72,7 @@ class OperatorsSite(AdminSite):
         super().register(model_or_iterable, base, **options)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 the interface's
-        """Leave out what no text has: NUL, which PostgreSQL takes in no value."""
+        """Reject NUL in addresses and filters, which PostgreSQL accepts in no value."""
         shown: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
 
         @wraps(view)
@@ -98,7 +98,7 @@ class OperatorsSite(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         """Show the home."""
-        from sessions_app.admin.home import home_context  # noqa: PLC0415 it registers its pages here
+        from sessions_app.admin.home import home_context  # noqa: PLC0415 it registers its pages
 
         context = {
             "home": home_context(request),
@@ -116,7 +116,7 @@ class OperatorsSite(AdminSite):
 
     def find(self, request: HttpRequest) -> HttpResponse:
         """Lead to the row of an id or a name; show what was found where that is not one row."""
-        from sessions_app.admin.finding import find_view  # noqa: PLC0415 it registers its pages here
+        from sessions_app.admin.finding import find_view  # noqa: PLC0415 it registers its pages
 
         return find_view(request, self)
 

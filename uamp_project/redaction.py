@@ -1,10 +1,10 @@
-"""Logs without credentials: what a line names as a secret, or looks like one, is not written.
+"""Logs without credentials: values that a line names as secret, or that look so, are removed.
 
-The formatter works on the finished line, so that it covers the request line of an access log, the
-arguments of a message and the traceback of an exception alike. Values are found by the name before
-them (`token=…`, `Authorization: …`, `"password": "…"`), in a URL also under a percent-encoded
-name, and by their shape (keys and tickets of this server, payment tokens, JWTs, keys of model
-vendors and of Stripe, the user information of a URL, PEM private keys).
+The formatter processes the finished line, and so covers the request line of an access log, the
+arguments of a message and the traceback of an exception. Values are recognised by the name before
+them (`token=…`, `Authorization: …`, `"password": "…"`), which may be percent-encoded in a URL, and
+by their shape (keys and tickets of this server, payment tokens, JWTs, keys of model vendors and of
+Stripe, the user information of a URL, PEM private keys).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 REDACTED: Final = "[redacted]"
 
-# A name is read from its beginning and has at most this much before the word that matters: the
-# search stays linear in the length of a line.
+# The prefix before the significant word is bounded, so that the search stays linear in the length
+# of a line.
 _NAME: Final = (
     r"(?<![\w-])[\w-]{0,40}?"
     r"(?:token|secret|passw(?:or)?d|api[_-]?key|private[_-]?key|ticket|signature|credentials?"
@@ -52,7 +52,7 @@ _QUOTED: Final = re.compile(
 _NAMED: Final = re.compile(
     rf"({_NAME}\s*[:=]\s*(?:b(?=[\"']))?)([\"']?)(?!\[redacted\])[^\s\"',;&)}}\]<>]+", re.IGNORECASE
 )
-# The subprotocol of a WebSocket in which pages send a key.
+# The WebSocket subprotocol in which pages send a key.
 _SUBPROTOCOL: Final = re.compile(
     r"(openai-insecure-api-key\.)(?!\[redacted\])[^\s,;\"'\]]+", re.IGNORECASE
 )
@@ -83,15 +83,15 @@ _STEPS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 
 
 def redact(text: str) -> str:
-    """Return a text of a log without the credentials in it."""
+    """Remove the credentials from a log text."""
     for pattern, replacement in _STEPS:
         text = pattern.sub(replacement, text)
     return text
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats a record as its base does, then removes the credentials."""
+    """Formats a record like its base class, then removes the credentials."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, traceback and stack included."""
+        """Return the redacted line, including traceback and stack."""
         return redact(super().format(record))

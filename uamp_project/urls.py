@@ -1,6 +1,6 @@
-"""The paths of the server: the URL lists of its apps.
+"""The URL paths of the server: the URL lists of its apps.
 
-`/healthz` and `/readyz` are answered before them (`health.probe_middleware`).
+`/healthz` and `/readyz` are answered earlier, by `health.probe_middleware`.
 """
 
 from django.contrib import admin
@@ -29,7 +29,7 @@ urlpatterns = [
     path("login/oidc", single_sign_on.begin, name="single_sign_on"),
     path("login/oidc/callback", single_sign_on.finish, name="single_sign_on_callback"),
     path("logout", pages.LogoutView.as_view(), name="logout"),
-    # One form for all passwords: it counts wrong old ones.
+    # Passwords are changed in one form, which counts wrong old passwords.
     path("admin/password_change/", RedirectView.as_view(pattern_name="sessions_app:password")),
     path("admin/", admin.site.urls),
     path("", include("chat_app.urls")),

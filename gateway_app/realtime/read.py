@@ -95,7 +95,7 @@ class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
         return self.output_modalities or self.modalities
 
     def check(self, place: str, *, speaks: bool) -> None:
-        """Raise RemoteProtocolError unsupported_modality if speech is wanted of a mute agent."""
+        """Raise RemoteProtocolError unsupported_modality if a text-only agent is to speak."""
         for name in ("output_modalities", "modalities"):
             wanted = getattr(self, name)
             if wanted is not None and "text" not in wanted and not speaks:

@@ -1,5 +1,5 @@
-"""Backups: the database, the contents and the keys of a server in one file, and back.
+"""Backups: the database, the contents and the keys of a server in one file, and restoring it.
 
-`manage.py backup` and `manage.py restore` are the ways in. What one person gets or has erased is in
-`sessions_app`.
+The commands are `manage.py backup` and `manage.py restore`. Exporting or erasing a single person's
+data is in `sessions_app`.
 """

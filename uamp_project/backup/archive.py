@@ -1,7 +1,7 @@
-"""The file of a backup: a tar archive whose last member says what every other one must be.
+"""The backup file: a tar archive whose last member describes all the others.
 
-`manifest.json` has the time, the migrations of the database, and the size and SHA-256
-of each file. A file that was cut has no manifest; one that was changed does not fit it.
+`manifest.json` contains the time, the database's migrations, and the size and SHA-256 of each file.
+A truncated file has no manifest, and an altered one does not match it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHUNK: Final = 1024 * 1024
 
 
 class ArchiveError(Exception):
-    """The file is no whole backup of this server; its text says why."""
+    """The file is not a complete backup of this server; the text says why."""
 
 
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a backup. `made_at` is Unix time in seconds, migrations are `app.name`."""
+    """The contents of a backup. `made_at` is Unix time in seconds; migrations are `app.name`."""
 
     format: int
     made_at: int
@@ -49,9 +49,9 @@ def write_archive(
     made_at: int,
     migrations: list[str],
 ) -> Manifest:
-    """Write the files under their names; the archive has its name when it is whole.
+    """Write the files under their names; the archive gets its final name once complete.
 
-    A file that vanishes meanwhile is left out: its content was deleted.
+    A file that vanishes meanwhile is skipped, because its content was deleted.
     """
     entries: dict[str, FileEntry] = {}
     partial = to.with_name(to.name + ".partial")
@@ -85,24 +85,24 @@ def _add(archive: tarfile.TarFile, name: str, source: io.BufferedReader) -> File
 
 
 class _HashedReader(io.RawIOBase):
-    """A file that is hashed while it is read."""
+    """A file that is hashed as it is read."""
 
     def __init__(self, source: io.BufferedReader) -> None:
         self._source = source
         self.sha256 = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """Read on."""
+        """Read the next bytes."""
         data = self._source.read(size)
         self.sha256.update(data)
         return data
 
 
 def extract_archive(archive: Path, into: Path) -> Manifest:
-    """Put the files of a backup into an empty folder, each as its manifest says.
+    """Extract a backup into an empty folder, verifying each file against the manifest.
 
-    Raises ArchiveError for a file that is no backup, is cut, was changed, or has a name that leads
-    out of the folder.
+    Raises ArchiveError if the file is not a backup, is truncated or altered, or contains a name
+    that leads out of the folder.
     """
     if not archive.is_file():
         raise ArchiveError(f"There is no file {archive}.")

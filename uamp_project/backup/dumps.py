@@ -1,7 +1,7 @@
-"""The database as a file, and a file as the database, by the tools of its vendor.
+"""Dumping the database to a file and restoring it, with the tools of its vendor.
 
-SQLite is copied by its backup interface while the server writes. PostgreSQL is read by `pg_dump`
-and written by `pg_restore`, which have to be of the server's version or newer.
+SQLite is copied through its backup interface while the server writes. PostgreSQL is read by
+`pg_dump` and written by `pg_restore`, which must not be older than the server.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NAMES: Final = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
 
 
 class DumpError(Exception):
-    """The database was not read or not written; its text says why, without a password."""
+    """The database could not be read or written; the text says why, without a password."""
 
 
 def dump_database(into: Path) -> Path:
-    """Write the database as one file of a folder, as it was at one moment; return the file."""
+    """Write a consistent snapshot of the database to a file in a folder; return the file."""
     file = into / NAMES[connection.vendor]
     if connection.vendor == "sqlite":
         with (
@@ -44,7 +44,7 @@ def dump_database(into: Path) -> Path:
 
 
 def require_empty() -> None:
-    """Raise DumpError where the database has tables: a restore overwrites nothing."""
+    """Raise DumpError if the database has tables, because a restore overwrites nothing."""
     if connection.vendor == "sqlite":
         if _sqlite_path().exists():
             raise DumpError(f"{_sqlite_path()} is there. Choose a DATA_DIR without a database.")
@@ -54,7 +54,7 @@ def require_empty() -> None:
 
 
 def restore_database(folder: Path) -> None:
-    """Make the database of the file that `dump_database` wrote; raises DumpError."""
+    """Restore the database from the file of `dump_database`; raises DumpError."""
     file = folder / NAMES[connection.vendor]
     connection.close()
     if connection.vendor == "sqlite":
@@ -89,7 +89,7 @@ def _run(program: str, *arguments: str) -> None:
         "PGDATABASE": "NAME",
     }
     environment = {name: str(chosen[key]) for name, key in names.items() if chosen.get(key)}
-    done = subprocess.run(  # noqa: S603 the program of PostgreSQL, with the operator's own settings
+    done = subprocess.run(  # noqa: S603 PostgreSQL's program, with the operator's own settings
         [found, *arguments],
         env={**os.environ, **environment},
         capture_output=True,

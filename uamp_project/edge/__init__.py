@@ -1,4 +1,5 @@
-"""The outermost ASGI application: limits that hold for every request and socket before routing.
+"""The outermost ASGI application: limits on every request and socket before routing.
 
-Rates of people and visitors are in `sessions_app.access`; servers are in `uamp_project.servers`.
+The rates of people and visitors are in `sessions_app.access`; servers are in
+`uamp_project.servers`.
 """

@@ -1,8 +1,8 @@
-"""The address that a connection is counted under.
+"""The address under which a connection is counted.
 
-Any client can write X-Forwarded-For: it counts only when the connection comes from a proxy in
-UAMP_TRUSTED_PROXIES, and then the last address in it that is not such a proxy. The server's own
-reading of the header (uvicorn trusts it from 127.0.0.1) is replaced.
+Any client can send X-Forwarded-For, so it counts only on connections from a proxy in
+UAMP_TRUSTED_PROXIES, and then the last address in it that is not such a proxy. This overrides the
+server's own interpretation of the header (uvicorn trusts it from 127.0.0.1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def client_address(scope: Scope, transport: Transport) -> str:
-    """Return the client's address, and put it into the scope."""
+    """Return the client's address, and store it in the scope."""
     client = scope.get("client") or ("", 0)
     peer = transport.peer()
     address = str(client[0]) if peer is None else peer
@@ -46,7 +46,7 @@ def _forwarded(scope: Scope, trusted: tuple[str, ...]) -> str:
 
 
 def _address(text: str) -> str:
-    """Return an address without its port; '' for anything else."""
+    """Return an address without its port; '' if it is not an address."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

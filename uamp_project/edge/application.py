@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Probes and the files of the pages are not counted.
+# Probes and static files are not counted.
 UNCOUNTED: Final = ("/healthz", "/readyz", "/static/")
 CLOSE_TOO_MANY: Final = 4429
 
 
 class Edge:
-    """Wraps the application that routes."""
+    """Wraps the routing application."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -105,14 +105,14 @@ def _warn(protocol: str) -> None:
 
 
 def _warn_of_plain(send: Send) -> None:
-    """Warn once that uvicorn runs without the protocols of `servers.uvicorn_protocols`."""
+    """Warn once if uvicorn runs without the protocols of `servers.uvicorn_protocols`."""
     protocol = type(getattr(send, "__self__", None))
     if protocol.__module__.startswith("uvicorn."):
         _warn(f"{protocol.__module__}.{protocol.__qualname__}")
 
 
 async def _refused(scope: Scope, address: str) -> HttpResponse | None:
-    """Return the refusal of a request above the quota of its address, or None."""
+    """Return the refusal of a request above its address's quota, or None."""
     if scope["path"].startswith(UNCOUNTED):
         return None
     quota = await rates.limiter().take("requests", rates.visitors(address))
@@ -123,7 +123,7 @@ async def _refused(scope: Scope, address: str) -> HttpResponse | None:
 
 
 async def _reject(scope: Scope, send: Send, refused: HttpResponse) -> None:
-    """Refuse a handshake: by HTTP where the server can, else by closing before accepting."""
+    """Refuse a handshake, by HTTP if the server can, otherwise by closing before accepting."""
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": CLOSE_TOO_MANY})
         return
@@ -133,7 +133,7 @@ async def _reject(scope: Scope, send: Send, refused: HttpResponse) -> None:
 
 
 class _Response:
-    """The response of one request on its way to the server."""
+    """The response to one request, on its way to the server."""
 
     def __init__(self, scope: Scope, send: Send, request: ObservedRequest) -> None:
         self.started = False
@@ -142,10 +142,10 @@ class _Response:
         self._send = send
 
     async def send(self, message: Message) -> None:
-        """Send a message of the application, with the quota in its headers."""
+        """Send a message of the application, adding the quota to its headers."""
         if message["type"] == "http.response.start":
             self.started = True
-            # ASGI and HTTP/3 have names in lower case; Django sends them as they were set.
+            # ASGI and HTTP/3 require names in lower case; Django sends them as they were set.
             headers = [(name.lower(), value) for name, value in message.get("headers", ())]
             quota: rates.Quota | None = self._scope.get(rates.SCOPE_KEY)
             if quota is not None:
@@ -155,7 +155,7 @@ class _Response:
         await self._send(message)
 
     async def replace(self, refused: HttpResponse, body: RequestBody) -> None:
-        """Send a refusal, then close: a client that is still sending can read it first."""
+        """Send a refusal and then close, so that a client that is still sending can read it."""
         start, content = refusals.messages(refused, [(b"connection", b"close")])
         await self.send(start)
         await self.send({**content, "more_body": True})

@@ -1,10 +1,10 @@
-"""Deadlines and memory bounds of messages and requests that clients have not finished sending.
+"""Deadlines and memory limits for messages and requests that clients have not finished.
 
-A server library reads a message, or a request, until it is whole, without a deadline. The `Arrival`
-of a connection counts the received bytes against the `Budget` of its address, and ends the
-connection when less than LEAST_BYTES arrive within `seconds`. No time passes while the server
-itself does not read. `Frames` counts the frames of a WebSocket that cost work and end no message.
-The module needs no settings and no server library: every server uses it.
+A server library reads a message or request to its end, without a deadline. The `Arrival` of a
+connection counts the received bytes against the `Budget` of its address, and ends the connection if
+less than LEAST_BYTES arrive within `seconds`. The clock stops while the server itself does not
+read. `Frames` counts the WebSocket frames that cost work without completing a message. The module
+depends on no settings and no server library, because every server uses it.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 LEAST_BYTES: Final = 16 * 1024
 """A client that sends less of an unfinished message within the time is disconnected."""
 FREE_BYTES: Final = 64 * 1024
-"""Bytes of each connection that do not count: other clients must not end an ordinary one."""
+"""Uncounted bytes per connection, so that other clients cannot cause an ordinary one to end."""
 PIECE_BYTES: Final = 64
-"""The memory of a piece of a message beside its bytes."""
+"""The memory that a piece of a message takes besides its bytes."""
 PIECES_BYTES_MAX: Final = 4 * 1024 * 1024
-"""The most memory of the pieces of one message: pieces may be empty."""
+"""The maximum memory for the pieces of one message, since pieces may be empty."""
 FRAMES_PER_SECOND: Final = 100
-"""Pings, pongs and small fragments of one WebSocket in a second; a client sends few."""
+"""Pings, pongs and small fragments per second on one WebSocket; well-behaved clients send few."""
 FRAMES_BURST: Final = 400
-"""Frames at once: a client's network may have held them back."""
+"""Frames at once, since a client's network may have held them back."""
 SMALL_BYTES: Final = 1024
-"""A fragment with fewer bytes is small; larger ones are limited by their bytes."""
+"""Smaller fragments count as frames; larger ones are limited by their bytes."""
 TOO_FAST: Final = (1008, "too many frames")
-"""Close code and reason for a client that sends more."""
+"""The close code and reason for a client that exceeds the limit."""
 
 
 class Frames:
-    """The frames of one WebSocket that are no messages: pings, pongs and fragments.
+    """The frames of one WebSocket that are not messages: pings, pongs and fragments.
 
-    Whole messages are not counted here: a server reads on when its application has taken them. Only
-    the protocol of the socket calls it.
+    Whole messages are not counted here, because a server reads on only once its application has
+    taken them. Only the protocol of the socket calls the methods.
     """
 
     def __init__(self) -> None:
@@ -46,21 +46,21 @@ class Frames:
         self._at = 0.0
 
     def control(self, now: float) -> bool:
-        """Count a ping or pong; return whether the client may send it. `now` is monotonic."""
+        """Count a ping or pong; return whether it is within the limit. `now` is monotonic."""
         self._left = min(FRAMES_BURST, self._left + (now - self._at) * FRAMES_PER_SECOND)
         self._at = now
         self._left -= 1
         return self._left >= 0
 
     def fragment(self, size: int, now: float) -> bool:
-        """Count a frame of a message that goes on after it."""
+        """Count a frame that does not end its message."""
         return size >= SMALL_BYTES or self.control(now)
 
 
 class Budget:
     """The bytes that one process holds for each address.
 
-    It has no lock: all requests and sockets of a process use it on one event loop.
+    It needs no lock, because all requests and sockets of a process use it on one event loop.
     """
 
     def __init__(self, most: Callable[[], int]) -> None:
@@ -68,7 +68,7 @@ class Budget:
         self._bytes: Counter[str] = Counter()
 
     def reserve(self, sender: str, size: int) -> bool:
-        """Count more bytes of an address; return whether they are within its budget."""
+        """Count more bytes of an address; return whether it is still within its budget."""
         self._bytes[sender] += size
         return self._bytes[sender] <= self._most()
 
@@ -80,15 +80,15 @@ class Budget:
 
     @property
     def total(self) -> int:
-        """The bytes of all addresses."""
+        """The bytes held for all addresses."""
         return self._bytes.total()
 
 
 class Arrival:
-    """Received bytes of one connection: of the unfinished message, and of whole unread ones.
+    """The received bytes of one connection: of the unfinished message, and of whole unread ones.
 
-    `sender` returns the address once bytes have arrived; `cut` ends the connection and gets the
-    reason for the log. All methods run on the loop of the connection.
+    `sender` returns the address once bytes have arrived; `cut` ends the connection, and receives
+    the reason for the log. All methods run on the connection's event loop.
     """
 
     def __init__(
@@ -105,12 +105,12 @@ class Arrival:
         self._cut = cut
         self._counted_as = ""
         self._counted = 0
-        # The bytes of the unfinished one, those of its pieces, and those of each whole one.
+        # The bytes of the unfinished message, of its pieces, and of each whole message.
         self._unfinished = 0
         self._pieces = 0
         self._whole: deque[int] = deque()
         self._held = 0
-        # What came since the timer was set, and whether the server did not read meanwhile.
+        # The bytes received since the timer was set, and whether reading was paused meanwhile.
         self._fresh = 0
         self._is_paused = False
         self._was_paused = False
@@ -132,7 +132,7 @@ class Arrival:
             self._end("sends a message in too many pieces")
 
     def finished(self) -> None:
-        """Note that the message is whole."""
+        """Note that the message is complete."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -145,15 +145,15 @@ class Arrival:
             self._hold(-self._whole.popleft())
 
     def paused(self) -> None:
-        """Stop the clock: the server does not read."""
+        """Stop the clock while the server does not read."""
         self._is_paused = self._was_paused = True
 
     def resumed(self) -> None:
-        """Start the clock again."""
+        """Restart the clock."""
         self._is_paused = False
 
     def close(self) -> None:
-        """Release all bytes: the connection is closed."""
+        """Release all bytes, because the connection is closed."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()

@@ -1,8 +1,8 @@
-"""The size of request bodies: refused by their declared length, and while they arrive.
+"""Limits on request bodies, by their declared length and while they arrive.
 
-Django keeps a body whole, on disk above 2.5 MB, before a view is called: without a limit here
-any client could fill the disk. `manage.py serve` reads `body_limit` too, since Daphne keeps the
-body before any application sees the request.
+Django stores a body, on disk above 2.5 MB, before it calls a view: without a limit here, any client
+could fill the disk. `manage.py serve` uses `body_limit` too, because Daphne stores the body before
+any application sees the request.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ if TYPE_CHECKING:
     from uamp_project.edge.transports import Message, Receive, Scope, Transport
 
 UPLOAD_PATH: Final = "/api/v1/contents"
-# The lines around the file in a multipart body.
+# The multipart lines around the file.
 MULTIPART_BYTES: Final = 64 * 1024
-# Python reads no number of thousands of digits; so many are larger than any limit.
+# Python refuses to parse very long numbers; this many digits exceed any limit.
 DIGITS_MAX: Final = 18
-# How long, and how much, a client may go on sending when its request was refused.
+# How long, and how much, a client may continue to send after its request was refused.
 DISCARD_SECONDS: Final = 5.0
 DISCARD_BYTES: Final = 64 * 1024 * 1024
 
 
 def body_limit(path: str) -> int:
-    """Return how many bytes the body of a request to a path may have."""
+    """Return the maximum bytes of a request body for a path."""
     if path == UPLOAD_PATH:
         return int(settings.UAMP_UPLOAD_BYTES) + MULTIPART_BYTES
     return int(settings.UAMP_BODY_BYTES)
 
 
 def largest_body() -> int:
-    """Return how many bytes the largest body of any path may have."""
+    """Return the maximum bytes of a request body for any path."""
     return max(body_limit(UPLOAD_PATH), int(settings.UAMP_BODY_BYTES))
 
 
 def refuse_body(path: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Return headers and body of the answer to a body over its path's limit."""
+    """Return the headers and body of the response to a body over its path's limit."""
     start, content = refusals.messages(refusals.body_too_large(path, body_limit(path)), [])
     return start["headers"], content["body"]
 
 
 def declared_length(scope: Scope) -> int:
-    """Return the Content-Length of a request; 0 where it declares none."""
+    """Return the Content-Length of a request; 0 if it declares none."""
     for name, value in scope["headers"]:
         if name.lower() == b"content-length" and value.isdigit():
             return int(value[:DIGITS_MAX])
@@ -60,25 +60,25 @@ def declared_length(scope: Scope) -> int:
 
 
 class RequestBody:
-    """The body of one request as it arrives; only the tasks of that request call it."""
+    """The body of one request as it arrives; used by the tasks of that request only."""
 
     def __init__(self, receive: Receive, transport: Transport, limit: int, sender: str) -> None:
         self.limit = limit
         self.sender = sender
         self.size = 0
-        # The part of it that counts against its address.
+        # The part that counts against its address.
         self.held = 0
-        # Makes the answer to a body that was refused while it arrived.
+        # Makes the response to a body that was refused while it arrived.
         self.refusal: Callable[[str], HttpResponse] | None = None
         self._receive = receive
         self._transport = transport
         self._is_whole = False
-        # The time for which it was waited since LEAST_BYTES came, and what came since.
+        # The time spent waiting since LEAST_BYTES arrived, and the bytes received since then.
         self._waited = 0.0
         self._fresh = 0
 
     def release(self) -> None:
-        """Release its bytes: the request has ended."""
+        """Release the bytes when the request has ended."""
         in_flight.release(self.sender, self.held)
         self.held = 0
 
@@ -102,7 +102,7 @@ class RequestBody:
         return message
 
     async def discard(self) -> None:
-        """Read and drop the rest of the body: until its end, DISCARD_SECONDS or DISCARD_BYTES."""
+        """Discard the rest of the body, up to its end, DISCARD_SECONDS or DISCARD_BYTES."""
         discarded = 0
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
@@ -129,5 +129,5 @@ class RequestBody:
         return message
 
 
-# Bytes of bodies, and of messages on sockets, that this process holds, by address.
+# The bytes of bodies and of socket messages that this process holds, by address.
 in_flight: Final = Budget(lambda: int(settings.UAMP_BODY_BYTES_PER_ADDRESS))

@@ -1,9 +1,9 @@
-"""Cross-origin requests: which pages of other sites may read the answers to programs (CORS).
+"""Cross-origin requests: which other sites' pages may read API responses (CORS).
 
-It stands outside of `application`, so that a page can read every refusal too, with its status and
-`Retry-After`; a middleware of Django would not see those. A page of UAMP_CORS_ORIGINS calls with
-a key: the browser sends no cookie and no answer allows one, so that `*` may stand there. A page of
-TRUSTED_ORIGINS may send its cookie. The pages of this server itself are not for other origins.
+It wraps `application`, so that a page can read every refusal too, with its status and
+`Retry-After`; Django middleware would not see those. Pages of UAMP_CORS_ORIGINS call with a key:
+browsers send no cookie and no response permits one, so `*` is allowed there. Pages of
+TRUSTED_ORIGINS may send their cookie. This server's own pages are closed to other origins.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ EXPOSED: Final = (
     "X-Request-Id",
     "X-Session-ID",
 )
-"""The headers of answers that a page of another origin may read."""
+"""The response headers that a page of another origin may read."""
 
 
 class CrossOrigin:
-    """Wraps the application whose answers pages of allowed origins may read."""
+    """Wraps the application whose responses pages of allowed origins may read."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one ASGI connection; a preflight of an allowed path is answered here."""
+        """Serve one ASGI connection, answering the preflight requests of allowed paths."""
         rule = self._rule(scope) if scope["type"] == "http" else None
         await (rule or self._application)(scope, receive, send)
 
     def _rule(self, scope: Scope) -> Application | None:
-        """Return what answers for the origin of a request; None where no rule is for it."""
+        """Return the application for the origin of a request; None if no rule applies."""
         headers = dict(scope["headers"])
         origin = headers.get(b"origin", b"").decode("latin-1")
         if not origin or not _PROGRAMS.match(scope["path"]):
@@ -68,7 +68,7 @@ class CrossOrigin:
         if scope["method"] == "OPTIONS" and (
             b"content-length" in headers or b"transfer-encoding" in headers
         ):
-            # A preflight has no body; those of others are counted and limited within.
+            # A preflight has no body; other OPTIONS requests are counted and limited inside.
             return None
         trusted, allowed = settings.CSRF_TRUSTED_ORIGINS, settings.UAMP_CORS_ORIGINS
         if origin in trusted:

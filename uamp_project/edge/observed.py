@@ -1,8 +1,8 @@
-"""Observe a request or a socket: an id in the log, metrics, a span.
+"""Observation of requests and sockets: an id in the log, metrics and a span.
 
-The id is the client's own `X-Request-ID` where that has only letters, digits and `._-`, or a new
-one; every answer has it. It means nothing to the server: a client that reuses one harms only its
-own search through the log.
+The id is the client's own `X-Request-ID` if that consists of letters, digits and `._-`, or a new
+one; every response carries it. It has no meaning to the server: a client that reuses one harms only
+its own search through the log.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 class ObservedRequest:
-    """One HTTP request, from its arrival to its end. Only its own task uses it."""
+    """One HTTP request, from its arrival to its end. Used by its own task only."""
 
     def __init__(self, scope: Scope) -> None:
         self.id = _id_of(scope)
         method = str(scope["method"])
-        # A client may send any word: each would be a series of its own.
+        # Clients may send any method, and each would become a metric series.
         self._method = method if method in _METHODS else "other"
         self._began = time.monotonic()
         self._scope = scope
@@ -57,7 +57,7 @@ class ObservedRequest:
     def answered(
         self, status: int, headers: Sequence[tuple[bytes, bytes]]
     ) -> list[tuple[bytes, bytes]]:
-        """Count the answer; return the headers that it gets in addition."""
+        """Record the response; return additional headers for it."""
         metrics.HTTP_REQUESTS.labels(self._method, f"{status // 100}xx").inc()
         metrics.HTTP_SECONDS.observe(time.monotonic() - self._began)
         if self._span is not None:
@@ -69,7 +69,7 @@ class ObservedRequest:
 
 @contextmanager
 def observed_socket(scope: Scope) -> Iterator[None]:
-    """Give the log lines of a socket its id."""
+    """Add the id of a socket to its log lines."""
     with log_fields.within(request_id=_id_of(scope)):
         yield
 

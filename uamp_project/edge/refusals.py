@@ -1,4 +1,4 @@
-"""Refusals in place of a route: a problem document, on the routes of UAMP with its event."""
+"""Refusals before routing: problem documents, with the event of UAMP on UAMP's paths."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PROTOCOL: Final = re.compile(r"/(?:agents/[^/]+/)?(?:events|uamp)(?:/stream)?/?
 
 
 def is_protocol(path: str) -> bool:
-    """Return whether a path is a transport of UAMP over HTTP."""
+    """Return whether a path is an HTTP transport of UAMP."""
     return _PROTOCOL.fullmatch(path) is not None
 
 
 def unread_request(*, is_too_large: bool) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Return status, headers and body of the answer to what a server does not read as a request.
+    """Return status, headers and body of the response to an unreadable request.
 
-    That is what is not HTTP/1.1 (400), and a request whose URL and headers are too large (431).
+    The status is 400 if it is not HTTP/1.1, and 431 if its URL and headers are too large.
     """
     code = "headers_too_large" if is_too_large else "malformed_request"
     start, content = messages(refusal(code, instance="/"), [])
@@ -35,7 +35,7 @@ def unread_request(*, is_too_large: bool) -> tuple[int, list[tuple[bytes, bytes]
 
 
 def body_too_large(path: str, limit: int) -> HttpResponse:
-    """Return 413 for a body above `limit` bytes."""
+    """Return a 413 for a body above `limit` bytes."""
     message = f"The body of this request has at most {limit} bytes."
     if is_protocol(path):
         return problem(RemoteProtocolError(ErrorCode.FRAME_TOO_LARGE, message), instance=path)
@@ -43,14 +43,14 @@ def body_too_large(path: str, limit: int) -> HttpResponse:
 
 
 def too_many_requests(path: str, quota: Quota) -> HttpResponse:
-    """Return 429 for an address that sends too many requests."""
+    """Return a 429 for an address that sends too many requests."""
     if is_protocol(path):
         return problem(rate_limited(quota), instance=path)
     return refusal("rate_limit_exceeded", instance=path, retry_after=quota.retry_after)
 
 
 def too_many_bytes(path: str) -> HttpResponse:
-    """Return 429 for an address whose bodies together are too large."""
+    """Return a 429 for an address whose concurrent bodies are too large."""
     message = "The requests of your address carry too much at once. Send them one after another."
     if is_protocol(path):
         error = RemoteProtocolError(
@@ -63,7 +63,7 @@ def too_many_bytes(path: str) -> HttpResponse:
 
 
 def no_space(path: str) -> HttpResponse:
-    """Return 503 for a request that found no space on the disk."""
+    """Return a 503 for a request when the disk is full."""
     if is_protocol(path):
         error = RemoteProtocolError(
             ErrorCode.UNAVAILABLE,
@@ -75,7 +75,7 @@ def no_space(path: str) -> HttpResponse:
 
 
 def messages(response: HttpResponse, headers: list[tuple[bytes, bytes]]) -> tuple[Message, Message]:
-    """Return the two ASGI messages of a response, with more headers."""
+    """Return the two ASGI messages of a response, with additional headers."""
     lines = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in response.items()]
     lines.append((b"content-length", str(len(response.content)).encode()))
     start = {

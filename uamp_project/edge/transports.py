@@ -1,8 +1,8 @@
-"""The connection below an ASGI scope: its peer address, and how it is aborted.
+"""The connection below an ASGI scope: its peer address, and a way to abort it.
 
-ASGI has no message that aborts a connection whose client reads nothing: every `send`, also that of
-a close frame, waits for the client. uvicorn passes its protocol's bound method as `send`, and the
-protocol has the transport. Daphne's connections are watched by `servers.daphne_server`.
+ASGI has no message that aborts a connection whose client reads nothing: every `send`, even of a
+close frame, waits for the client. uvicorn passes a bound method of its protocol as `send`, and the
+protocol holds the transport. `servers.daphne_server` watches Daphne's connections.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Transport:
-    """A server's transport, or nothing where the server does not show it."""
+    """A server's transport, or nothing if the server does not expose it."""
 
     def __init__(self, transport: asyncio.Transport | None) -> None:
         self._transport = transport
@@ -36,14 +36,14 @@ class Transport:
         return cls(found if hasattr(found, "abort") else None)
 
     def peer(self) -> str | None:
-        """Return the address at the other end, '' for a local socket, None where unknown."""
+        """Return the peer's address, '' for a local socket and None if unknown."""
         if self._transport is None:
             return None
         name = self._transport.get_extra_info("peername")
         return str(name[0]) if isinstance(name, tuple) else ""
 
     def watched(self, send: Send) -> Send:
-        """Return a `send` that drops a client that reads nothing for UAMP_STALL_SECONDS.
+        """Wrap `send` to drop a client that reads nothing for UAMP_STALL_SECONDS.
 
         The server then reports the disconnect to the application, and its `send` returns.
         """
@@ -61,17 +61,17 @@ class Transport:
         return send_watched
 
     def drop(self) -> None:
-        """Abort the connection without sending what is buffered."""
+        """Abort the connection without sending the buffered bytes."""
         if self._transport is not None:
             logger.info("%s takes or sends nothing; disconnected", self.peer())
             self._transport.abort()
 
 
 class _Watch:
-    """Checks that a client reads, while bytes are in its transport's buffer.
+    """Checks that a client reads while its transport has bytes buffered.
 
-    It has read what was sent less what is buffered. The watch goes on after the last `send`: also
-    `transport.close()` waits for the client.
+    It has read all sent bytes except the buffered ones. The watch continues after the last `send`,
+    because `transport.close()` waits for the client too.
     """
 
     TICKS: Final = 5
@@ -85,7 +85,7 @@ class _Watch:
         self._timer: asyncio.TimerHandle | None = None
 
     def sent(self, message: Message) -> None:
-        """Count a message that the transport has."""
+        """Count a message that was passed to the transport."""
         if texts := message.get("texts"):
             self._sent += sum(map(len, texts))
         else:
@@ -95,7 +95,7 @@ class _Watch:
             self.begin()
 
     def begin(self) -> None:
-        """Look from now on, until nothing waits."""
+        """Watch from now on, until the buffer is empty."""
         if self._timer is None:
             self._taken = self._sent - self._transport.get_write_buffer_size()
             self._ticks = 0

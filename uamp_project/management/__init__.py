@@ -1,1 +1,1 @@
-"""The commands `serve` and `demo`, and what they check first."""
+"""The management commands, and the checks and arguments that they share."""

@@ -1,4 +1,4 @@
-"""The arguments of the commands that serve: where to listen, and whether workers run here."""
+"""The arguments of serving commands: the address, and whether workers run here."""
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError
@@ -29,7 +29,7 @@ def add_address_arguments(parser: ArgumentParser) -> None:
 
 
 def port_of(options: Mapping[str, Any]) -> int:
-    """Return the port that the arguments or PORT choose."""
+    """Return the port from the arguments or PORT."""
     port: int | None = options["port"]
     return integer("PORT", 8000, most=PORT_LIMIT) if port is None else port
 

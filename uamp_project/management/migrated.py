@@ -1,4 +1,4 @@
-"""Check before a command touches the database: is it there, and are its tables."""
+"""The check that the database answers and is migrated, before a command uses it."""
 
 from django.conf import settings
 from django.core.management.base import CommandError
@@ -9,7 +9,7 @@ from uamp_project.command import program_name
 
 
 def require_migrations() -> None:
-    """Raise CommandError where the database does not answer or migrations are missing."""
+    """Raise CommandError if the database does not answer or migrations are missing."""
     try:
         missing = health.missing_migrations()
     except DatabaseError as error:
@@ -22,7 +22,7 @@ def require_migrations() -> None:
 
 
 def _name() -> str:
-    """Return which database this is, without who signs in to it."""
+    """Return the name and address of the database, without the user."""
     chosen = settings.DATABASES["default"]
     host, port = chosen.get("HOST"), chosen.get("PORT")
     if not host:

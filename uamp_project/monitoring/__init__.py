@@ -1,4 +1,4 @@
-"""Monitoring: the form of the log, the metrics at `/metrics`, and where spans are sent.
+"""Monitoring: log formats, the metrics at `/metrics`, and the export of spans.
 
-What they are counted from is in `telemetry`; the probes are in `uamp_project.health`.
+`telemetry` collects them; the probes are in `uamp_project.health`.
 """

@@ -1,4 +1,4 @@
-"""The two forms of a log line, text and JSON, both without credentials (`redaction`)."""
+"""The two log formats, text and JSON, both without credentials (`redaction`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class JsonFormatter(RedactingFormatter):
-    """One JSON object a line.
+    """Writes one JSON object per line.
 
-    `time` (ISO 8601 in UTC), `level`, `logger`, `message`; `request_id`, `session_id` and
-    `response_id` where there are some; `error` with the traceback of an exception.
+    Members: `time` (ISO 8601 in UTC), `level`, `logger` and `message`; `request_id`, `session_id`
+    and `response_id` if known; `error` with the traceback of an exception.
     """
 
     def format(self, record: logging.LogRecord) -> str:

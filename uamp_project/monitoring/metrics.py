@@ -1,8 +1,8 @@
-"""`GET /metrics`: the metrics of this process, and of the rows of all, for Prometheus.
+"""`GET /metrics`: Prometheus metrics of this process, and of the rows of all processes.
 
-The path is there where UAMP_METRICS_TOKEN is set, for who presents it as a bearer token: the
-numbers say how a server is used. Each process answers for its own counters; the gauges of open
-work and of the ledger are read from the rows, at most once in READ_SECONDS.
+The path exists only if UAMP_METRICS_TOKEN is set, and requires it as a bearer token, because the
+numbers reveal how a server is used. Each process reports its own counters; the gauges of open work
+and of the ledger are read from the rows, at most once in READ_SECONDS.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ READ_SECONDS: Final = 10.0
 
 
 class ProcessCollector(Collector):
-    """The connections, runs and queue of this process; `note` is called on its event loop."""
+    """The connections and runs of this process; `note` is called on its event loop."""
 
     def __init__(self) -> None:
         self._connections: dict[str, int] = {}
         self._runs = 0
 
     def note(self) -> None:
-        """Take note of what the process holds now."""
+        """Record what the process holds now."""
         process = registry.known()
         if process is None:
             return
@@ -56,7 +56,7 @@ class ProcessCollector(Collector):
         self._runs = len(process.runs)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Give the gauges."""
+        """Yield the gauges."""
         connections = GaugeMetricFamily(
             "uamp_connections",
             "Sockets and HTTP exchanges of clients in this process.",
@@ -79,7 +79,7 @@ class RowsCollector(Collector):
         self._rows: tuple[OpenWork, LedgerHealth] | None = None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Give the gauges; reads the rows where what was read is old."""
+        """Yield the gauges, reading the rows again if the last read is too old."""
         with self._lock:
             if self._rows is None or time.monotonic() - self._read_at >= READ_SECONDS:
                 self._rows = open_work(), ledger_health()
@@ -145,7 +145,7 @@ metrics.register(RowsCollector())
 @require_safe
 @never_cache
 async def show_metrics(request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus; 404 without UAMP_METRICS_TOKEN, 401 for another token."""
+    """Serve Prometheus; 404 without UAMP_METRICS_TOKEN, 401 for a wrong token."""
     token: str = settings.UAMP_METRICS_TOKEN
     if not token:
         raise Http404

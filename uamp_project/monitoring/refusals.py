@@ -1,4 +1,4 @@
-"""Requests that are refused are no faults of the server: their log lines have no traceback."""
+"""Log lines of refused requests, without a traceback because the server is not at fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REFUSALS: Final = (PermissionDenied, SuspiciousOperation, Http404)
 
 
 class RefusedRequests(logging.Filter):
-    """Shortens the line of a refused request, and makes it a warning where it was an error."""
+    """Shortens the line of a refused request, and lowers an error to a warning."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Keep every record."""

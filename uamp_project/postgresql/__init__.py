@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with indexes that this server uses, and no others."""
+"""Django's PostgreSQL backend, without the indexes that this server does not use."""

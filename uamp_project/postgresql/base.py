@@ -1,7 +1,8 @@
 """The database backend that `DATABASE_URL` selects for PostgreSQL.
 
-Django gives each indexed text column a second index, `..._like`, for `LIKE 'abc%'`. No statement
-here has one, ids are text, and every row written would pay for them: a tenth of the database.
+For each indexed text column, Django creates a second index, `..._like`, for `LIKE 'abc%'`. No
+statement here uses one, yet ids are text, and every write would maintain those indexes: a tenth of
+the database.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from django.db.backends.postgresql import base, schema
 
 
 class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
-    """Makes no `_like` indexes."""
+    """Creates no `_like` indexes."""
 
     def _create_like_index_sql(self, model: Any, field: Any) -> None:
-        """Return nothing to be created."""
+        """Return nothing to create."""
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own connection otherwise."""
+    """Django's own connection, with the schema editor above."""
 
     SchemaEditorClass = DatabaseSchemaEditor

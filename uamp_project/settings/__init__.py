@@ -1,11 +1,11 @@
-"""Django settings, one module for each subject, read from environment variables.
+"""Django settings, one module per subject, read from environment variables.
 
-The same settings serve both ways to run; `DATABASE_URL` and `REDIS_URL` choose. docs/settings.md
-describes every variable. A value that cannot be used raises ImproperlyConfigured at the start.
+The same settings serve both ways to run, which `DATABASE_URL` and `REDIS_URL` select.
+docs/settings.md describes every variable. An invalid value raises ImproperlyConfigured at start-up.
 """
 
-# Django reads the upper-case names of this module; each subject defines its own.
-# `files` comes first: it sets the umask before anything is written.
+# Django reads the upper-case names of this module, which each subject defines. `files` comes first,
+# because it sets the umask before anything is written.
 from uamp_project.settings.files import *  # noqa: F403, I001 settings are names of this module
 from uamp_project.settings.agents import *  # noqa: F403 as above
 from uamp_project.settings.calls import *  # noqa: F403 as above

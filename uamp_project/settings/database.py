@@ -1,4 +1,4 @@
-"""The database: SQLite in DATA_DIR, or the PostgreSQL that DATABASE_URL names."""
+"""The database: SQLite in DATA_DIR, or the PostgreSQL database of DATABASE_URL."""
 
 import os
 from typing import Any
@@ -11,7 +11,7 @@ DB_THREADS = integer("DB_THREADS", 8, least=1)
 
 
 def _database() -> dict[str, Any]:
-    """Return the one database, with the options that the guarantees need."""
+    """Return the only database, with the options that the guarantees need."""
     if not DATABASE_URL:
         synchronous = choice("SQLITE_SYNCHRONOUS", "FULL", ("OFF", "NORMAL", "FULL", "EXTRA"))
         return {
@@ -19,12 +19,12 @@ def _database() -> dict[str, Any]:
             "NAME": DATA_DIR / "db.sqlite3",
             "CONN_MAX_AGE": None,
             "OPTIONS": {
-                # DEFERRED fails writers with "database is locked": SQLite ignores the busy
-                # timeout when a reader becomes a writer.
+                # With DEFERRED, writers fail with "database is locked", because SQLite ignores the
+                # busy timeout when a reader becomes a writer.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,
-                # At most 32 MiB of pages for a connection. With SQLite's own 2 MB a turn cost twice
-                # the CPU after 25,000 turns: each new row reads pages of indexes.
+                # At most 32 MiB of pages per connection. With SQLite's default of 2 MB, a turn took
+                # twice the CPU after 25,000 turns, since each new row reads index pages.
                 "init_command": (
                     f"PRAGMA journal_mode=WAL;PRAGMA synchronous={synchronous};"
                     "PRAGMA busy_timeout=20000;PRAGMA cache_size=-32768;"
@@ -36,7 +36,7 @@ def _database() -> dict[str, Any]:
     config["OPTIONS"] = {
         **config.get("OPTIONS", {}),
         "connect_timeout": 5,
-        # The client side detects a server that vanished: statement_timeout is server-side.
+        # The client must detect a vanished server, since statement_timeout is enforced server-side.
         "tcp_user_timeout": 8000,
         "keepalives_idle": 10,
         "keepalives_interval": 3,

@@ -1,7 +1,6 @@
-"""Reading the environment: a value that cannot be used is refused at the start, with its name.
+"""Reading environment variables: an invalid value aborts start-up, naming its variable.
 
-A variable that is not set has its default; so has a number, a choice, an amount, a switch or a
-folder that is empty.
+An unset variable has its default; so does an empty number, choice, amount, switch or folder.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Above these nothing is meant, and sums of times leave the calendar.
+# Larger values make no sense, and sums of times would exceed the calendar.
 _INTEGER_MOST: Final = 10**15
 _SECONDS_MOST: Final = 10**9
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9._\[\]:-]+")
@@ -44,7 +43,7 @@ def integer(name: str, default: int, *, least: int = 0, most: int = _INTEGER_MOS
 
 
 def number(name: str, default: float, *, least: float = 0, most: float = _SECONDS_MOST) -> float:
-    """Return a number, also with a fraction; raises ImproperlyConfigured for anything else."""
+    """Return a number, possibly fractional; raises ImproperlyConfigured for anything else."""
     text = os.environ.get(name) or str(default)
     try:
         value = float(text)
@@ -56,7 +55,7 @@ def number(name: str, default: float, *, least: float = 0, most: float = _SECOND
 
 
 def amount(name: str, default: str) -> str:
-    """Return an amount of money as it is written; raises ImproperlyConfigured for anything else."""
+    """Return an amount of money as written; raises ImproperlyConfigured for anything else."""
     text = os.environ.get(name) or default
     try:
         is_amount = Decimal(text).is_finite() and Decimal(text) >= 0
@@ -68,7 +67,7 @@ def amount(name: str, default: str) -> str:
 
 
 def choice(name: str, default: str, choices: Sequence[str]) -> str:
-    """Return one of the choices, in whatever case it was written."""
+    """Return one of the choices, matched regardless of case."""
     text = os.environ.get(name) or default
     for one in choices:
         if one.casefold() == text.casefold():
@@ -77,7 +76,7 @@ def choice(name: str, default: str, choices: Sequence[str]) -> str:
 
 
 def switch(name: str, default: str) -> bool:
-    """Return whether something is on; raises ImproperlyConfigured for a word that says neither."""
+    """Return whether a switch is on; raises ImproperlyConfigured for an unknown word."""
     text = os.environ.get(name) or default
     word = text.strip().casefold()
     if word not in (*_ON, *_OFF):
@@ -86,7 +85,7 @@ def switch(name: str, default: str) -> bool:
 
 
 def folder(name: str, default: Path) -> Path:
-    """Return a writable folder, and make it (0700) where it is missing."""
+    """Return a writable folder, creating it (0700) if missing."""
     path = Path(os.environ.get(name) or default).resolve()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -98,12 +97,12 @@ def folder(name: str, default: Path) -> Path:
 
 
 def items(name: str, default: str = "") -> list[str]:
-    """Return what commas separate, without empty items."""
+    """Return comma-separated items, without empty ones."""
     return [item for part in os.environ.get(name, default).split(",") if (item := part.strip())]
 
 
 def networks(name: str) -> list[str]:
-    """Return addresses and networks, and `unix` for a local socket."""
+    """Return addresses and networks, or `unix` for a local socket."""
     found = items(name)
     for item in found:
         try:
@@ -115,7 +114,7 @@ def networks(name: str) -> list[str]:
 
 
 def origins(name: str) -> list[str]:
-    """Return origins as browsers send them, as `https://example.org:8443`, and `*` for all."""
+    """Return origins as browsers send them, such as `https://example.org:8443`, or `*` for all."""
     found = items(name)
     for item in found:
         if item != "*" and not _ORIGIN.fullmatch(item):
@@ -124,7 +123,7 @@ def origins(name: str) -> list[str]:
 
 
 def json_object(name: str) -> dict[str, Any]:
-    """Return a JSON object; an empty one where there is none."""
+    """Return a JSON object, empty if the variable is not set."""
     text = os.environ.get(name) or "{}"
     try:
         found = json.loads(text)
@@ -136,9 +135,9 @@ def json_object(name: str) -> dict[str, Any]:
 
 
 def group_bytes(name: str, *, most: int) -> dict[str, int]:
-    """Return a JSON object with a number of bytes for each name of a group."""
+    """Return a JSON object that maps group names to numbers of bytes."""
     found = json_object(name)
-    # A bool is an int in Python, and no number of bytes.
+    # A bool is an int in Python, but not a number of bytes.
     if not all(type(value) is int and 0 < value <= most for value in found.values()):
         text = os.environ.get(name, "")
         raise _refused(name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {most}')
@@ -146,7 +145,7 @@ def group_bytes(name: str, *, most: int) -> dict[str, int]:
 
 
 def ice_servers(name: str) -> list[dict[str, Any]]:
-    """Return a JSON array of RTCIceServer objects. They may have passwords: it is not shown."""
+    """Return a JSON array of RTCIceServer objects; errors omit it, as it may contain passwords."""
     try:
         found = json.loads(os.environ.get(name) or "[]")
         is_good = all(_ice_urls(server) for server in found)
@@ -208,7 +207,7 @@ def _ice_urls(server: dict[str, Any]) -> bool:
 
 
 def database(name: str, **options: Any) -> dict[str, Any]:
-    """Return the PostgreSQL that a URL names. The URL has a password: it is not shown."""
+    """Return the PostgreSQL settings from a URL; errors omit it, as it contains a password."""
     try:
         found = dict(dj_database_url.parse(os.environ[name], **options))
     except (ValueError, dj_database_url.UnknownSchemeError):
@@ -219,11 +218,11 @@ def database(name: str, **options: Any) -> dict[str, Any]:
 
 
 def redis(name: str) -> str:
-    """Return the URL of a Redis, or nothing. The URL may have a password: it is not shown."""
+    """Return the URL of a Redis, or ''; errors omit it, as it may contain a password."""
     text = os.environ.get(name, "").strip()
     try:
         parts = urlsplit(text)
-        # The port is read here: one that is no number is a ValueError.
+        # Reading the port raises ValueError if it is not a number.
         host, _ = parts.hostname, parts.port
         is_good = parts.scheme in {"redis", "rediss"} and bool(host)
     except ValueError:

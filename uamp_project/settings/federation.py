@@ -1,27 +1,27 @@
-"""The signed-envelope protocol between servers: the name of this one, and what peers may send."""
+"""The signed-envelope protocol between servers: this server's name, and limits of peers."""
 
 import os
 
 from uamp_project.settings.environment import integer, switch
 
-# The host, with its port, of the did:web names of this server and its agents; none: no envelopes.
+# The host and port of the did:web names of this server and its agents; empty disables envelopes.
 UAMP_FEDERATION_HOST = os.environ.get("UAMP_FEDERATION_HOST", "")
-# By how much the clock of a peer may differ: an envelope is as old at most.
+# The tolerated clock difference of a peer, and so the maximum age of an envelope.
 UAMP_ENVELOPE_SKEW_SECONDS = integer("UAMP_ENVELOPE_SKEW_SECONDS", 300, least=1, most=3600)
-# How long ids of envelopes are remembered: in this time a repeat is found.
+# How long envelope ids are stored, so that repeats are detected.
 UAMP_ENVELOPE_HOURS = integer("UAMP_ENVELOPE_HOURS", 24, least=3, most=24 * 365)
 UAMP_ENVELOPES_PER_MINUTE = integer("UAMP_ENVELOPES_PER_MINUTE", 600)
 UAMP_ENVELOPE_STREAMS = integer("UAMP_ENVELOPE_STREAMS", 64, least=1)
-# A stream whose window stays full for so long ends; it can be resumed.
+# A stream whose window stays full for this long ends; it can be resumed.
 UAMP_ENVELOPE_STALL_SECONDS = integer("UAMP_ENVELOPE_STALL_SECONDS", 30, least=1, most=3600)
-# Whether digests over sorted JSON are accepted beside those over RFC 8785.
+# Whether to accept digests over sorted JSON besides those over RFC 8785.
 UAMP_ENVELOPE_SORTED_JSON = switch("UAMP_ENVELOPE_SORTED_JSON", "1")
 
-# Where a gRPC server of envelopes listens in each process, as 0.0.0.0:50051; none: there is none.
+# The address of each process's gRPC server of envelopes, such as 0.0.0.0:50051; empty disables it.
 UAMP_GRPC_ADDRESS = os.environ.get("UAMP_GRPC_ADDRESS", "")
-# Its certificate and key, PEM files. Without them it listens on a loopback address alone.
+# Its certificate and key, as PEM files. Without them, it listens only on a loopback address.
 UAMP_GRPC_CERTIFICATE = os.environ.get("UAMP_GRPC_CERTIFICATE", "")
 UAMP_GRPC_KEY = os.environ.get("UAMP_GRPC_KEY", "")
-# Calls of one connection, and of all connections of a process.
+# The most calls on one connection, and on all connections of a process.
 UAMP_GRPC_STREAMS = integer("UAMP_GRPC_STREAMS", 64, least=1)
 UAMP_GRPC_CALLS = integer("UAMP_GRPC_CALLS", 1000, least=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from uamp_project.settings.environment import folder, integer
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
-# A wheel has the templates, translations and static files here.
+# A wheel contains the templates, translations and static files here.
 _ASSETS = Path(__file__).resolve().parents[1] / "assets"
 _IS_INSTALLED = _ASSETS.is_dir()
 BASE_DIR = _ASSETS if _IS_INSTALLED else _CHECKOUT
@@ -24,37 +24,37 @@ def _version() -> str:
 def _default_data_dir() -> Path:
     if not _IS_INSTALLED:
         return _CHECKOUT / "var"
-    # A relative path is ignored, as the XDG specification has it.
+    # A relative path is ignored, as the XDG specification demands.
     home = Path(os.environ.get("XDG_DATA_HOME", ""))
     return (home if home.is_absolute() else Path("~/.local/share").expanduser()) / "uamp-server"
 
 
 UAMP_VERSION = _version()
-# Files of the server are readable by its user only, from their first byte on: the database and its
-# journals, contents, keys, sockets. A DATA_DIR that existed before is closed to other users, too.
+# Only the server's user can read its files, from the first byte on: the database and its journals,
+# contents, keys and sockets. An existing DATA_DIR is closed to other users as well.
 os.umask(0o077)
 DATA_DIR = folder("DATA_DIR", _default_data_dir())
 if DATA_DIR.stat().st_mode & 0o077:
-    # The folder of another user cannot be changed: the system check W011 reports it.
+    # Another user's folder cannot be changed; the system check W011 reports it.
     with contextlib.suppress(PermissionError):
         DATA_DIR.chmod(0o700)
 
 STATIC_URL = "/static/"
 if _IS_INSTALLED:
-    # One digest for all files: modules import each other by relative addresses.
+    # All files share one digest, because modules import each other by relative URLs.
     STATIC_URL = f"/static/{(BASE_DIR / 'static.digest').read_text().strip()}/"
     SERVESTATIC_MAX_AGE = 31_536_000
 STATIC_ROOT = DATA_DIR / "staticfiles"
-# ServeStatic warns of a missing folder, although the finders need no collected files.
+# ServeStatic warns about a missing folder, although the finders need no collected files.
 STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 SERVESTATIC_USE_FINDERS = True
 MEDIA_ROOT = DATA_DIR / "content"
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-# How long a signed address of a content works.
+# How long a signed URL of a content is valid.
 UAMP_CONTENT_URL_SECONDS = integer("UAMP_CONTENT_URL_SECONDS", 900, least=1, most=10**9)
-# Content is never served from MEDIA_URL: /api/content/<uuid> checks who may read it.
+# Content is never served from MEDIA_URL: /api/content/<uuid> checks the reader's access.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},

@@ -16,7 +16,8 @@ def _secret_key() -> str:
         return key
     path = DATA_DIR / "secret_key"
     if not path.exists():
-        # Written to a draft and linked: two processes that start at once agree on one key.
+        # Written to a draft and then linked, so that two processes starting at once agree on one
+        # key.
         draft = path.with_suffix(f".{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
@@ -34,7 +35,7 @@ ALLOWED_HOSTS = items("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = items("TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    # Only this command is Daphne's; every other process would import Twisted for nothing.
+    # Only needed for this command; every other process would import Twisted for nothing.
     *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
     "uamp_project.operators_site.OperatorsAdminConfig",
     "django.contrib.auth",
@@ -101,7 +102,7 @@ TEMPLATES = [
 
 USE_TZ = True
 TIME_ZONE = "UTC"
-# English is what programs, logs and a browser of any other language get.
+# English is for programs, logs and browsers of any unsupported language.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "locale"]

@@ -1,4 +1,4 @@
-"""Tokens of other issuers, and signing in with an OpenID Connect provider."""
+"""Tokens of other issuers, and sign-in with an OpenID Connect provider."""
 
 import os
 
@@ -11,25 +11,25 @@ from uamp_project.settings.environment import (
     switch,
 )
 
-# PEM files of the keys that sign tokens, the first signs; none: DATA_DIR/signing_keys.
+# PEM files of the token-signing keys, of which the first signs; empty uses DATA_DIR/signing_keys.
 UAMP_SIGNING_KEYS = items("UAMP_SIGNING_KEYS")
-# With what agents sign their answers; another value rotates their keys.
+# The algorithm with which agents sign their answers; changing it rotates their keys.
 UAMP_SIGNATURE_ALGORITHM = choice("UAMP_SIGNATURE_ALGORITHM", "RS256", ("RS256", "EdDSA", "ES256"))
 
-# How often the head of a log that grows is signed; it is signed on request too.
+# How often the head of a growing log is signed; it is also signed on request.
 UAMP_CHECKPOINT_MINUTES = integer("UAMP_CHECKPOINT_MINUTES", 60, least=1)
 
 UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
-# By how much the clock of an issuer may differ from this server's.
+# The tolerated difference between an issuer's clock and this server's.
 UAMP_JWT_LEEWAY_SECONDS = integer("UAMP_JWT_LEEWAY_SECONDS", 30, most=120)
 
 UAMP_OIDC_ISSUER = os.environ.get("UAMP_OIDC_ISSUER", "")
 UAMP_OIDC_CLIENT_ID = os.environ.get("UAMP_OIDC_CLIENT_ID", "")
 UAMP_OIDC_CLIENT_SECRET = os.environ.get("UAMP_OIDC_CLIENT_SECRET", "")
-# What the button of the login page says.
+# The label of the button on the login page.
 UAMP_OIDC_LABEL = os.environ.get("UAMP_OIDC_LABEL", "")
 UAMP_OIDC_SCOPES = items("UAMP_OIDC_SCOPES", "openid,profile,email")
 UAMP_OIDC_CREATES_PEOPLE = switch("UAMP_OIDC_CREATES_PEOPLE", "1")
-# Which group of the provider is which Django group, and the claim that has a person's groups.
+# Maps groups of the provider to Django groups, and names the claim with a person's groups.
 UAMP_OIDC_GROUPS = json_object("UAMP_OIDC_GROUPS")
 UAMP_OIDC_GROUPS_CLAIM = os.environ.get("UAMP_OIDC_GROUPS_CLAIM", "groups")

@@ -6,13 +6,13 @@ from uamp_project.settings.environment import choice
 
 LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 LOG_FORMAT = choice("LOG_FORMAT", "text", ("text", "json"))
-# The path /metrics is there with a token only.
+# The path /metrics exists only if this token is set.
 UAMP_METRICS_TOKEN = os.environ.get("UAMP_METRICS_TOKEN", "")
-# With an address of a collector, spans are sent there; the other variables of OpenTelemetry hold.
+# If set, spans are sent to the collector at this address; OpenTelemetry's other variables apply.
 OTEL_EXPORTER_OTLP_ENDPOINT = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 OTEL_SERVICE_NAME = os.environ.get("OTEL_SERVICE_NAME", "uamp-server")
-# The formatter removes credentials from every line. The loggers of the servers and of Django's own
-# request log would have handlers of their own: here they pass records to the root logger.
+# The formatter removes credentials from every line. The loggers of the servers and Django's request
+# log would have their own handlers; here they propagate to the root logger.
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

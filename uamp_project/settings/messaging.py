@@ -1,4 +1,4 @@
-"""Channel layer, cache and Celery: within the process, or over the Redis that REDIS_URL names."""
+"""Channel layer, cache and Celery: within the process, or over the Redis of REDIS_URL."""
 
 import os
 from typing import Any
@@ -29,7 +29,8 @@ if REDIS_URL:
     CELERY_BROKER_TRANSPORT: str | None = None
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
         "visibility_timeout": 7200,
-        # An unreachable broker must not hold a database thread: the sweep sends the task again.
+        # An unreachable broker must not hold a database thread, since the sweep sends the task
+        # again.
         "max_retries": 0,
         "socket_connect_timeout": 2,
         "socket_timeout": 5,
@@ -54,9 +55,9 @@ else:
         "polling_interval": 0.1,
     }
 
-# The row of a tool call is the queue; the Celery message only notifies a worker.
-# A worker without `-Q` takes all queues. One of its own for each keeps a long tool from delaying a
-# webhook, and a page or sound that is read for members from delaying either.
+# The row of a tool call is the queue; the Celery message only notifies a worker. A worker without
+# `-Q` serves all queues. With separate workers, a long tool does not delay a webhook, and fetching
+# pages or transcribing sounds delays neither.
 CELERY_TASK_QUEUES = (Queue("tools"), Queue("webhooks"), Queue("readings"))
 CELERY_TASK_DEFAULT_QUEUE = "tools"
 CELERY_TASK_ROUTES = {
@@ -67,7 +68,7 @@ CELERY_TASK_ROUTES = {
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# One thread waits for each call; the tool itself runs in a process of its own.
+# One thread waits for each call; the tool itself runs in a separate process.
 CELERY_WORKER_POOL = "threads"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_REDIRECT_STDOUTS = False

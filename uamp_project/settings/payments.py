@@ -1,4 +1,4 @@
-"""Payments: token signing, x402, top-ups, and what an answer reserves and costs."""
+"""Payments: token signing, x402, top-ups, and the reservation and price of an answer."""
 
 import os
 
@@ -11,9 +11,9 @@ from uamp_project.settings.environment import (
     number,
 )
 
-# This server's public address: `iss` of the payment tokens that it signs.
+# This server's public address, which is the `iss` of the payment tokens that it signs.
 UAMP_ISSUER = os.environ.get("UAMP_ISSUER", "http://localhost:8000")
-# x402, scheme exact: the facilitator that verifies and settles on a chain, and the receiver.
+# x402's scheme exact: the facilitator that verifies and settles on-chain, and the receiver.
 UAMP_X402_FACILITATOR = os.environ.get("UAMP_X402_FACILITATOR", "")
 UAMP_X402_PAY_TO = os.environ.get("UAMP_X402_PAY_TO", "")
 UAMP_X402_NETWORK = os.environ.get("UAMP_X402_NETWORK", "eip155:8453")
@@ -21,20 +21,20 @@ UAMP_X402_ASSET = os.environ.get("UAMP_X402_ASSET", "0x833589fCD6eDb6E08f4c7C32D
 UAMP_X402_ASSET_NAME = os.environ.get("UAMP_X402_ASSET_NAME", "USD Coin")
 UAMP_X402_ASSET_VERSION = os.environ.get("UAMP_X402_ASSET_VERSION", "2")
 UAMP_X402_SECONDS = number("UAMP_X402_SECONDS", 30)
-# Providers of top-ups as dotted paths, and the largest amount of one top-up.
+# Top-up providers as dotted paths, and the largest amount of one top-up.
 UAMP_TOPUP_PROVIDERS = items("UAMP_TOPUP_PROVIDERS", "payments_app.top_ups.manual.ManualProvider")
 UAMP_TOPUP_MAX = amount("UAMP_TOPUP_MAX", "1000")
 UAMP_STRIPE_KEY = os.environ.get("UAMP_STRIPE_KEY", "")
 UAMP_STRIPE_WEBHOOK_SECRET = os.environ.get("UAMP_STRIPE_WEBHOOK_SECRET", "")
 UAMP_STRIPE_API = os.environ.get("UAMP_STRIPE_API", "")
-# How long an answer waits for its payment, and how long a reservation is held at most.
+# How long an answer waits for its payment, and the longest time that a reservation is held.
 UAMP_PAYMENT_SECONDS = number("UAMP_PAYMENT_SECONDS", 900)
 UAMP_HOLD_SECONDS = number("UAMP_HOLD_SECONDS", 172800)
-# Output tokens that are reserved for a step when neither client nor agent sets max_tokens.
+# Output tokens reserved for a step when neither client nor agent sets max_tokens.
 UAMP_RESERVE_TOKENS = integer("UAMP_RESERVE_TOKENS", 512)
-# Output tokens that are reserved besides where a model reasons without a stated limit.
+# Additional output tokens reserved if a model reasons without a stated limit.
 UAMP_RESERVE_REASONING_TOKENS = integer("UAMP_RESERVE_REASONING_TOKENS", 4096)
-# What is due for an answer that failed or was stopped: usage, none or full.
+# How to charge for an answer that failed or was stopped.
 UAMP_CHARGE_UNFINISHED = choice(
     "UAMP_CHARGE_UNFINISHED", "delivered", ("delivered", "usage", "none", "full")
 )

@@ -29,7 +29,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "AgentTriggerEnum": ["mention", "always", "never"],
-        # The name that these had before agents had a trigger in REST.
+        # The name of this enum before agents had a trigger in REST.
         "TriggerEnum": "chat_app.models.ParticipantReplyTrigger.choices",
         "PeriodEnum": ["day", "week", "month"],
         "BudgetPeriodEnum": ["day", "week", "month", "total"],

@@ -1,4 +1,4 @@
-"""Signing in, passwords, cookies, HTTPS and the Content Security Policy."""
+"""Sign-in, passwords, cookies, HTTPS and the Content Security Policy."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from csp.constants import NONE, SELF
 
 from uamp_project.settings.environment import integer, origins, switch
 
-# sessions_app.access.auth reads these rows to close the sockets of web sessions that ended.
+# sessions_app.access.auth reads these rows, to close the sockets of web sessions that ended.
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
@@ -25,17 +25,17 @@ PASSWORD_HASHERS = [
 ]
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    # Counts the passwords that are not paused, before one is hashed.
+    # Counts the passwords of accounts that are not paused, before any is hashed.
     "uamp_project.sign_in.quotas.CountingBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-# Wrong passwords before signing in is paused: of one account from one address, of an account from
-# everywhere, of one address for all accounts.
+# Wrong passwords before sign-in is paused: of one account from one address, of one account from
+# anywhere, and of all accounts from one address.
 UAMP_SIGN_IN_FAILURES = integer("UAMP_SIGN_IN_FAILURES", 5, least=1)
 UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = integer("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", 20, least=1)
 UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", 20, least=1)
 UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, most=1_000_000)
-# Passwords that are checked in any minute: from one address, and of one account.
+# Passwords checked per minute, from one address and for one account.
 UAMP_SIGN_INS_PER_MINUTE = integer("UAMP_SIGN_INS_PER_MINUTE", 30)
 AXES_HANDLER = "uamp_project.sign_in.failures.SignInHandler"
 AXES_LOCKOUT_CALLABLE = "uamp_project.sign_in.failures.locked_response"
@@ -44,12 +44,13 @@ AXES_FAILURE_LIMIT = UAMP_SIGN_IN_FAILURES
 AXES_COOLOFF_TIME = timedelta(minutes=UAMP_SIGN_IN_PAUSE_MINUTES)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
-# Attempts during a pause do not make it longer; successful sign-ins are not logged.
+# Attempts during a pause do not prolong it; successful sign-ins are not logged.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
 
-# Origins whose pages may call with a key; `*` for all. TRUSTED_ORIGINS may send a cookie too.
+# Origins whose pages may call with a key; `*` for all. Those in TRUSTED_ORIGINS may also send
+# cookies.
 UAMP_CORS_ORIGINS = origins("UAMP_CORS_ORIGINS")
 
 HTTPS = switch("HTTPS", "0")

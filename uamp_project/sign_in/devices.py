@@ -1,6 +1,6 @@
 """Known browsers: a signed cookie names the account that signed in before (docs/adr/0013).
 
-`remember_device` runs when a person signs in, `device_middleware` sends the cookie.
+`remember_device` runs when a person signs in, and `device_middleware` sends the cookie.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SALT: Final = "known device"
 
 
 def known_device(request: HttpRequest, username: str | None) -> str:
-    """Return the id of the browser if this account signed in there before, else ''."""
+    """Return the id of the browser if this account has signed in there before, else ''."""
     try:
         kept = signing.loads(
             request.COOKIES.get(DEVICE_COOKIE, ""), salt=_SALT, max_age=DEVICE_SECONDS
@@ -39,7 +39,7 @@ def known_device(request: HttpRequest, username: str | None) -> str:
 
 @receiver(user_logged_in)
 def remember_device(request: HttpRequest | None, user: User, **_: Any) -> None:
-    """Sign a cookie for this browser and account; `device_middleware` sends it."""
+    """Sign a cookie for this browser and account, for `device_middleware` to send."""
     if request is not None:
         device = known_device(request, user.get_username()) or secrets.token_urlsafe(16)
         request.signed_in_device = signing.dumps(  # type: ignore[attr-defined]  # read below

@@ -1,10 +1,10 @@
-"""Wrong passwords pause signing in, on the login page and in the admin alike (docs/adr/0013).
+"""Wrong passwords pause sign-in, on the login page and in the admin alike (docs/adr/0013).
 
-django-axes keeps the counts in rows, so that all processes share them. Three of them can refuse a
-sign-in for UAMP_SIGN_IN_PAUSE_MINUTES: of an account from one address, of an account from
-everywhere, and of an address. A browser in which the person signed in before has a signed cookie
-(`devices`) and a count of its own: others cannot lock the person out of it. The answer is the same
-whether the account exists or not.
+django-axes stores the counts in rows, which all processes share. Three counts can pause sign-in for
+UAMP_SIGN_IN_PAUSE_MINUTES: of an account from one address, of an account from anywhere, and of an
+address. A browser in which the person signed in before has a signed cookie (`devices`) and a
+separate count, so that other people cannot lock the person out of it. The response does not reveal
+whether the account exists.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SignInHandler(AxesDatabaseHandler):
         request: HttpRequest | None = None,
         **kwargs: Any,
     ) -> None:
-        """Count a failure under the browser that is known, or with all the others."""
+        """Count a failure for the known browser, or together with all unknown ones."""
         if request is not None:
             device = known_device(request, get_client_username(request, credentials))
             agent = str(request.META.get("HTTP_USER_AGENT", ""))[:_AGENT_CHARS]
@@ -62,7 +62,7 @@ class SignInHandler(AxesDatabaseHandler):
         super().user_login_failed(sender, credentials, request, **kwargs)
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """Return AXES_FAILURE_LIMIT when one of the limits is reached, else 0."""
+        """Return AXES_FAILURE_LIMIT if any limit is reached, else 0."""
         username, address = get_client_username(request, credentials), client_address(request)
         pause = timedelta(minutes=settings.UAMP_SIGN_IN_PAUSE_MINUTES)
         rows = AccessAttempt.objects.filter(attempt_time__gte=timezone.now() - pause)
@@ -93,7 +93,7 @@ class SignInHandler(AxesDatabaseHandler):
 
 
 def _falls_below(limit: int, rows: QuerySet[AccessAttempt]) -> datetime:
-    """Return the time of the failures that, once forgotten, leave fewer than `limit`."""
+    """Return the time of the failure whose expiry leaves fewer than `limit`."""
     found = list(rows.order_by("attempt_time").values_list("attempt_time", "failures_since_start"))
     left = sum(failures for _, failures in found)
     for attempt_time, failures in found:

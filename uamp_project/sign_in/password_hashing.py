@@ -1,7 +1,7 @@
-"""Few threads hash passwords at once, and none of them holds a database connection.
+"""Password hashing on few threads at once, none of which holds a database connection.
 
-A hash is meant to cost a large part of a second of a core. Without a bound, as many as there are
-requests would be made at once, and every other request would wait for the cores.
+A hash deliberately takes a large part of a second of CPU time. Unbounded, concurrent requests would
+compute hashes on all cores, and every other request would wait.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HASHED_AT_ONCE: Final = 2
-"""Passwords that one process hashes at once."""
+"""How many passwords one process hashes at once."""
 WAITING_MAX: Final = 16
-"""Passwords that wait for a thread; one more is refused."""
+"""How many passwords may wait for a thread; one more is refused."""
 WAIT_SECONDS: Final = 10.0
 """The longest wait for a thread."""
 
@@ -33,7 +33,7 @@ class TooManyPasswords(Exception):
 
 
 class BoundedHasher(PBKDF2PasswordHasher):
-    """Django's own hasher, which waits for its turn; its hashes are the same."""
+    """Django's default hasher, which waits for its turn; its hashes are the same."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Return the hash; raises TooManyPasswords."""
@@ -43,7 +43,7 @@ class BoundedHasher(PBKDF2PasswordHasher):
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    # Others may need the connection meanwhile; one in a transaction stays.
+    # Others may need the connection meanwhile; one in a transaction is kept.
     connections.release()
     if not _present.acquire(blocking=False):
         raise TooManyPasswords

@@ -1,7 +1,7 @@
-"""Limits of checked passwords a minute, of an address and of an account.
+"""Limits on the passwords checked per minute, by address and by account.
 
-Each check costs a hash. UAMP_SIGN_INS_PER_MINUTE counts those of an address, and those of an
-account in the browsers that it does not know, or in one that it knows (`devices`).
+Each check costs a hash. UAMP_SIGN_INS_PER_MINUTE limits the checks of an address, and those of an
+account, with separate counts for unknown browsers and for each known one (`devices`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 BUSY_SECONDS: Final = 5
-"""`Retry-After` of a sign-in that is refused with TooManyPasswords."""
+"""The `Retry-After` of a sign-in refused with TooManyPasswords."""
 
 
 class TooManySignIns(Exception):
-    """One more password of an address or account than UAMP_SIGN_INS_PER_MINUTE."""
+    """An address or account exceeded UAMP_SIGN_INS_PER_MINUTE."""
 
     def __init__(self, quota: rates.Quota) -> None:
         super().__init__(quota)
@@ -34,7 +34,7 @@ class TooManySignIns(Exception):
 
 
 class CountingBackend:
-    """Authenticates no account; counts the passwords that the next backend would check."""
+    """Authenticates no account, but counts the passwords that the next backend would check."""
 
     def authenticate(
         self,
@@ -58,7 +58,7 @@ class CountingBackend:
 
 
 class RefusalMiddleware(MiddlewareMixin):
-    """Answers 429 and 503 where a password was not checked."""
+    """Answers with 429 or 503 if a password was not checked."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the page for a refusal."""

@@ -1,4 +1,4 @@
-"""The provider of the settings as Authlib's client: code flow with PKCE (S256), state and nonce."""
+"""The configured provider as Authlib's client: code flow with PKCE (S256), state and nonce."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 SECONDS: Final = 10.0
-"""How long the provider has for each answer."""
+"""The timeout of each request to the provider."""
 LEEWAY_SECONDS: Final = 60
 SUBJECT_CHARS: Final = 255
 
 
 class SignInFailed(Exception):
-    """The provider did not sign a person in; the text is for the log."""
+    """The provider did not sign the person in; the text is for the log."""
 
 
 def is_configured() -> bool:
@@ -30,7 +30,7 @@ def is_configured() -> bool:
 
 
 def begin(request: HttpRequest, callback: str) -> HttpResponse:
-    """Return the redirect to the provider; raises SignInFailed where it cannot be reached."""
+    """Return the redirect to the provider; raises SignInFailed if it cannot be reached."""
     try:
         redirect: HttpResponse = _client().authorize_redirect(request, callback)
     except (RequestException, OAuthError, RuntimeError, ValueError) as error:
@@ -39,10 +39,10 @@ def begin(request: HttpRequest, callback: str) -> HttpResponse:
 
 
 def finish(request: HttpRequest) -> dict[str, Any]:
-    """Return the verified claims of the ID token that the code is exchanged for.
+    """Exchange the code for an ID token, and return the token's verified claims.
 
-    Its issuer and audience are those of the settings, its nonce and state those of this browser's
-    session. Raises SignInFailed.
+    Issuer and audience must match the settings, nonce and state this browser's session. Raises
+    SignInFailed.
     """
     client = _client()
     wanted = {
@@ -63,7 +63,7 @@ def finish(request: HttpRequest) -> dict[str, Any]:
 
 
 def forget() -> None:
-    """Forget the provider's metadata (between tests)."""
+    """Clear the cached metadata of the provider (between tests)."""
     _made.cache_clear()
 
 
@@ -87,7 +87,7 @@ def _made(issuer: str, client_id: str, client_secret: str, scopes: str) -> Any:
             "scope": scopes,
             "code_challenge_method": "S256",
             "default_timeout": SECONDS,
-            # Without a secret the client is a public one, which PKCE proves.
+            # Without a secret, this is a public client, which PKCE secures.
             "token_endpoint_auth_method": "client_secret_basic" if client_secret else "none",
         },
     )

@@ -1,8 +1,8 @@
 """The groups of a provider as Django groups: the roles of operators.
 
-UAMP_OIDC_GROUPS says which group of the provider is which role. Each sign-in gives a person the
-roles of their groups and takes away those that they lost; other Django groups, and superusers, are
-an operator's own to change. The audit has each change.
+UAMP_OIDC_GROUPS maps the provider's groups to roles. Each sign-in gives a person the roles of their
+groups and removes those that they lost; operators manage other Django groups and superusers
+themselves. The audit log records each change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def give_roles(user: User, claims: Mapping[str, Any], *, address: str) -> None:
-    """Make the mapped groups of a person those that the claims have, and them staff or not."""
+    """Set a person's mapped groups and staff status according to the claims."""
     mapping: dict[str, str] = settings.UAMP_OIDC_GROUPS
     if not mapping:
         return

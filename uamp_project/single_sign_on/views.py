@@ -1,4 +1,4 @@
-"""The two paths of signing in with a provider: to it, and back with a code."""
+"""The two paths of sign-in with a provider: to the provider, and back with a code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BACKEND: Final = "django.contrib.auth.backends.ModelBackend"
 @require_safe
 @never_cache
 def begin(request: HttpRequest) -> HttpResponse:
-    """Send the browser to the provider; it comes back to `finish`."""
+    """Redirect the browser to the provider, which sends it back to `finish`."""
     if not provider.is_configured():
         raise Http404
     if not throttles.count(request, "writes", None).allowed:
@@ -52,7 +52,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def finish(request: HttpRequest) -> HttpResponse:
-    """Sign the person in whom the provider names, with a new session."""
+    """Sign in the person named by the provider, with a new session."""
     if not provider.is_configured():
         raise Http404
     if not throttles.count(request, "writes", None).allowed:
@@ -81,7 +81,7 @@ def _person(claims: dict[str, object]) -> User | None:
 
 
 def _local(request: HttpRequest, target: str) -> str:
-    """Return a path of this site; '' for anything else."""
+    """Return a path of this site; '' for any other target."""
     is_ours = url_has_allowed_host_and_scheme(
         target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )

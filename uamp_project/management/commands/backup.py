@@ -16,7 +16,7 @@ from uamp_project.backup.dumps import DumpError, dump_database
 from uamp_project.management.migrated import require_migrations
 
 KEPT = ("content", "signing_keys", "secret_key", "demo.json")
-"""The parts of DATA_DIR in a backup, beside the database; all else is made again."""
+"""The parts of DATA_DIR in a backup, besides the database; everything else is created anew."""
 
 
 class Command(BaseCommand):
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file."""
+        """Add the argument for the file."""
         parser.add_argument("file", type=Path, help="the file to write; it must not exist")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -42,8 +42,8 @@ class Command(BaseCommand):
         migrations = [f"{app}.{name}" for app, name in applied.values_list("app", "name")]
         try:
             with tempfile.TemporaryDirectory(dir=settings.DATA_DIR) as folder:
-                # The database first: a content that is stored later is in no row of it, and one
-                # that its rows name is a file already.
+                # The database first: a content stored later is not in its rows, and every content
+                # in its rows already has a file.
                 dump = dump_database(Path(folder))
                 manifest = write_archive(
                     to,

@@ -1,4 +1,4 @@
-"""`manage.py demo`: prepare people, agents and a chat to try the server with."""
+"""`manage.py demo`: prepare people, agents and a chat for trying out the server."""
 
 import json
 from argparse import ArgumentParser
@@ -11,7 +11,7 @@ from uamp_project.management.migrated import require_migrations
 
 
 class Command(BaseCommand):
-    """Prepares the demo; calling it again changes nothing and prints the same."""
+    """Prepares the demo; a second call changes nothing and prints the same."""
 
     help = (
         "Prepare the people alice, bob and admin, agents and a chat to try the server with, and"
@@ -20,7 +20,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Offer machine-readable output, or none."""
+        """Add the options for JSON output or none."""
         parser.add_argument("--json", action="store_true", help="print JSON")
         parser.add_argument("--quiet", action="store_true", help="print nothing")
         parser.add_argument(

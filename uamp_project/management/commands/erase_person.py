@@ -1,4 +1,4 @@
-"""`manage.py erase_person USERNAME --reason TEXT`: erase what a person left on this server."""
+"""`manage.py erase_person USERNAME --reason TEXT`: erase a person's data from this server."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,7 +11,7 @@ from uamp_project.management.migrated import require_migrations
 
 
 class Command(BaseCommand):
-    """Erases a person; the audit says when and why."""
+    """Erases a person; the audit log records when and why."""
 
     help = (
         "Erase a person: close the account, delete the chats that only they were in, take their"
@@ -20,13 +20,13 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take whom, why, and that it is meant."""
+        """Add the person, the reason and the confirmation."""
         parser.add_argument("username", help="the person")
         parser.add_argument("--reason", required=True, help="why, for the audit")
         parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Erase; a second call goes on with one that was interrupted."""
+        """Erase the person, or resume an interrupted erasure."""
         require_migrations()
         user = User.objects.filter(username=options["username"]).first()
         if user is None:

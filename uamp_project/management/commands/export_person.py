@@ -1,4 +1,4 @@
-"""`manage.py export_person USERNAME FILE`: all that the server has of a person, as a ZIP file."""
+"""`manage.py export_person USERNAME FILE`: export all data about a person as a ZIP file."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -13,7 +13,7 @@ from uamp_project.management.migrated import require_migrations
 
 
 class Command(BaseCommand):
-    """Writes the file; the audit says when."""
+    """Writes the file; the audit log records when."""
 
     help = (
         "Write all that this server has of a person into a ZIP file: their account, profile and"
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the person and the file."""
+        """Add the person and the file."""
         parser.add_argument("username", help="the person")
         parser.add_argument("file", type=Path, help="the file to write; it must not exist")
 

@@ -1,4 +1,4 @@
-"""`manage.py restore FILE`: a server as a backup has it, in an empty DATA_DIR and database."""
+"""`manage.py restore FILE`: restore a backup into an empty DATA_DIR and database."""
 
 import shutil
 import tempfile
@@ -18,7 +18,7 @@ from uamp_project.management.commands.backup import KEPT
 
 
 class Command(BaseCommand):
-    """Restores a backup; overwrites nothing."""
+    """Restores a backup without overwriting anything."""
 
     help = (
         "Restore a backup into a DATA_DIR without contents and keys, and an empty database"
@@ -28,13 +28,13 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file."""
+        """Add the argument for the file."""
         parser.add_argument("file", type=Path, help="the file that `backup` wrote")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Check the whole file before anything is put in its place."""
+        """Verify the whole file before anything is put in place."""
         root = Path(settings.DATA_DIR)
-        # The key of the server is made when a command starts where there is none.
+        # Starting a command creates the server's key if it is missing.
         in_the_way = [name for name in KEPT if name != "secret_key" and (root / name).exists()]
         if in_the_way:
             raise CommandError(f"{root} has {', '.join(in_the_way)}. Choose an empty DATA_DIR.")

@@ -34,21 +34,21 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take where to listen, and whether workers run elsewhere."""
+        """Add the address, and whether workers run elsewhere."""
         add_arguments(parser)
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Serve until SIGTERM or Ctrl-C; another Ctrl-C does not wait for running answers."""
+        """Serve until SIGTERM or Ctrl-C; another Ctrl-C stops waiting for running answers."""
         port = port_of(options)
         require_migrations()
         self._notes = self._who_uses_models()
         self._setup = setup_path()
-        # The connection of this thread would only sit there.
+        # This thread would hold its connection without using it.
         connections.close_all()
         prepare_folders()
         os.environ["UAMP_LAYER_ROLE"] = "hub"
         try:
-            # The layer listens before the worker starts, so that nothing is lost in between.
+            # The layer listens before the workers start, so that no message is lost in between.
             layer = get_channel_layer()
         except HubIsRunningError as error:
             raise CommandError(f"{error}; choose another DATA_DIR") from error
@@ -61,14 +61,14 @@ class Command(BaseCommand):
             self._serve(options["host"], port)
         finally:
             end_within()
-            # Each takes up to some seconds to end.
+            # Each takes up to several seconds to end.
             with ThreadPoolExecutor() as stopping:
                 list(stopping.map(WorkerSupervisor.stop, workers))
             if isinstance(layer, EmbeddedChannelLayer):
                 layer.close()
 
     def _serve(self, host: str, port: int) -> None:
-        # Importing it makes its event loop the process's; other commands have no use for that.
+        # The import makes its event loop that of the process, which other commands do not want.
         from sessions_app import lifespan  # noqa: PLC0415 as above
         from sessions_app.access import rates  # noqa: PLC0415 as above
         from uamp_project.asgi import application  # noqa: PLC0415 as above
@@ -100,7 +100,7 @@ class Command(BaseCommand):
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
 
     def _who_uses_models(self) -> list[str]:
-        """Return a line for each public agent whose model the operator pays."""
+        """Return a line for each public agent whose model the operator pays for."""
         others = "visitors too" if settings.UAMP_ANONYMOUS_MODELS else "not visitors"
         return [
             f"  @{name} answers with the model {model} at your cost, for people who signed in and"

@@ -1,4 +1,4 @@
-"""`manage.py verify_log [CHAT ...]`: check the logs of chats by their hash chains."""
+"""`manage.py verify_log [CHAT ...]`: verify the logs of chats by their hash chains."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,7 +11,7 @@ from uamp_project.management.migrated import require_migrations
 
 
 class Command(BaseCommand):
-    """Reads every entry and message of the chats, beside the running server; changes nothing."""
+    """Reads every entry and message of the chats while the server runs; changes nothing."""
 
     help = (
         "Check that no entry of a chat's log was changed, removed or put in since it was written,"
@@ -20,11 +20,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take which chats."""
+        """Add the ids of chats."""
         parser.add_argument("chat", nargs="*", help="the id of a chat; all chats without one")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Check; with `--verbosity 2` each chat has a line."""
+        """Verify the logs; with `--verbosity 2`, print a line for each chat."""
         require_migrations()
         checked = entries = unchained = erased = changed = 0
         for chat_id in options["chat"] or all_chats():
