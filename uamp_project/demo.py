@@ -107,7 +107,8 @@ def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
     if created:
         user["password"] = user["password"] or secrets.token_urlsafe(9)
         row.is_staff = row.is_superuser = name == "admin"
-    # Setting the password of DEMO_PASSWORD below revokes all keys, and so does choosing a new one.
+    # Decided before DEMO_PASSWORD sets a password below, which revokes all keys: only a key that
+    # its person revoked stays revoked.
     is_kept = user["username"] in known
     keeps_key = created or (_is_in_force(user["api_key"]) if is_kept else _has_key(row))
     if created or "DEMO_PASSWORD" in os.environ:

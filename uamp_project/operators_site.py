@@ -71,7 +71,7 @@ class OperatorsSite(AdminSite):
             base = type(base.__name__, (CheckedAdmin, base), about)
         super().register(model_or_iterable, base, **options)
 
-    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 the interface's
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 Django's API
         """Reject NUL in addresses and filters, which PostgreSQL accepts in no value."""
         shown: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
 
@@ -115,7 +115,7 @@ class OperatorsSite(AdminSite):
         return super().app_index(request, app_label, context)
 
     def find(self, request: HttpRequest) -> HttpResponse:
-        """Lead to the row of an id or a name; show what was found where that is not one row."""
+        """Redirect to the row with an id or a name; list the matches unless there is just one."""
         from sessions_app.admin.finding import find_view  # noqa: PLC0415 it registers its pages
 
         return find_view(request, self)

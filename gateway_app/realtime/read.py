@@ -159,7 +159,7 @@ class ResponseFields(GenerationFields, frozen=True, kw_only=True):
     )
 
     def check(self, place: str, *, speaks: bool) -> None:
-        """Raise RemoteProtocolError unsupported_modality also for a voice where none speaks."""
+        """Raise RemoteProtocolError unsupported_modality also for a voice of a text-only agent."""
         super().check(place, speaks=speaks)
         output = OutputFields() if self.audio is None else self.audio.output
         named = {

@@ -83,9 +83,10 @@ class RequestBody:
         self.held = 0
 
     async def receive(self) -> Message:
-        """Return the next message; a body that is refused looks to the application like a
-        disconnect, so that it keeps nothing and answers nothing.
-        """  # noqa: D205 one sentence
+        """Return the next message; a refused body looks like a disconnect.
+
+        The application then stores nothing and answers nothing.
+        """
         message = await self._next()
         if message["type"] != "http.request":
             return message

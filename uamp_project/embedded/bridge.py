@@ -1,9 +1,9 @@
-"""One-way bridge: another process hands layer messages to the web process over a unix socket.
+"""A one-way bridge: other processes send layer messages to the web process over a unix socket.
 
-A frame is a big-endian uint32 length and that many bytes of msgpack: `[kind, name, message]`,
-kind `group` or `channel`. The socket has no authentication; its folder is private (0700). A frame
-that no hub takes is dropped and counted: its receivers find the same in the database, up to two
-seconds later.
+A frame is a big-endian uint32 length followed by that many bytes of msgpack: `[kind, name,
+message]`, where kind is `group` or `channel`. The socket has no authentication, but its folder is
+private (0700). A frame that no hub accepts is dropped and counted; its receivers find the same in
+the database up to two seconds later.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ Deliver = Callable[[Kind, str, Message], None]
 FRAME_BYTES_MAX = 8 * 1024 * 1024
 SEND_TIMEOUT_SECONDS = 0.5
 CLOSE_SECONDS = 5.0
-# The kernel's limit is 108 on Linux and 104 on macOS, with the closing zero.
+# The kernel's limit is 108 on Linux and 104 on macOS, including the terminating zero.
 ADDRESS_BYTES_MAX = 100
 
 _HEADER = struct.Struct(">I")
@@ -38,7 +38,7 @@ _DECODER = msgspec.msgpack.Decoder(tuple[Kind, str, Message])
 
 
 class FrameError(Exception):
-    """The bytes that came in are not a frame."""
+    """The received bytes are not a frame."""
 
 
 class HubIsRunningError(RuntimeError):
@@ -46,10 +46,10 @@ class HubIsRunningError(RuntimeError):
 
 
 def socket_address(path: Path) -> str:
-    """Return the address to bind or connect for `path`, and make its private folder (0700).
+    """Return the address to bind or connect for `path`, creating its private folder (0700).
 
-    A path that is too long for the kernel is replaced by one in the temporary directory that
-    both sides derive from it. Raises PermissionError if that folder belongs to another user.
+    A path that is too long for the kernel is replaced by one in the temporary directory, which both
+    sides derive from it. Raises PermissionError if that folder belongs to another user.
     """
     if len(os.fsencode(path)) > ADDRESS_BYTES_MAX:
         digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
@@ -73,8 +73,8 @@ def _payload_size(header: bytes) -> int:
 class Hub:
     """Listens on the socket and calls `deliver` for every frame.
 
-    One thread accepts connections and one for each connection calls `deliver`, so that several may
-    do so at once. Any other thread may call `close`, once.
+    One thread accepts connections, and a thread per connection calls `deliver`, so several may call
+    it at once. Any other thread may call `close`, once.
     """
 
     def __init__(self, path: Path, deliver: Deliver) -> None:
@@ -89,7 +89,7 @@ class Hub:
     def close(self) -> None:
         """Stop listening, close every connection and remove the socket file."""
         Path(self._address).unlink(missing_ok=True)
-        # shutdown wakes the accepting thread; close alone would leave it blocked.
+        # shutdown wakes the accepting thread, which close alone would leave blocked.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join(CLOSE_SECONDS)
         if self._thread.is_alive():
@@ -97,7 +97,7 @@ class Hub:
         self._listener.close()
         with self._lock:
             for connection in self._connections:
-                with suppress(OSError):  # its peer may have gone
+                with suppress(OSError):  # its peer may be gone
                     connection.shutdown(socket.SHUT_RDWR)
 
     def _listen(self) -> socket.socket:
@@ -141,17 +141,17 @@ class Hub:
                     payload = stream.read(_payload_size(header))
                     self._deliver(*_DECODER.decode(payload))
         except (OSError, FrameError, msgspec.MsgspecError) as error:
-            # A spoke that died within a frame, or that is not ours: nothing to answer to.
+            # A spoke died within a frame, or the client is not a spoke: there is nothing to answer.
             logger.warning("layer hub closed a connection: %r", error)
         finally:
-            # Under the lock, so that close() never meets a connection that is closed already.
+            # Under the lock, so that close() never sees a connection that is already closed.
             with self._lock:
                 self._connections.discard(connection)
                 connection.close()
 
 
 class Spoke:
-    """Writes frames to the hub; thread-safe. `dropped` counts those that no hub took."""
+    """Sends frames to the hub; thread-safe. `dropped` counts those that no hub accepted."""
 
     def __init__(self, path: Path) -> None:
         self._address = socket_address(path)
@@ -160,7 +160,7 @@ class Spoke:
         self.dropped = 0
 
     def send(self, kind: Kind, name: str, message: Message) -> bool:
-        """Send one frame, over a new connection if the old one broke; return whether it went.
+        """Send one frame, reconnecting if the connection broke; return whether it was sent.
 
         Blocks for at most about a second. Raises ValueError for a frame above FRAME_BYTES_MAX.
         """
@@ -182,7 +182,7 @@ class Spoke:
             return False
 
     def close(self) -> None:
-        """Close the connection; a later send opens a new one."""
+        """Close the connection; a later send reconnects."""
         with self._lock:
             self._disconnect()
 

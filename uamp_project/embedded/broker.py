@@ -1,13 +1,13 @@
 """The broker of the embedded run: kombu's filesystem transport, made safe between processes.
 
 kombu creates a message under its final name and writes it afterwards. A worker that reads it in
-between finds it empty, and ends with a JSONDecodeError along with its other calls. Here:
+between finds it empty, and crashes with a JSONDecodeError along with its other calls. Here:
 
 - a message is written to a `*.part` file, which no queue lists, and then renamed. `serve` removes
   the `*.part` files of processes that were killed while writing;
-- a message goes to the worker that deletes it. kombu first moves it to the folder for temporary
-  files: on another filesystem that is a copy, and two workers overwrite each other's;
-- the table of an exchange is created whole, too.
+- a message belongs to the worker that deletes it. kombu first moves it to a temporary folder:
+  on another filesystem that is a copy, and two workers overwrite each other's;
+- the table of an exchange is created atomically, too.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from kombu.utils.json import dumps, loads
 logger = logging.getLogger(__name__)
 
 PART_SECONDS: Final = 60
-"""A file left unfinished for this long has lost its writer."""
+"""The age at which an unfinished file is assumed to have lost its writer."""
 _PART: Final = ".part"
 
 
 class Channel(filesystem.Channel):
-    """A channel whose files are complete from the moment they can be seen."""
+    """A channel whose files are complete as soon as they are visible."""
 
     def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override] # as kombu's
         """Add a message to a queue; raises ChannelError."""
@@ -48,7 +48,7 @@ class Channel(filesystem.Channel):
             raise ChannelError(msg) from error
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        """Remove the oldest message of a queue and return it; raises Empty without waiting."""
+        """Remove and return the oldest message of a queue; raises Empty without waiting."""
         del timeout
         names = (path.name for path in Path(self.data_folder_in).iterdir())
         for name in sorted(name for name in names if name.partition(".")[2] == f"{queue}.msg"):
@@ -61,7 +61,7 @@ class Channel(filesystem.Channel):
             try:
                 return loads(content)
             except ValueError:
-                # The disk lost it with the power. Work that is due is announced again.
+                # Lost in a power cut. Work that is due is announced again.
                 logger.warning("dropped the message %s, which is not JSON", name)
         raise Empty
 
@@ -73,7 +73,7 @@ class Channel(filesystem.Channel):
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not table.exists():
                 _write(table, [])
-        # kombu changes a table that exists under a lock of the table's own.
+        # kombu changes an existing table under that table's lock.
         super()._queue_bind(exchange, routing_key, pattern, queue)
 
 
@@ -84,7 +84,7 @@ class FileTransport(filesystem.Transport):
 
 
 def prepare_folders() -> None:
-    """Make the folders of queues and sockets in DATA_DIR, for this user alone."""
+    """Create the folders of queues and sockets in DATA_DIR, for this user only."""
     run = Path(settings.DATA_DIR) / "run"
     for folder in (run, run / "broker", run / "control"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _write(path: Path, content: object) -> None:
-    """Write a JSON file that other processes see either complete or not at all."""
+    """Write a JSON file atomically, so that other processes never see a part of it."""
     part = path.with_name(f"{uuid.uuid4()}{_PART}")
     try:
         part.write_text(dumps(content))

@@ -1,12 +1,11 @@
-"""The channel layer of the embedded run: in memory, safe between threads, bounded.
+"""The channel layer of the embedded run: in memory, thread-safe and bounded.
 
-The stock in-memory layer does not wake the receiver's event loop when the sender is on another
-thread. Here all state is under one lock, and a sender wakes each foreign loop once per send.
-
-A channel lives from `new_channel`, `group_add` or `receive` until its `receive` is cancelled (as in
+The stock in-memory layer does not wake the receiver's event loop if the sender is on another
+thread. Here, all state is under one lock, and a sender wakes each foreign loop once per send. A
+channel exists from `new_channel`, `group_add` or `receive` until its `receive` is cancelled (as in
 the Redis pub/sub layer), or until no receiver has waited on it for `expiry` seconds. It belongs to
-the loop that named it first. Delivery is at most once: a message for a full or unknown channel is
-dropped and counted; the log of the chat is the truth.
+the loop that first named it. Delivery is at most once: a message for a full or unknown channel is
+dropped and counted, since the log of the chat is the source of truth.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Channel:
-    """Messages that wait for one reader, a task of `loop`.
+    """Messages waiting for one reader, a task of `loop`.
 
     The layer changes it under its lock, and resolves `waiter` on `loop`.
     """
@@ -50,22 +49,22 @@ class _Channel:
 
 
 def _wake(channels: Iterable[_Channel]) -> None:
-    """Let the readers of these channels look; runs on their loop."""
+    """Wake the readers of these channels; runs on their loop."""
     for channel in channels:
         if channel.waiter is not None and not channel.waiter.done():
             channel.waiter.set_result(None)
 
 
 class EmbeddedChannelLayer(BaseChannelLayer):
-    """Channels and groups in this process, and a bridge from another one.
+    """Channels and groups in this process, bridged to other processes.
 
-    `socket_path` and the environment variable UAMP_LAYER_ROLE decide the bridge: a `hub` listens
-    there and delivers what comes in; a `spoke` sends everything there and receives nothing;
-    without a role the layer stays within the process. Messages are flat dicts: each receiver gets
-    its own dict, values are shared.
+    `socket_path` and the environment variable UAMP_LAYER_ROLE select the bridge: a `hub` listens
+    there and delivers incoming messages; a `spoke` sends everything there and receives nothing;
+    without a role, the layer stays within the process. Messages are flat dicts: each receiver gets
+    a separate dict with shared values.
 
     Tasks of any event loop and the threads of the hub may call it: a lock guards the channels, and
-    each reader is woken on its own loop. One task at a time may receive from a channel.
+    each reader is woken on its own loop. Only one task at a time may receive from a channel.
     """
 
     extensions: ClassVar = ["groups", "flush"]
@@ -85,7 +84,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
 
     @property
     def dropped(self) -> int:
-        """How many messages found no room, no channel or no hub since the start."""
+        """How many messages were dropped for lack of room, a channel or a hub since the start."""
         return self._dropped + (self._spoke.dropped if self._spoke else 0)
 
     @property
@@ -99,7 +98,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
         return len(self._groups)
 
     def close(self) -> None:
-        """Close the bridge; the layer works on within the process."""
+        """Close the bridge; the layer continues to work within the process."""
         if self._hub:
             self._hub.close()
             self._hub = None
@@ -118,9 +117,9 @@ class EmbeddedChannelLayer(BaseChannelLayer):
         return name
 
     async def send(self, channel: str, message: Message) -> None:
-        """Put a message on a channel; to one that does not exist it is dropped.
+        """Put a message on a channel; a message for an unknown channel is dropped.
 
-        Raises ChannelFull when `capacity` messages already wait there.
+        Raises ChannelFull if `capacity` messages are already waiting there.
         """
         self.require_valid_channel_name(channel)
         if self._spoke:
@@ -131,8 +130,8 @@ class EmbeddedChannelLayer(BaseChannelLayer):
     async def receive(self, channel: str) -> Message:
         """Wait for the next message of a channel.
 
-        Cancelling it ends the channel and its group memberships. Raises RuntimeError when
-        another task already waits there, or when the channel belongs to another running loop.
+        Cancelling ends the channel and its group memberships. Raises RuntimeError if another task
+        is already waiting there, or if the channel belongs to another running loop.
         """
         self._require_inbound()
         self.require_valid_channel_name(channel)
@@ -158,7 +157,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
                 state.read_at = time.monotonic()
 
     async def flush(self) -> None:
-        """Forget every channel and group; who waits to receive waits on a new channel."""
+        """Remove every channel and group; waiting receivers continue on a new channel."""
         by_loop: dict[asyncio.AbstractEventLoop, list[_Channel]] = {}
         with self._lock:
             for channel in self._channels.values():
@@ -168,7 +167,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
         self._notify(by_loop, asyncio.get_running_loop())
 
     async def group_add(self, group: str, channel: str) -> None:
-        """Make a channel a member of a group; twice is once."""
+        """Add a channel to a group; adding it twice has no further effect."""
         self._require_inbound()
         self.require_valid_group_name(group)
         self.require_valid_channel_name(channel)
@@ -178,7 +177,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
             self._groups.setdefault(group, {})[channel] = state
 
     async def group_discard(self, group: str, channel: str) -> None:
-        """Take a channel out of a group; no error if it is not in it."""
+        """Remove a channel from a group; does nothing if it is not a member."""
         self.require_valid_group_name(group)
         self.require_valid_channel_name(channel)
         with self._lock:
@@ -187,7 +186,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
             self._leave(group, channel)
 
     async def group_send(self, group: str, message: Message) -> None:
-        """Put a message on every channel of a group; those that are full miss it."""
+        """Put a message on every channel of a group; full channels miss it."""
         self.require_valid_group_name(group)
         if self._spoke:
             self._spoke.send("group", group, message)
@@ -197,14 +196,14 @@ class EmbeddedChannelLayer(BaseChannelLayer):
     # --- Delivery, from any thread --------------------------------------------------------------
 
     def _deliver(self, kind: Kind, name: str, message: Message) -> None:
-        """Take one frame of the bridge; runs on a thread of the hub."""
+        """Deliver one frame from the bridge; runs on a thread of the hub."""
         if kind == "group":
             self._group_send(name, message, None)
         else:
             self._send(name, message, None)
 
     def _send(self, name: str, message: Message, here: asyncio.AbstractEventLoop | None) -> bool:
-        """Put a message on one channel; return False only if it was full."""
+        """Put a message on one channel; return False only if it is full."""
         with self._lock:
             channel = self._channels.get(name)
             if channel is None:
@@ -247,7 +246,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
             try:
                 loop.call_soon_threadsafe(_wake, channels)
             except RuntimeError:
-                # The loop is closed: its readers are gone, and so are their channels.
+                # The loop is closed, so its readers and their channels are gone.
                 with self._lock:
                     for name in [n for n, c in self._channels.items() if c.loop is loop]:
                         self._dropped += len(self._channels[name].messages)
@@ -276,7 +275,7 @@ class EmbeddedChannelLayer(BaseChannelLayer):
                 del self._groups[group]
 
     def _sweep(self) -> None:
-        """Drop channels whose reader left without being cancelled (its last receive was done)."""
+        """Drop channels whose reader left without being cancelled, after its last receive."""
         now = time.monotonic()
         if now - self._swept_at < self.expiry:
             return

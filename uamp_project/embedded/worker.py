@@ -1,8 +1,8 @@
-"""A supervised Celery worker of one queue: a child process, started again when it dies.
+"""A supervised Celery worker for one queue: a child process, restarted when it dies.
 
-The child never outlives its parent: its standard input is a pipe that only the parent holds
-open, and on Linux the kernel kills it with the thread that started it. A tool that was running
-is no loss: its row has a lease, and the next worker takes over.
+The child never outlives its parent: its standard input is a pipe that only the parent holds open,
+and on Linux the kernel kills it together with the thread that started it. A tool that was running
+is not lost: its row has a lease, and the next worker takes over.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ from uamp_project.celery import app
 
 logger = logging.getLogger(__name__)
 
-# Of each queue: a tool has a process of its own, a webhook waits for its receiver, a reading for a
-# page or for the server that writes down a sound.
+# Per queue: a tool runs in a separate process, a webhook waits for its receiver, and a reading
+# waits for a page or for the transcription server.
 THREADS = {"tools": 4, "webhooks": 16, "readings": 4}
 BACKOFF_SECONDS = (0.5, 30.0)
-# A child that lived this long had started well; the next failure begins the backoff anew.
+# A child that ran this long had started well, so that the next failure restarts the backoff.
 STABLE_SECONDS = 60.0
 STOP_SECONDS = 5.0
 KILL_SECONDS = 5.0
@@ -35,7 +35,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def queues_with_work() -> list[str]:
-    """Return the queues that have work under these settings."""
+    """Return the queues that have work under the current settings."""
     has_readings = settings.UAMP_LINK_CARDS or settings.UAMP_TRANSCRIPTION_URL
     names = [queue.name for queue in settings.CELERY_TASK_QUEUES]
     return [name for name in names if name != "readings" or has_readings]
@@ -44,8 +44,8 @@ def queues_with_work() -> list[str]:
 class WorkerSupervisor:
     """Keeps one worker process of a queue running, from `start` to `stop`.
 
-    The thread that serves calls `start` and `stop`, each once. A thread of its own starts, watches
-    and ends the worker.
+    The serving thread calls `start` and `stop`, each once. A separate thread starts, watches and
+    ends the worker.
     """
 
     def __init__(self, queue: str, *, threads: int | None = None) -> None:
@@ -53,13 +53,13 @@ class WorkerSupervisor:
         self._threads = threads or THREADS[queue]
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
-        # This thread starts the child and lives as long: the kernel's parent-death signal
-        # follows the thread, not the process.
+        # This thread starts the child and lives as long as it does, because the kernel's
+        # parent-death signal follows the thread, not the process.
         self._thread = threading.Thread(target=self._supervise, name=f"{queue}-supervisor")
 
     @property
     def pid(self) -> int | None:
-        """The process id of the worker, if one runs."""
+        """The process id of the worker, if it is running."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class WorkerSupervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the worker to end, kill it after STOP_SECONDS, and wait until it is gone."""
+        """Terminate the worker, kill it after STOP_SECONDS, and wait until it is gone."""
         self._stopping.set()
         self._thread.join(2 * STOP_SECONDS + KILL_SECONDS)
         if self._thread.is_alive():
@@ -102,7 +102,7 @@ class WorkerSupervisor:
             [sys.executable, "-m", __name__, self._queue, str(self._threads)],
             stdin=subprocess.PIPE,
             env={**os.environ, "UAMP_LAYER_ROLE": "spoke"},
-            # Ctrl-C in the terminal is for the parent, who ends the child in order.
+            # Ctrl-C in the terminal is for the parent, which ends the child in order.
             start_new_session=True,
         )
 
@@ -124,7 +124,7 @@ class WorkerSupervisor:
 
 
 def _die_with_parent() -> None:
-    """End this process as soon as the other end of standard input is closed."""
+    """End this process as soon as the other end of standard input closes."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -137,9 +137,9 @@ def _die_with_parent() -> None:
 
 
 def main() -> None:
-    """Run the worker of the queue that argv names until SIGTERM, or until the parent is gone."""
+    """Run the worker of the queue in argv until SIGTERM, or until the parent is gone."""
     _die_with_parent()
-    # Its tasks come as JSON from the same user; running as root is the parent's choice.
+    # Tasks arrive as JSON from the same user; running as root is the parent's choice.
     warnings.simplefilter("ignore", SecurityWarning)
     app.worker_main(
         [

@@ -89,7 +89,7 @@ class RowsCollector(Collector):
         yield from _of_ledger(ledger)
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """Give nothing: the registry would read the rows when this collector is added."""
+        """Return nothing, so that the registry does not read the rows when this is added."""
         return []
 
 

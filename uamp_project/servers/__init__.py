@@ -1,4 +1,4 @@
 """Servers: Django's handler, and the protocols and shutdown of uvicorn and Daphne.
 
-Routing is in `uamp_project.asgi`; checks of requests before it in `uamp_project.edge`.
+Routing is in `uamp_project.asgi`; the checks that precede it are in `uamp_project.edge`.
 """

@@ -1,4 +1,4 @@
-"""Daphne's HTTP connections with backpressure, and deadlines for what their clients begin.
+"""Daphne's HTTP connections with backpressure, and deadlines for clients.
 
 `send` waits while the transport's write buffer is full. A client that does not finish a request in
 time is disconnected (`arrivals`).
@@ -11,7 +11,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-# First: it installs the asyncio reactor.
+# Must come first: it installs the asyncio reactor.
 from daphne.server import twisted_loop  # isort: skip  # noqa: F401
 
 from daphne.http_protocol import WebRequest
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What a client may go on sending of a body that was refused.
+# How much of a refused body a client may continue to send.
 DISCARD_BYTES_MAX: Final = 64 * 1024 * 1024
 
 Message = dict[str, Any]
 
-# Its interface classes describe methods without `self`, which mypy cannot call.
+# Twisted's interface classes describe methods without `self`, which mypy cannot call.
 reactor: Any = installed_reactor
 
 
 class BackpressureRequest(WebRequest):
-    """An HTTP request whose response body is written as fast as the peer reads."""
+    """An HTTP request whose response body is written as fast as the peer reads it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,7 +50,7 @@ class BackpressureRequest(WebRequest):
         super().gotLength(0 if self._is_too_large(length or 0) else length)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 Twisted's name
-        """Keep a piece of the body, unless the pieces become too many."""
+        """Store a piece of the body, unless the body becomes too large."""
         self._body_bytes += len(data)
         if not self._is_too_large(self._body_bytes):
             super().handleContentChunk(data)
@@ -58,17 +58,17 @@ class BackpressureRequest(WebRequest):
             self.channel.forceAbortClient()
 
     def process(self) -> Any:
-        """Hand the request to the application; one that was refused has come to its end."""
+        """Pass the request to the application; a refused one just ends here."""
         if not self._refused:
             return super().process()
         self.channel.loseConnection()
         return None
 
     def handle_reply(self, message: Message) -> None:
-        """Register the gate for the time of the response, which has no body after HEAD.
+        """Register the gate for the duration of a response, and drop the body after HEAD.
 
-        Daphne writes every piece; on a connection that stays open, the bytes of a second piece
-        would be read as the next response.
+        Daphne writes every piece; on a persistent connection, the bytes of a second piece would be
+        read as the next response.
         """
         if message["type"] == "http.response.start" and not self.finished:
             self.registerProducer(self.gate, streaming=True)
@@ -77,41 +77,41 @@ class BackpressureRequest(WebRequest):
         super().handle_reply(message)
 
     def setResponseCode(self, code: int, message: bytes | None = None) -> None:  # noqa: N802
-        """Set status and reason; Twisted knows no reason for 422, 429 and other newer codes."""
+        """Set status and reason phrase; Twisted has none for 422, 429 and other newer codes."""
         if message is None:
             with suppress(ValueError):
                 message = HTTPStatus(code).phrase.encode("ascii")
         super().setResponseCode(code, message)
 
     def finish(self) -> None:
-        """End the response; Twisted insists that the producer is gone by then."""
+        """End the response; Twisted requires that the producer is unregistered by then."""
         if self.producer:
             self.unregisterProducer()
         self.gate.stopProducing()
         super().finish()
 
     def connectionLost(self, reason: Any) -> None:  # noqa: N802 Twisted's name
-        """Let a waiting send go."""
+        """Release a waiting send."""
         self.gate.stopProducing()
         if self._closing is not None and self._closing.active():
             self._closing.cancel()
         super().connectionLost(reason)
 
     def give_up(self) -> None:
-        """Drop a connection whose peer takes nothing."""
+        """Drop a connection whose peer reads nothing."""
         if self.channel is not None:
             self.channel.forceAbortClient()
 
     def _is_too_large(self, size: int) -> bool:
-        """Answer 413 once for a body above the limit: Daphne keeps it whole before Django asks.
+        """Answer 413 once for a body above the limit, which Daphne would store before Django runs.
 
-        The connection is closed when the body has come, or soon: a client that is still sending
-        gets to read the answer first.
+        The connection is closed when the body has arrived, or soon after: a client that is still
+        sending can read the response first.
         """
         if size > self.server.body_bytes_max and not self._refused:
             self._refused = True
             channel: Any = self.channel
-            path = channel._path.partition(b"?")[0]  # noqa: SLF001 not yet the request's own
+            path = channel._path.partition(b"?")[0]  # noqa: SLF001 not yet set on the request
             headers, body = self.server.refuse_body(path.decode("latin-1"))
             lines = [b"HTTP/1.1 413 Content Too Large", b"Connection: close"]
             lines += [name + b": " + value for name, value in headers]
@@ -121,26 +121,26 @@ class BackpressureRequest(WebRequest):
 
 
 class BackpressureChannel(HTTPChannel):
-    """A connection whose requests come in time: Twisted resets its own deadline with each byte."""
+    """A connection with request deadlines, as Twisted's own one restarts with every byte."""
 
     transport: Any
     factory: Any
 
     def connectionMade(self) -> None:  # noqa: N802 Twisted's name
-        """Begin to watch what comes."""
+        """Start watching what arrives."""
         super().connectionMade()
         self._is_refused = False
         server: WatchingServer = self.factory.server
         self._arrival = server.arrival(None, self._cut)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 Twisted's name
-        """Count what comes of a request until it is whole."""
+        """Count the bytes of a request until it is complete."""
         if not self._handlingRequest:
             self._arrival.piece(len(data))
         super().dataReceived(data)
 
     def allHeadersReceived(self) -> None:  # noqa: N802 Twisted's name
-        """Refuse what a proxy before this server may read in another way than Twisted."""
+        """Refuse a request that a proxy in front of this server may parse differently."""
         headers = self.requests[-1].requestHeaders
         hosts = headers.getRawHeaders(b"Host", [])
         codings = [coding.lower() for coding in headers.getRawHeaders(b"Transfer-Encoding", [])]
@@ -157,7 +157,7 @@ class BackpressureChannel(HTTPChannel):
             super().allHeadersReceived()
 
     def allContentReceived(self) -> None:  # noqa: N802 Twisted's name
-        """Let the request take its time: it is whole."""
+        """Stop the clock, since the request is complete."""
         if self._is_refused:
             return
         self._arrival.finished()
@@ -165,17 +165,17 @@ class BackpressureChannel(HTTPChannel):
         super().allContentReceived()
 
     def connectionLost(self, reason: Any = connectionDone) -> None:  # noqa: N802 Twisted's name
-        """Wait no more."""
+        """Stop watching."""
         self._arrival.close()
         super().connectionLost(reason)
 
     def lineLengthExceeded(self, line: bytes) -> None:  # noqa: N802 Twisted's name
-        """Refuse a line that is too long; Twisted closes without an answer."""
+        """Refuse a line that is too long, which Twisted would close without a response."""
         logger.info("%s sent a line of %s bytes", self.transport.getPeer(), len(line))
         self._refuse(is_too_large=True)
 
     def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 Twisted's name
-        """Refuse what is no request, or has too many headers; Twisted sends an empty answer."""
+        """Refuse a malformed request or too many headers; Twisted sends an empty response."""
         self._refuse(
             is_too_large=self._receivedHeaderSize > self.totalHeadersSize
             or self._receivedHeaderCount > self.maxHeaders

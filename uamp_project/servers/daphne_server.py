@@ -1,10 +1,10 @@
-"""Daphne with backpressure both ways and a graceful shutdown.
+"""Daphne with backpressure in both directions and a graceful shutdown.
 
-Daphne takes whatever the application sends into memory, and whatever the client sends into an
-unbounded queue. Here both wait (`write_gate`), and a client that takes nothing for
+Daphne buffers in memory whatever the application sends, and queues without limit whatever the
+client sends. Here both wait (`write_gate`), and a client that reads nothing for
 `send_stall_seconds` is disconnected, as is one that does not finish what it sends. On SIGTERM or
-SIGINT the server stops accepting, lets the application drain and closes the sockets that are left
-with 1012; Ctrl-C a second later ends the wait.
+SIGINT, the server stops accepting connections, lets the application drain and closes the remaining
+sockets with 1012; Ctrl-C a second later ends the wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-# First: it installs the asyncio reactor.
+# Must come first: it installs the asyncio reactor.
 from daphne.server import Server, twisted_loop  # isort: skip
 
 from daphne.http_protocol import HTTPFactory
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 FRAME_BYTES_MAX = 8 * 1024 * 1024
 SEND_STALL_SECONDS = 30.0
 PING_SECONDS = 15
-# What a drain whose wait was ended may take to give the answers back.
+# How long an aborted drain may take to hand the answers back.
 HURRY_SECONDS = 2.0
 
 Message = dict[str, Any]
@@ -56,13 +56,13 @@ def _refuse_request(*, is_too_large: bool) -> tuple[int, *Refusal]:
     return 431 if is_too_large else 400, [(b"Content-Length", b"0")], b""
 
 
-# Its interface classes describe methods without `self`, which mypy cannot call.
+# Twisted's interface classes describe methods without `self`, which mypy cannot call.
 reactor: Any = installed_reactor
 
 
 @implementer(ILogObserver)
 class _Silence:
-    """Takes Twisted's log and drops it; what matters goes through `logging`."""
+    """Discards Twisted's log; relevant events go through `logging`."""
 
     def __call__(self, event: object) -> None:
         pass
@@ -72,34 +72,34 @@ _silence: Any = _Silence()
 
 
 class BackpressureWebSocketFactory(WebSocketFactory):
-    """Makes sockets with backpressure."""
+    """Creates sockets with backpressure."""
 
     protocol = BackpressureWebSocket
 
 
 class BackpressureHTTPFactory(HTTPFactory):
-    """Makes requests with backpressure."""
+    """Creates requests with backpressure."""
 
-    # Twisted's own wraps its channel to change to HTTP/2, which needs TLS.
+    # Twisted's own channel is wrapped to switch to HTTP/2, which needs TLS.
     protocol: Any = BackpressureChannel
 
     def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802 Twisted's name
-        """Return an HTTP channel whose requests are ours."""
+        """Return an HTTP channel that creates our requests."""
         channel = super().buildProtocol(addr)
         channel.requestFactory = BackpressureRequest
         return channel
 
 
 class BackpressureServer(Server):
-    """Serves an ASGI application on one address until a signal comes.
+    """Serves an ASGI application on one address until a signal arrives.
 
     A request body above `body_bytes_max` is answered with 413 before it is stored; `refuse_body`
-    makes headers and body of that answer for a path, `refuse_request` status, headers and
-    body for what is no request of HTTP, or whose headers are too large.
-    `send_stall_seconds` is how long a client may take or send nothing of what it began; messages
-    that it sends count against the `budget` of its address, under the name `counted_as` gives.
-    `drain` is awaited after the listeners are closed and before the sockets are, `finish` when no
-    application runs any more.
+    makes the headers and body of that response for a path, and `refuse_request` the status, headers
+    and body of the response to malformed requests and too large headers. `send_stall_seconds` is
+    how long a client may read nothing, or send nothing of what it began; messages that it sends
+    count against the `budget` of its address, under the name that `counted_as` returns. `drain` is
+    awaited after the listeners are closed and before the sockets are, and `finish` when no
+    application is running any more.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class BackpressureServer(Server):
         self.failure: str | None = None
 
     def run(self) -> None:
-        """Listen and serve; return after the graceful shutdown, or when listening failed."""
+        """Listen and serve; return after a graceful shutdown, or if listening failed."""
         self.connections: dict[Any, dict[str, Any]] = {}
         self.http_factory = BackpressureHTTPFactory(self)
         self.ws_factory = BackpressureWebSocketFactory(self, server=self.server_name)
@@ -157,7 +157,7 @@ class BackpressureServer(Server):
             closeHandshakeTimeout=CLOSE_SECONDS,
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
-            # A frame that is too large is answered with 1009 rather than with a reset.
+            # A frame that is too large is answered with 1009 instead of a reset.
             failByDrop=False,
         )
         asyncio.set_event_loop(twisted_loop)
@@ -175,7 +175,7 @@ class BackpressureServer(Server):
             reactor.run(installSignalHandlers=False)
 
     def listen_error(self, failure: Any) -> None:
-        """Remember why, and stop."""
+        """Record the reason, and stop."""
         self.failure = failure.getErrorMessage()
         super().listen_error(failure)
 
@@ -195,7 +195,7 @@ class BackpressureServer(Server):
         return queue
 
     def arrival(self, address: Callable[[], str] | None, cut: Callable[[str], None]) -> Arrival:
-        """Return what watches over one connection; without `address` its time only."""
+        """Return what watches over a connection; without `address`, only its deadlines."""
         return Arrival(
             seconds=self._send_stall_seconds,
             budget=self._budget if address else None,
@@ -204,7 +204,7 @@ class BackpressureServer(Server):
         )
 
     async def handle_reply(self, protocol: Any, message: Message) -> None:
-        """Send a message of the application to the peer, when the peer has room."""
+        """Send a message of the application to the peer once the peer has room."""
         if message["type"] in {"websocket.send", "http.response.body"}:
             passed = await protocol.gate.passed(within=self._send_stall_seconds)
             if not passed:
@@ -213,7 +213,7 @@ class BackpressureServer(Server):
                 return
         await super().handle_reply(protocol, message)
         if "disconnected" in self.connections.get(protocol, {"disconnected": True}):
-            # An application that sends in a loop must learn that the peer is gone.
+            # An application that sends in a loop must notice that the peer is gone.
             await asyncio.sleep(0)
 
     async def _receive(
@@ -224,7 +224,7 @@ class BackpressureServer(Server):
         return message
 
     def kill_all_applications(self) -> Deferred[None]:
-        """Shut down gracefully; Twisted waits for it before it closes connections."""
+        """Shut down gracefully; Twisted waits for this before it closes connections."""
         return Deferred.fromFuture(asyncio.ensure_future(self._shut_down()))
 
     def _listening(self, port: Any) -> None:
@@ -235,8 +235,8 @@ class BackpressureServer(Server):
     def _signalled(self, signum: int) -> None:
         """Shut down gracefully; only a later Ctrl-C ends the wait.
 
-        A signal to a process group arrives twice where a parent forwards it, as make does with
-        SIGTERM: it counts once.
+        A signal to a process group arrives twice if a parent forwards it, as make does with
+        SIGTERM, but counts once.
         """
         if not self._ending:
             self._ending = True

@@ -1,4 +1,4 @@
-"""Daphne's WebSockets with backpressure both ways, and deadlines for what their peers begin.
+"""Daphne's WebSockets with backpressure in both directions, and deadlines for clients.
 
 `send` waits while the transport's write buffer is full, and reading pauses while the application
 lags. A client that does not finish a message in time is disconnected (`arrivals`).
@@ -10,7 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-# First: it installs the asyncio reactor.
+# Must come first: it installs the asyncio reactor.
 from daphne.server import twisted_loop  # isort: skip  # noqa: F401
 
 from autobahn.util import encode_truncate
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What a client may have sent that the application has not read.
+# The limits of what a client may have sent that the application has not read.
 UNREAD_BYTES_MAX: Final = 1024 * 1024
 UNREAD_MESSAGES_MAX: Final = 256
 CLOSE_SERVICE_RESTART: Final = 1012
@@ -45,20 +45,20 @@ class BackpressureWebSocket(WebSocketProtocol):
         self.gate = WriteGate(self._answer_ping)
         self._frames = Frames()
         self._is_refused = False
-        # The latest ping that came while the client took nothing.
+        # The latest ping received while the client was reading nothing.
         self._unanswered: bytes | None = None
-        # What the application was opened with: the client's own address is in it by then.
+        # The scope of the application, with the client's own address in it by then.
         self.scope: Message = {}
         self._arrival: Arrival | None = None
         self._unread_bytes = 0
         self._unread_messages = 0
 
     def processData(self) -> bool:  # noqa: N802 Autobahn's name
-        """Read the next frame, and nothing after too many of them."""
+        """Process the next frame, or nothing after too many of them."""
         return not self._is_refused and bool(super().processData())
 
     def onFrameBegin(self) -> None:  # noqa: N802 Autobahn's name
-        """Count a frame that is no message: a ping, a pong, a part that others follow."""
+        """Count a frame that completes no message: a ping, a pong or an unfinished fragment."""
         super().onFrameBegin()
         frame, now, may_come = self.current_frame, time.monotonic(), True
         if frame.opcode > OPCODE_CLOSE:
@@ -69,13 +69,13 @@ class BackpressureWebSocket(WebSocketProtocol):
             self._refuse()
 
     def onPing(self, payload: bytes) -> None:  # noqa: N802 Autobahn's name
-        """Answer a ping; while the client takes nothing, only the latest one, later (RFC 6455)."""
+        """Answer a ping; while the client reads nothing, only the latest one, later (RFC 6455)."""
         self._unanswered = payload
         if self.gate.is_open:
             self._answer_ping()
 
     def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802 Autobahn's name
-        """Count a frame of a message: there may be any number, also empty ones."""
+        """Count a frame of a message, since there may be any number of empty ones."""
         super().onMessageFrameBegin(length)
         self.arrival.piece(0)
 
@@ -86,7 +86,7 @@ class BackpressureWebSocket(WebSocketProtocol):
 
     @property
     def arrival(self) -> Arrival:
-        """Messages of the client that the application has not taken."""
+        """The messages that the client has sent and the application has not taken."""
         if self._arrival is None:
             server: WatchingServer = self.factory.server_class
             self._arrival = server.arrival(self._sender, self._cut)
@@ -102,7 +102,7 @@ class BackpressureWebSocket(WebSocketProtocol):
             self.sendPong(unanswered)
 
     def _refuse(self) -> None:
-        """Close the socket and read no more; a client that takes nothing gets no close frame."""
+        """Close the socket and read no more; a client that reads nothing gets no close frame."""
         self._is_refused = True
         if self.state != self.STATE_OPEN or not self.gate.is_open:
             self._cut("sends too many frames")
@@ -116,13 +116,13 @@ class BackpressureWebSocket(WebSocketProtocol):
         self.dropConnection(abort=True)
 
     def makeConnection(self, transport: Any) -> None:  # noqa: N802 Twisted's name
-        """Take over the transport of the HTTP request, whose producer it still had."""
+        """Take over the transport of the HTTP request, which still has that request's producer."""
         transport.unregisterProducer()
         transport.registerProducer(self.gate, streaming=True)
         super().makeConnection(transport)
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: FBT001, N802, N803 theirs
-        """Queue what came in; stop reading while the application has too much of it."""
+        """Queue a message; stop reading while too many of them wait for the application."""
         super().onMessage(payload, isBinary)
         self.arrival.finished()
         self._unread_bytes += len(payload)
@@ -132,12 +132,12 @@ class BackpressureWebSocket(WebSocketProtocol):
             self.arrival.paused()
 
     def application_received(self, message: Message) -> None:
-        """Count what the application has taken, and read on when it has caught up."""
+        """Count a message that the application has taken, and resume reading when it catches up."""
         if message["type"] != "websocket.receive":
             return
         lagged = self._lags()
         self.arrival.taken()
-        # Text is counted in bytes on the way in; ASCII, the usual case, needs no second encoding.
+        # Text was counted in bytes on arrival; ASCII, the usual case, needs no second encoding.
         text = message.get("text")
         if text is None:
             self._unread_bytes -= len(message["bytes"])
@@ -149,7 +149,10 @@ class BackpressureWebSocket(WebSocketProtocol):
             self.arrival.resumed()
 
     def handle_reply(self, message: Message) -> None:
-        """Do as Daphne, but send empty messages and close reasons too (Autobahn 1.1.1, 1.2.1)."""
+        """Handle replies as Daphne does, but send empty messages and close reasons too.
+
+        Cases 1.1.1 and 1.2.1 of the Autobahn test suite require this.
+        """
         if message["type"] == "websocket.close" and self.state != self.STATE_CONNECTING:
             self.serverClose(message.get("code"), message.get("reason") or "")
             return
@@ -161,22 +164,22 @@ class BackpressureWebSocket(WebSocketProtocol):
         super().handle_reply(message)
 
     def serverClose(self, code: int | None = None, reason: str = "") -> None:  # noqa: N802 theirs
-        """Close with any code; Autobahn's own check would refuse 1008 to 1013."""
+        """Close with any code; Autobahn's own check would reject 1008 to 1013."""
         code = 1000 if code is None else code
         self.sendCloseFrame(code=code, reasonUtf8=encode_truncate(reason, 123), isReply=False)
 
     def onClose(self, wasClean: bool, code: int, reason: str) -> None:  # noqa: FBT001, N802, N803
-        """Let every waiting send go: Autobahn unregisters the producer before it drops."""
+        """Release all waiting sends, because Autobahn unregisters the producer before it drops."""
         self.gate.stopProducing()
         self.arrival.close()
         super().onClose(wasClean, code, reason)
 
     def give_up(self) -> None:
-        """Drop a socket whose peer takes nothing: a close frame would wait as well."""
+        """Drop a socket whose peer reads nothing; a close frame would have to wait as well."""
         self.dropConnection(abort=True)
 
     def leave(self) -> None:
-        """Close because the server ends: 1012, or refuse a handshake that is not done."""
+        """Close with 1012 as the server shuts down, or refuse an unfinished handshake."""
         if self.state == self.STATE_CONNECTING:
             self.serverReject()
         else:

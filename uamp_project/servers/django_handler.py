@@ -1,11 +1,11 @@
-"""Django's HTTP handler on the event loop, with a thread for the requests that need one.
+"""Django's HTTP handler on the event loop, with a thread only for requests that need one.
 
 Django starts a thread for every request, in which it calls the steps of its middleware and closes
-the response. Here a request gets its thread from the first synchronous view, or step that may
-block (`loop_middleware`): a request of a protocol has none.
+the response. Here, a request gets its thread from the first synchronous view, or from a step that
+may block (`loop_middleware`): requests of the protocols have none.
 
-The connections of a request are returned before its response is sent. Django returns them when the
-response is closed, after the client has taken all of it. A few clients that read slowly would hold
+The database connections of a request are returned before its response is sent. Django returns them
+when the response is closed, after the client has read all of it, so a few slow readers would hold
 every connection of the process.
 """
 
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
 
 django.setup(set_prefix=False)
 
-# It imports models, which need the applications.
+# It imports models, which need the apps to be loaded.
 from uamp_project.servers.loop_middleware import on_loop  # noqa: E402
 
-# They are for threads that have connections of an earlier request. Here no thread has.
+# Meant for threads that keep connections of an earlier request; no thread here does.
 request_started.disconnect(reset_queries)
 request_started.disconnect(close_old_connections)
 
 RESOLVED_PATHS: Final = 1024
-"""Paths whose views are remembered: those of protocols are few, and there are many patterns."""
+"""How many paths are cached with their views: protocols use few paths, but patterns are many."""
 REMEMBERED_CHARS: Final = 256
-"""Longer paths are resolved anew each time: clients choose them."""
+"""Longer paths are resolved each time, because clients choose them."""
 
 
 class LoopHandler(ASGIHandler):
-    """Answers requests; no connection waits for a client."""
+    """Answers requests without holding database connections while clients read."""
 
     def load_middleware(self, is_async: bool = True) -> None:  # noqa: FBT001, FBT002 Django's signature
-        """Build the chain of `settings.MIDDLEWARE`, each as it runs on the loop."""
+        """Build the chain of `settings.MIDDLEWARE`, with loop versions where they exist."""
         views: list[Any] = []
         exceptions: list[Any] = []
         chain = convert_exception_to_response(self._get_response_async)  # type: ignore[attr-defined]  # Django's own chain calls it
@@ -79,7 +79,7 @@ class LoopHandler(ASGIHandler):
         self._middleware_chain = chain
 
     def resolve_request(self, request: HttpRequest) -> ResolverMatch:
-        """Find the view of a request; what was found for a path is remembered."""
+        """Resolve the view of a request, with a cache by path."""
         path, resolver = request.path_info, get_resolver()
         is_short = len(path) <= REMEMBERED_CHARS
         match = _resolved(resolver, path) if is_short else resolver.resolve(path)
@@ -87,7 +87,7 @@ class LoopHandler(ASGIHandler):
         return match
 
     async def handle(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answer a request, until its response is sent or its client has gone."""
+        """Answer a request, until its response is sent or its client is gone."""
         try:
             body = await self.read_body(receive)
         except RequestAborted:
@@ -103,14 +103,14 @@ class LoopHandler(ASGIHandler):
             end = partial(request_finished.send, sender=self.__class__)
             await _in_thread_of_request(end if response is None else response.close)
             if _has_thread():
-                # It ends with its request. Its connections would stay open until the collector
-                # finds them, each with two files on SQLite.
+                # The thread ends with its request. Its connections would stay open until garbage
+                # collection, each with two files on SQLite.
                 await sync_to_async(django_connections.close_all)()
 
     async def _answered(
         self, request: HttpRequest, receive: Any, send: Any
     ) -> HttpResponseBase | None:
-        """Return the response that was sent, also in part; None for a view that was cancelled."""
+        """Return the response that was sent, even in part; None if the view was cancelled."""
         leaving = asyncio.create_task(self.listen_for_disconnect(receive))
         answering = asyncio.create_task(self._answer(request, send))
         tasks = (leaving, answering)
@@ -119,19 +119,19 @@ class LoopHandler(ASGIHandler):
             task.cancel()
         await asyncio.wait(tasks)
         if not leaving.cancelled() and not isinstance(leaving.exception(), RequestAborted):
-            # A server that sends something after the body.
+            # The server sent something after the body.
             leaving.result()
         return None if answering.cancelled() else answering.result()
 
     async def _answer(self, request: HttpRequest, send: Any) -> HttpResponseBase:
         response: HttpResponseBase = await self.run_get_response(request)
-        # A view's generator has ended when its client goes; its response is closed as always.
+        # A view's generator ends when its client leaves; the response is closed as always.
         with contextlib.suppress(asyncio.CancelledError):
             await self.send_response(response, send)
         return response
 
     async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the response; connections that do not persist are back in the pool by then."""
+        """Return the response, after returning non-persistent connections to the pool."""
         response: HttpResponseBase = await super().run_get_response(request)
         await _in_thread_of_request(connections.release)
         return response
@@ -143,13 +143,13 @@ def _resolved(resolver: URLResolver, path: str) -> ResolverMatch:
 
 
 def _has_thread() -> bool:
-    """Return whether the request of this context was given a thread."""
+    """Return whether the request of this context has a thread."""
     context = SyncToAsync.thread_sensitive_context.get()
     return context in SyncToAsync.context_to_thread_executor
 
 
 async def _in_thread_of_request(call: Callable[[], object]) -> None:
-    """Call what ends the use of a thread: in that of the request, on the loop without one."""
+    """Call a function in the request's thread, or on the loop if the request has none."""
     if _has_thread():
         await sync_to_async(call)()
     else:

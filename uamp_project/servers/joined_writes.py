@@ -1,7 +1,7 @@
-"""An asyncio transport with one system call for the writes of a loop iteration.
+"""An asyncio transport with one system call for all writes of a loop iteration.
 
-An answer that is ready is some twenty frames; each as a write of its own costs more than all the
-rest that is done for it.
+A short answer is some twenty frames. Writing each one separately would cost more than all the other
+work for it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import asyncio
 
-# So many bytes are written at once: only then may the transport ask for a pause.
+# The bytes written at once, because the transport can ask for a pause only after a write.
 JOINED_BYTES: Final = 64 * 1024
-# From this size on the length of a frame has two or eight bytes of its own.
+# From this size on, a frame has an extended length of two or eight bytes.
 EXTENDED: Final = 126
 
 
 class JoinedWrites:
-    """A transport that is written to once in each turn of its loop.
+    """A transport that is written to once per iteration of its loop.
 
-    Order is kept: every write, also of a close frame, goes through it, and `close` writes what is
-    joined so far. `abort` drops it, as it drops the transport's own buffer. Everything else is the
-    transport's own.
+    Order is preserved: every write, including close frames, goes through it, and `close` writes the
+    data joined so far. `abort` drops that data, as it drops the transport's own buffer. Everything
+    else is delegated to the transport.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -31,11 +31,11 @@ class JoinedWrites:
         self._loop = loop
         self._joined: list[bytes] = []
         self._size = 0
-        # It is asked for each frame.
+        # Cached, because it is called for each frame.
         self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
-        """Write with all else that is written before the loop goes on."""
+        """Queue data, to be written together with the other writes of this iteration."""
         if not self._joined:
             self._loop.call_soon(self._flush)
         self._joined.append(data)
@@ -44,7 +44,7 @@ class JoinedWrites:
             self._flush()
 
     def get_write_buffer_size(self) -> int:
-        """Return what the client has not taken, with what is not written yet."""
+        """Return how many bytes the client has not read, including those not yet written."""
         return self._transport.get_write_buffer_size() + self._size
 
     def _flush(self) -> None:
@@ -53,12 +53,12 @@ class JoinedWrites:
             self._transport.write(joined[0] if len(joined) == 1 else b"".join(joined))
 
     def close(self) -> None:
-        """Close after what was written."""
+        """Close the transport after writing the queued data."""
         self._flush()
         self._transport.close()
 
     def abort(self) -> None:
-        """Close without what was written."""
+        """Close the transport without writing the queued data."""
         self._joined, self._size = [], 0
         self._transport.abort()
 
@@ -67,7 +67,7 @@ class JoinedWrites:
 
 
 def text_frame(text: str) -> bytes:
-    """Return a text message as one unmasked frame of a server (RFC 6455 §5.2)."""
+    """Return a text message as one unmasked server frame (RFC 6455 §5.2)."""
     payload = text.encode()
     size = len(payload)
     if size < EXTENDED:

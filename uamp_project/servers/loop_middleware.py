@@ -1,8 +1,8 @@
-"""The middleware of Django and CSP on the event loop.
+"""Django's and CSP's middleware on the event loop.
 
-Django calls each of their steps in a thread that it starts for the request. Most steps read and
-write headers alone, which the loop does itself. A step that may use the database, or read the body
-of a form, goes to the thread of the request as before.
+Django calls each middleware step in a thread that it starts for the request. Most steps only read
+and write headers, which the loop can do itself. Only a step that may use the database or read the
+body of a form runs in the request's thread, as before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 class _OnLoop(MiddlewareMixin):
-    """Calls the steps of the middleware that follows it in the bases of a class."""
+    """Calls the steps of the middleware that follows it among the bases of a class."""
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         asked = getattr(self, "process_request", None)
@@ -44,7 +44,7 @@ class _OnLoop(MiddlewareMixin):
             response = answered(request, response)
         return response  # type: ignore[no-any-return]
 
-    def _may_block(self, request: HttpRequest) -> bool:  # noqa: ARG002 others look at it
+    def _may_block(self, request: HttpRequest) -> bool:  # noqa: ARG002 subclasses use it
         """Return whether the step after the view may use the database."""
         return False
 
@@ -58,7 +58,7 @@ class LoopContentPolicy(_OnLoop, CSPMiddleware):
 
 
 class LoopSessions(_OnLoop, SessionMiddleware):
-    """Gives the request the Django session of its cookie, which is read when a view asks for it."""
+    """Gives the request the Django session of its cookie, loaded on first use."""
 
     def _may_block(self, request: HttpRequest) -> bool:
         return request.session.modified
@@ -69,7 +69,7 @@ class LoopCommon(_OnLoop, CommonMiddleware):
 
 
 class LoopCsrf(_OnLoop, CsrfViewMiddleware):
-    """Refuses forms without their token."""
+    """Refuses forms without a CSRF token."""
 
     async def process_view(  # type: ignore[override]  # Django awaits it
         self,
@@ -78,7 +78,7 @@ class LoopCsrf(_OnLoop, CsrfViewMiddleware):
         callback_args: tuple[Any, ...],
         callback_kwargs: dict[str, Any],
     ) -> Any:
-        """Return the refusal of a form, whose body is read in the thread of the request."""
+        """Return the refusal of a form, whose body is read in the request's thread."""
         check = super().process_view
         if request.method in _SAFE or getattr(callback, "csrf_exempt", False):
             return check(request, callback, callback_args, callback_kwargs)
@@ -86,11 +86,11 @@ class LoopCsrf(_OnLoop, CsrfViewMiddleware):
 
 
 class LoopAuthentication(_OnLoop, AuthenticationMiddleware):
-    """Gives the request its user, who is read when a view asks for them."""
+    """Gives the request its user, loaded on first use."""
 
 
 class LoopMessages(_OnLoop, MessageMiddleware):
-    """Keeps the messages for a person's next page."""
+    """Stores the messages for a person's next page."""
 
     def _may_block(self, request: HttpRequest) -> bool:
         messages = getattr(request, "_messages", None)
@@ -98,7 +98,7 @@ class LoopMessages(_OnLoop, MessageMiddleware):
 
 
 class LoopFrames(_OnLoop, XFrameOptionsMiddleware):
-    """Forbids that other sites show a page in a frame."""
+    """Forbids other sites to show a page in a frame."""
 
 
 _ON_LOOP: Final[dict[Any, Any]] = {
@@ -114,5 +114,5 @@ _ON_LOOP: Final[dict[Any, Any]] = {
 
 
 def on_loop(middleware: Any) -> Any:
-    """Return a middleware as it is on the loop; the same one where it has no thread anyway."""
+    """Return the loop version of a middleware, or the middleware itself if it needs no thread."""
     return _ON_LOOP.get(middleware, middleware)

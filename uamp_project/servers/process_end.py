@@ -1,7 +1,7 @@
-"""Ends a process that has stopped serving, but waits for a thread.
+"""The end of a process that has stopped serving but waits for a thread.
 
-The interpreter waits without a limit for the threads of every executor, and asyncio for those of
-its own.
+The interpreter waits indefinitely for the threads of every executor, and so does asyncio for its
+own threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ END_SECONDS: Final = 120.0
 
 
 def end_within(seconds: float = END_SECONDS) -> None:
-    """End this process with status 1, and log which threads held it up, if it still runs then."""
+    """End this process with status 1 if it still runs then, logging the threads that block it."""
 
     def watch() -> None:
         time.sleep(seconds)

@@ -1,12 +1,12 @@
-"""uvicorn's protocols with deadlines: its options `--http` and `--ws` name them (README.md).
+"""uvicorn's protocols with deadlines, for its options `--http` and `--ws` (README.md).
 
-uvicorn waits without end for the headers of a request and for the rest of a WebSocket message, and
-keeps the received part. Here a client that stops for UAMP_STALL_SECONDS is disconnected, and
+uvicorn waits indefinitely for the headers of a request and for the rest of a WebSocket message, and
+keeps the part received. Here, a client that stalls for UAMP_STALL_SECONDS is disconnected, and
 messages count against UAMP_BODY_BYTES_PER_ADDRESS until the application takes them. A socket is
-closed whose client sends more pings, pongs and small fragments than `edge.arrivals` allows.
+closed if its client sends more pings, pongs and small fragments than `edge.arrivals` allows.
 
-With the version of uvicorn that this was tested with, what is sent in one turn of the loop is one
-write, and frames of text are made here; with any other, uvicorn sends them itself.
+With the tested version of uvicorn, all data sent in one loop iteration is one write, and text
+frames are built here; any other version sends them itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wsproto.connection import ConnectionState
 
 import uamp
 
-# uvicorn imports its protocols before the application: Django is set up here.
+# uvicorn imports its protocols before the application, so Django is set up here.
 import uamp_project.servers.django_handler  # noqa: F401  # isort: skip
 from sessions_app.access import rates
 from sessions_app.transports.socket import JOINED_TEXTS
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The start of a request that has not come whole.
+# The maximum bytes of an incomplete request head.
 HEADER_BYTES: Final = 64 * 1024
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
-# Of this version it is known which attributes say that a message may be sent.
+# The version whose attributes are known to show whether a message may be sent.
 TESTED_UVICORN: Final = "0.54.0"
 
 
@@ -58,7 +58,7 @@ class _TooFastError(Exception):
 
 
 class _CountedConnection(WSConnection):
-    """A connection whose frames are counted as they are read, also after it was closed."""
+    """A connection that counts frames as they are read, even after it was closed."""
 
     def __init__(self) -> None:
         super().__init__(ConnectionType.SERVER)
@@ -66,7 +66,7 @@ class _CountedConnection(WSConnection):
         self._size = 0
 
     def events(self) -> Generator[Event, None, None]:
-        """Yield what came; raise _TooFastError."""
+        """Yield the received events; raises _TooFastError."""
         for event in super().events():
             if not self._may_come(event):
                 raise _TooFastError
@@ -88,26 +88,26 @@ JOINS_FRAMES: Final = uvicorn.__version__ == TESTED_UVICORN
 
 
 def _joined(transport: Any, loop: asyncio.AbstractEventLoop) -> Any:
-    """Return a transport whose writes are joined; that of an upgraded request is one already."""
+    """Return a transport that joins writes; that of an upgraded request already does."""
     if not JOINS_FRAMES or isinstance(transport, JoinedWrites):
         return transport
     return JoinedWrites(transport, loop)
 
 
 class WebSocketProtocol(WSProtocol):
-    """A socket whose messages arrive in time and in a bounded size."""
+    """A socket with deadlines and size limits for messages."""
 
     joins_frames = JOINS_FRAMES
 
     def __init__(self, config: Any, *args: Any, **options: Any) -> None:
-        # An unpacked message may be a thousand times as large as what came, before it is counted.
+        # Uncompressed, a message may be a thousand times larger than what was received and counted.
         config.ws_per_message_deflate = False
         super().__init__(config, *args, **options)
-        # A frame that is a little too large is answered with `frame_too_large`.
+        # A frame that is only slightly too large is answered with `frame_too_large`.
         largest = min(config.ws_max_size, uamp.DEFAULT_LIMITS.frame_bytes + 64 * 1024)
         self.buffer = WebsocketBuffer(largest)
         self.conn = _CountedConnection()
-        # The latest ping that came while the client took nothing.
+        # The latest ping received while the client was reading nothing.
         self._unanswered: events.Ping | None = None
         self._arrival = Arrival(
             seconds=settings.UAMP_STALL_SECONDS,
@@ -117,19 +117,20 @@ class WebSocketProtocol(WSProtocol):
         )
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Send to the transport once in each turn of the loop."""
+        """Write to the transport once per loop iteration."""
         super().connection_made(_joined(transport, self.loop))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Hold nothing of what came."""
+        """Release everything that was received."""
         self._arrival.close()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came, and nothing after too many frames.
+        """Process received data, but nothing after too many frames.
 
-        uvicorn stops reading at each message until the application takes it, which is two system
-        calls for most messages. Here it stops at what comes while there are messages to take.
+        uvicorn stops reading at each message until the application takes it, which costs two system
+        calls for most messages. Here, reading stops only when data arrives while earlier messages
+        are still waiting.
         """
         is_behind = not self.queue.empty()
         try:
@@ -143,14 +144,14 @@ class WebSocketProtocol(WSProtocol):
             self._arrival.paused()
 
     def handle_ping(self, event: events.Ping) -> None:
-        """Answer a ping; while the client takes nothing, only the latest one, later (RFC 6455)."""
+        """Answer a ping; while the client reads nothing, only the latest one, later (RFC 6455)."""
         if self.writable.is_set():
             super().handle_ping(event)
         else:
             self._unanswered = event
 
     def resume_writing(self) -> None:
-        """Send what was held back."""
+        """Send the pong that was held back."""
         super().resume_writing()
         unanswered, self._unanswered = self._unanswered, None
         if unanswered is not None and not self.close_sent and not self.transport.is_closing():
@@ -164,7 +165,7 @@ class WebSocketProtocol(WSProtocol):
         if self.transport.is_closing():
             return
         was_paused = self.read_paused
-        # So that uvicorn does not pause: `data_received` does.
+        # Keeps uvicorn from pausing, which `data_received` does instead.
         self.read_paused = was_paused or self.joins_frames
         super().handle_message(event)
         if self.joins_frames:
@@ -175,7 +176,7 @@ class WebSocketProtocol(WSProtocol):
                 self._arrival.paused()
 
     async def receive(self) -> WebSocketEvent:
-        """Hand the next message to the application."""
+        """Pass the next message to the application."""
         message = await super().receive()
         if message["type"] == "websocket.receive":
             self._arrival.taken()
@@ -184,14 +185,14 @@ class WebSocketProtocol(WSProtocol):
         return message
 
     def handle_connect(self, event: events.Request) -> None:
-        """Tell the application that it may send several texts in one message."""
+        """Announce to the application that it may send several texts in one message."""
         super().handle_connect(event)
         extensions: dict[str, Any] = self.scope["extensions"]
         if self.joins_frames:
             extensions[JOINED_TEXTS] = {}
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Do as uvicorn, which reads on after a close frame was sent."""
+        """Send as uvicorn does, which resumes reading after a close frame was sent."""
         texts = _texts_of(message) if self.joins_frames else ()
         if not texts:
             await super().send(message)
@@ -206,7 +207,7 @@ class WebSocketProtocol(WSProtocol):
             self._arrival.resumed()
 
     def _may_send(self) -> bool:
-        """Return whether uvicorn would send a message now; it raises where it would not."""
+        """Return whether uvicorn would send a message now, rather than raise."""
         return (
             self.handshake_complete
             and not (self.disconnected or self.close_sent or self.response_started)
@@ -215,12 +216,12 @@ class WebSocketProtocol(WSProtocol):
         )
 
     def _sender(self) -> str:
-        # The edge has put the client's own address there, when the socket was opened.
+        # The edge stored the client's own address there when the socket was opened.
         client = self.scope.get("client") or ("", 0)
         return rates.visitors(str(client[0]))
 
     def _refuse(self) -> None:
-        """Close the socket; a client that takes nothing gets no close frame."""
+        """Close the socket; a client that reads nothing gets no close frame."""
         code, reason = TOO_FAST
         if self.close_sent or self.transport.is_closing() or not self.writable.is_set():
             self._cut("sends too many frames")
@@ -229,7 +230,7 @@ class WebSocketProtocol(WSProtocol):
         self.close_sent = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
         self.transport.write(self.conn.send(events.CloseConnection(code=code, reason=reason)))
-        # Not closed at once: what is unread would have the close frame thrown away.
+        # Not closed at once, because unread data would make the kernel discard the close frame.
         self.transport.pause_reading()
         self.read_paused = False  # so that nothing resumes it
         self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
@@ -240,24 +241,24 @@ class WebSocketProtocol(WSProtocol):
 
 
 def _texts_of(message: ASGISendEvent) -> Sequence[str]:
-    """Return the texts that a message sends: one, or several with the extension JOINED_TEXTS."""
+    """Return the texts in a message: one, or several with the extension JOINED_TEXTS."""
     values: Mapping[str, Any] = message
     text = values.get("text")
     return (text,) if isinstance(text, str) else values.get("texts", ())
 
 
 class _StrictConnection(h11.Connection):
-    """Requests that no proxy reads in another way; `refused_with` is why the last was refused."""
+    """Requests that no proxy reads differently; `refused_with` is the last refusal's status."""
 
     def __init__(self, most: int) -> None:
         super().__init__(h11.SERVER, most)
         self.refused_with: int = HTTPStatus.BAD_REQUEST
 
     def next_event(self) -> Any:
-        """Return what came; raise h11.RemoteProtocolError.
+        """Return the next event; raises h11.RemoteProtocolError.
 
-        Of two lengths a proxy may believe the other one: the rest of the body would be a request.
-        h11 ends a line at a bare LF too, which is a part of the line for a proxy.
+        Given two lengths, a proxy may believe the other one, and read the rest of the body as a
+        request. h11 also ends a line at a bare LF, which a proxy may read as part of the line.
         """
         if self.their_state is h11.IDLE:
             head = self.trailing_data[0].partition(b"\r\n\r\n")[0]
@@ -276,9 +277,9 @@ class _StrictConnection(h11.Connection):
 
 
 class HttpProtocol(H11Protocol):
-    """Requests whose headers come within UAMP_STALL_SECONDS, the first ones after connecting.
+    """Requests whose headers arrive within UAMP_STALL_SECONDS, the first time after connecting.
 
-    So does what is left of a body whose request was answered.
+    The same limit applies to the rest of a body whose request was already answered.
     """
 
     _due: asyncio.TimerHandle | None = None
@@ -289,17 +290,17 @@ class HttpProtocol(H11Protocol):
         self.conn = _StrictConnection(HEADER_BYTES if most is None else most)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Wait for the first request; send to the transport once in each turn of the loop."""
+        """Wait for the first request; write to the transport once per loop iteration."""
         super().connection_made(_joined(transport, self.loop))
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._expect_nothing()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, in the form in which other requests are refused."""
+        """Refuse a malformed request in the format of other refusals."""
         logger.info("%s sent no request: %s", self.client, msg)
         is_too_large = (
             self.conn.refused_with == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE  # type: ignore[attr-defined]  # a _StrictConnection
@@ -313,7 +314,7 @@ class HttpProtocol(H11Protocol):
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of the headers where a part has come."""
+        """Wait for the rest of the headers once a part has arrived."""
         super().data_received(data)
         self._look()
 
@@ -324,7 +325,7 @@ class HttpProtocol(H11Protocol):
 
     def _look(self) -> None:
         state = self.conn.their_state
-        # uvicorn's own deadline for the next request ends with the first byte of anything.
+        # uvicorn cancels its own deadline for the next request at the first byte of anything.
         has_begun = bool(self.conn.trailing_data[0]) or self.timeout_keep_alive_task is None
         cycle: RequestResponseCycle | None = self.cycle
         is_answered = cycle is not None and cycle.response_complete

@@ -1,9 +1,9 @@
 """Graceful shutdown under uvicorn: the application drains before connections are closed.
 
-uvicorn sends `lifespan.shutdown` when every connection is closed: no answer could reach its client
-any more. GracefulShutdown therefore handles uvicorn's signals. The first drains the application,
-with the port and the sockets open, and then stops uvicorn. A Ctrl-C a second later or more ends the
-wait; the next one goes to uvicorn, which stops at once.
+uvicorn sends `lifespan.shutdown` after every connection is closed, when no answer could reach its
+client any more. GracefulShutdown therefore handles uvicorn's signals. The first one drains the
+application, with the port and the sockets still open, and then stops uvicorn. A Ctrl-C at least a
+second later ends the wait; the next one goes to uvicorn, which stops at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GracefulShutdown:
         self._may_hurry_at = 0.0
 
     def take_signals(self) -> None:
-        """Handle the signals of uvicorn; other servers, or one in a thread, keep theirs."""
+        """Take over uvicorn's signals; other servers, or one in a thread, keep theirs."""
         server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
         if not isinstance(server, Server):
             return
@@ -49,7 +49,7 @@ class GracefulShutdown:
             asyncio.get_running_loop().add_signal_handler(signum, self._signalled, server, signum)
 
     def _signalled(self, server: Server, signum: int) -> None:
-        """Start draining; a signal that a parent forwards arrives twice and counts once."""
+        """Start draining; a signal that a parent forwards arrives twice but counts once."""
         now = asyncio.get_running_loop().time()
         if self._ending is None:
             self._may_hurry_at = now + HURRY_AFTER_SECONDS
@@ -63,7 +63,7 @@ class GracefulShutdown:
         try:
             await self._drain()
         except Exception:
-            # The server stops all the same; other processes take over what was not given back.
+            # The server stops all the same; other processes take over what was not handed back.
             logger.exception("the server could not drain")
         finally:
             server.should_exit = True

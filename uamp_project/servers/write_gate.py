@@ -1,4 +1,4 @@
-"""The base of Daphne's connections: the gate at which a send waits, and what watches them."""
+"""The base of Daphne's connections: the gate that sends wait at, and the watching server."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
     from uamp_project.edge.arrivals import Arrival
 
-# How long a peer may take to answer a close frame, and applications to end after their sockets.
+# How long a peer has to answer a close frame, and applications to end after their sockets.
 CLOSE_SECONDS: Final = 5.0
 
 
 class WatchingServer(Protocol):
-    """The server as its connections need it."""
+    """The server, as its connections use it."""
 
     def arrival(self, address: Callable[[], str] | None, cut: Callable[[str], None]) -> Arrival:
-        """Return what watches over one connection; without `address` its time only."""
+        """Return what watches over a connection; without `address`, only its deadlines."""
 
 
 @implementer(IPushProducer)
 class WriteGate:
-    """Shut by the transport while more than 64 KiB wait to be written; opened when none does."""
+    """Closed by the transport while more than 64 KiB wait to be written; opened when none do."""
 
     def __init__(self, opens: Callable[[], None] = lambda: None) -> None:
         self._opened = asyncio.Event()
@@ -35,13 +35,13 @@ class WriteGate:
 
     @property
     def is_open(self) -> bool:
-        """Whether the transport takes more."""
+        """Whether the transport accepts more data."""
         return self._opened.is_set()
 
     async def passed(self, *, within: float) -> bool:
-        """Wait until the gate is open, for `within` seconds; return whether it is."""
+        """Wait up to `within` seconds for the gate to open; return whether it is open."""
         if self.is_open:
-            # No timer for each frame of a client that reads.
+            # Avoids a timer for each frame to a client that keeps reading.
             return True
         try:
             async with asyncio.timeout(within):
@@ -51,7 +51,7 @@ class WriteGate:
         return True
 
     def pauseProducing(self) -> None:  # noqa: N802 the names of IPushProducer
-        """Shut the gate; called by the transport."""
+        """Close the gate; called by the transport."""
         self._opened.clear()
 
     def resumeProducing(self) -> None:  # noqa: N802 as above
@@ -60,5 +60,5 @@ class WriteGate:
         self._opens()
 
     def stopProducing(self) -> None:  # noqa: N802 as above
-        """Open the gate for good: the connection is gone and takes everything."""
+        """Open the gate for good, because the connection is gone and accepts everything."""
         self._opened.set()

@@ -29,7 +29,7 @@ _hashing = threading.BoundedSemaphore(HASHED_AT_ONCE)
 
 
 class TooManyPasswords(Exception):
-    """HASHED_AT_ONCE + WAITING_MAX passwords are being hashed or wait in this process."""
+    """HASHED_AT_ONCE + WAITING_MAX passwords are being hashed or waiting in this process."""
 
 
 class BoundedHasher(PBKDF2PasswordHasher):
