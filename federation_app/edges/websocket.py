@@ -185,7 +185,7 @@ class EnvelopeSocket:
             raise malformed("A reader acknowledges deltas, or misses one.", detail="type")
 
     async def _open(self, receipt: EnvelopeReceipt) -> None:
-        """Send the deltas of a stream from where its reader is; an older sending of it ends."""
+        """Send the deltas of a stream from its reader's position, replacing any earlier sender."""
         stream_id = receipt.stream.stream_id
         known = self._streams.get(stream_id)
         if known is not None:

@@ -134,7 +134,7 @@ async def _take_request(
     except RemoteProtocolError as error:
         if error.code != ErrorCode.UNKNOWN_SESSION:
             raise
-        # An unknown session has no stream of its own, so the connection's answers.
+        # An unknown session has no stream of its own, so the connection's stream answers.
         is_new = await posted.expect_answer(connection_id, request_id, "")
     if not is_new:
         return

@@ -1,12 +1,13 @@
-"""Checks every request and socket before it is routed.
+"""Checks on every request and socket before routing.
 
-- `addresses`: the address that a request is counted under; X-Forwarded-For from known proxies only.
+- `addresses`: the address under which a request is counted, with X-Forwarded-For from known
+  proxies only.
 - `rates.KINDS["requests"]`: how many requests an address may send, signed in or not.
 - `bodies`: the size of request bodies, by their declared length and while they arrive.
-- `transports`: a client that reads or sends nothing is disconnected.
-- `observed`: the id under which the log, the metrics and the spans have it.
+- `transports`: disconnecting clients that read or send nothing.
+- `observed`: the id in the log, the metrics and the spans.
 
-A refusal has the form of the route that it stands in for (`refusals`).
+A refusal has the format of the route that it replaces (`refusals`).
 """
 
 from __future__ import annotations

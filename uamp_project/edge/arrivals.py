@@ -118,7 +118,7 @@ class Arrival:
         self._is_over = False
 
     def piece(self, size: int, *, is_last: bool = False) -> None:
-        """Count a piece of what is unfinished; the first one sets the timer, unless it is all."""
+        """Count a piece of an unfinished message; its first one sets the timer unless it is all."""
         if self._is_over:
             return
         self._unfinished += size + PIECE_BYTES

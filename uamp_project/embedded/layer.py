@@ -1,11 +1,12 @@
 """The channel layer of the embedded run: in memory, thread-safe and bounded.
 
 The stock in-memory layer does not wake the receiver's event loop if the sender is on another
-thread. Here, all state is under one lock, and a sender wakes each foreign loop once per send. A
-channel exists from `new_channel`, `group_add` or `receive` until its `receive` is cancelled (as in
-the Redis pub/sub layer), or until no receiver has waited on it for `expiry` seconds. It belongs to
-the loop that first named it. Delivery is at most once: a message for a full or unknown channel is
-dropped and counted, since the log of the chat is the source of truth.
+thread. Here, all state is under one lock, and a sender wakes each foreign loop once per send.
+
+A channel exists from `new_channel`, `group_add` or `receive` until its `receive` is cancelled (as
+in the Redis pub/sub layer), or until no receiver has waited on it for `expiry` seconds. It belongs
+to the loop that first named it. Delivery is at most once: a message for a full or unknown channel
+is dropped and counted, since the log of the chat is the source of truth.
 """
 
 from __future__ import annotations

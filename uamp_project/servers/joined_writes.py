@@ -1,7 +1,7 @@
 """An asyncio transport with one system call for all writes of a loop iteration.
 
-A short answer is some twenty frames. Writing each one separately would cost more than all the other
-work for it.
+An answer that is ready at once takes some twenty frames. Writing each one separately would cost
+more than all the other work for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import asyncio
 
-# The bytes written at once, because the transport can ask for a pause only after a write.
+# This many bytes are written immediately, since only a write lets the transport request a pause.
 JOINED_BYTES: Final = 64 * 1024
 # From this size on, a frame has an extended length of two or eight bytes.
 EXTENDED: Final = 126

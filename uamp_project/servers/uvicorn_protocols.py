@@ -116,7 +116,7 @@ class WebSocketProtocol(WSProtocol):
             cut=self._cut,
         )
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Write to the transport once per loop iteration."""
         super().connection_made(_joined(transport, self.loop))
 
@@ -277,9 +277,10 @@ class _StrictConnection(h11.Connection):
 
 
 class HttpProtocol(H11Protocol):
-    """Requests whose headers arrive within UAMP_STALL_SECONDS, the first time after connecting.
+    """Requests whose headers must arrive within UAMP_STALL_SECONDS.
 
-    The same limit applies to the rest of a body whose request was already answered.
+    For the first request, the time counts from connecting. The same limit applies to the rest of a
+    body whose request was already answered.
     """
 
     _due: asyncio.TimerHandle | None = None
@@ -289,7 +290,7 @@ class HttpProtocol(H11Protocol):
         most = config.h11_max_incomplete_event_size
         self.conn = _StrictConnection(HEADER_BYTES if most is None else most)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Wait for the first request; write to the transport once per loop iteration."""
         super().connection_made(_joined(transport, self.loop))
         self._expect()

@@ -79,7 +79,7 @@ def document_sha256(jws: str) -> str:
 def read_manifest(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentManifest:
     """Verify and return the manifest that a name signed; raises EnvelopeError.
 
-    A manifest must name its issuer's key and be signed with it.
+    Only signatures with the name's own keys are accepted.
     """
     payload = _signed_payload(jws, did=did, keys=keys, type_=MANIFEST_TYPE)
     return _converted(payload, AgentManifest)

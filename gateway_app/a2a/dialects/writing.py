@@ -130,7 +130,8 @@ class TaskDialect:
     """A version of A2A over a binding: how requests are read and tasks are written.
 
     `sent_of` converts `send_params` to a message; it raises RemoteProtocolError for an invalid
-    part. With `names_task`, an answer that may be a task or a message names which in a member.
+    part. With `names_task`, an answer that may be a task or a message is wrapped in a member `task`
+    or `message`.
     """
 
     version: Version
