@@ -195,7 +195,7 @@ class BackpressureServer(Server):
         return queue
 
     def arrival(self, address: Callable[[], str] | None, cut: Callable[[str], None]) -> Arrival:
-        """Return what watches over a connection; without `address`, only its deadlines."""
+        """Return the watcher of a connection; without `address`, it checks deadlines only."""
         return Arrival(
             seconds=self._send_stall_seconds,
             budget=self._budget if address else None,

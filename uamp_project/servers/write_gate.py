@@ -21,7 +21,7 @@ class WatchingServer(Protocol):
     """The server, as its connections use it."""
 
     def arrival(self, address: Callable[[], str] | None, cut: Callable[[str], None]) -> Arrival:
-        """Return what watches over a connection; without `address`, only its deadlines."""
+        """Return the watcher of a connection; without `address`, it checks deadlines only."""
 
 
 @implementer(IPushProducer)

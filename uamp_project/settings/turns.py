@@ -24,8 +24,8 @@ UAMP_GRACE_SECONDS = number("UAMP_GRACE_SECONDS", 20)
 UAMP_SESSION_IDLE_HOURS = number("UAMP_SESSION_IDLE_HOURS", 24, most=1_000_000)
 # A client event repeated within this time has no second effect; afterwards its record is deleted.
 UAMP_REPEAT_DAYS = number("UAMP_REPEAT_DAYS", 7, most=36_500)
-# Messages of all chats are erased at the first age, and a visitor's private chat this long after
-# its sessions closed; 0 keeps them.
+# How long messages of all chats are kept, and a visitor's private chat after its sessions closed;
+# 0 keeps them for good.
 UAMP_MESSAGE_DAYS = number("UAMP_MESSAGE_DAYS", 0, most=36_500)
 UAMP_VISITOR_DAYS = number("UAMP_VISITOR_DAYS", 30, most=36_500)
 # The session of a stateless request is deleted with its private chat after this time; 0 keeps it.
