@@ -1,4 +1,4 @@
-"""Agents: their rows, what they can do, and what runs them.
+"""Agents: their rows, their capabilities and the code that runs them.
 
-It alone imports `uap` and `upp`, and knows nothing of chats, sessions or sockets.
+This is the only app that imports `uap` and `upp`. It knows nothing of chats, sessions or sockets.
 """

@@ -37,7 +37,8 @@ CONVERSATION = ConversationCapabilities(
         "versions",
     ),
 )  # fmt: skip
-"""The acts of people and programs in the chats of this server, whichever agent answers."""
+"""The conversation events that people and programs may use in chats here, whichever agent answers.
+"""
 _MODALITIES = ("text", "image", "audio", "video", "file")
 _CSV = FileCapabilities(
     supported_mime_types=("text/csv", "text/tab-separated-values"), supports_structured_data=True
@@ -45,9 +46,9 @@ _CSV = FileCapabilities(
 
 
 def agent_capabilities(spec: AgentSpec) -> Capabilities:
-    """Return what an agent can do, and as an extension what it costs.
+    """Return an agent's capabilities, with its prices as an extension.
 
-    `context_window` and `max_output_tokens` are its options.
+    `context_window` and `max_output_tokens` come from its options.
     """
     reads_media = spec.provider != "scripted"
     reads_csv = "csv_report" in spec.tools
@@ -84,10 +85,10 @@ def agent_capabilities(spec: AgentSpec) -> Capabilities:
 
 
 def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
-    """Return what this server can do with at least one of the caller's `agents`.
+    """Return the combined capabilities of this server for a caller who may use `agents`.
 
-    Without them it is what every agent with a model takes. The extension `threads` says that inputs
-    may name one.
+    Without agents, they are those common to every agent with a model. The extension `threads` means
+    that inputs may name a thread.
     """
     announced = [agent_capabilities(spec) for spec in agents]
     found = {kind for one in announced for kind in one.modalities} or {"text", "image", "file"}
@@ -111,7 +112,7 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
 
 
 def models_list(agents: Iterable[AgentSpec]) -> list[dict[str, Any]]:
-    """Return agents as the model objects of OpenAI's list; `created` in seconds."""
+    """Convert agents to the model objects of OpenAI's list; `created` is in seconds."""
     return [
         {"id": spec.name, "object": "model", "created": spec.created_at, "owned_by": SERVER_ID}
         for spec in agents
@@ -119,7 +120,7 @@ def models_list(agents: Iterable[AgentSpec]) -> list[dict[str, Any]]:
 
 
 def _audio(received: tuple[str, ...], spoken: tuple[str, ...]) -> AudioCapabilities | None:
-    """Return the formats of sound that a model takes, and those in which it answers."""
+    """Return the audio formats that a model accepts and those that it answers in."""
     if not received:
         return None
     return AudioCapabilities(

@@ -1,7 +1,8 @@
-"""Progress of responses as rows, from which another process can continue (UAP §12).
+"""Saved progress of responses, from which another process can continue (UAP §12).
 
-A checkpoint holds what a response added to its conversation and what it had shown, never
-the conversation itself: that is in the chat. It is replaced after each step and gone with the end.
+A checkpoint holds what a response has added to its conversation and the output shown so far. It
+never holds the conversation itself, which is in the chat. Each step replaces the checkpoint; it is
+deleted when the response ends.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,15 +20,15 @@ from upp.conversation.messages import with_joined_results
 
 
 class UnreadableCheckpointError(ValueError):
-    """This version of the server did not write the checkpoint."""
+    """The checkpoint was written by another version of this server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseCheckpoint:
-    """The state of a response after its last whole step.
+    """The state of a response after its last completed step.
 
-    The messages of `state` are those of the response alone; `output` is what was shown of it until
-    then, `step` the number of its steps and `fence` the takeover in which it was saved.
+    `state` holds only the messages of this response. `output` is what had been shown by then,
+    `step` counts the steps so far, and `fence` is the number of the takeover that saved it.
     """
 
     state: AgentState
@@ -37,12 +38,12 @@ class ResponseCheckpoint:
 
     @property
     def tool_rounds(self) -> int:
-        """The rounds of tools that the response has had."""
+        """The number of tool rounds in the response so far."""
         messages = with_joined_results(self.state.messages)
         return sum(isinstance(message, ToolResultMessage) for message in messages)
 
     def shown_after(self, output: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
-        """Return what an output has more than this checkpoint's, to which it was added."""
+        """Return the part of a later `output` that this checkpoint does not have yet."""
         whole = len(self.output)
         rest = tuple(output[whole:])
         if not whole or len(output) < whole:
@@ -70,7 +71,7 @@ def save(
     fence: int,
     at: datetime,
 ) -> None:
-    """Put a checkpoint in the place of the response's last one."""
+    """Save a checkpoint, replacing the response's previous one."""
     Checkpoint.objects.update_or_create(
         response_id=response_id,
         defaults={
@@ -85,7 +86,7 @@ def save(
 
 
 def load(response_id: str) -> ResponseCheckpoint | None:
-    """Return a response's checkpoint, if it has one; raises UnreadableCheckpointError."""
+    """Return a response's checkpoint, or None. Raises UnreadableCheckpointError."""
     row = Checkpoint.objects.filter(pk=response_id).first()
     if row is None:
         return None
@@ -98,15 +99,15 @@ def load(response_id: str) -> ResponseCheckpoint | None:
 
 
 def delete(response_ids: Collection[str]) -> None:
-    """Forget the checkpoints of responses that have ended; one without a checkpoint is no error."""
+    """Delete the checkpoints of responses that have ended. Missing checkpoints are ignored."""
     Checkpoint.objects.filter(pk__in=response_ids).delete()
 
 
 def saved_before(at: datetime) -> list[str]:
-    """Return the responses whose checkpoints are older than that."""
+    """Return the responses whose checkpoints were last saved before `at`."""
     return list(Checkpoint.objects.filter(updated_at__lt=at).values_list("pk", flat=True))
 
 
 def of_response(state: AgentState, *, after: int) -> AgentState:
-    """Return a state without the messages of the conversation that came before the response."""
+    """Return a copy of `state` without the `after` messages that precede the response."""
     return replace(state, messages=state.messages[after:])

@@ -1,7 +1,7 @@
-"""The daemons of connected agents as rows: who registered, and in which process. Synchronous.
+"""Connections of daemons: which agents are registered, and in which process. Synchronous.
 
-A process has a lease that it renews; the connections of one whose lease ended are deleted. A
-response whose agent is connected runs in the process that holds the socket, which is found here.
+A process renews its lease; when the lease expires, its connections are deleted. A response of a
+connected agent runs in the process that holds the daemon's socket; this module finds that process.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from uamp.types.capabilities import Capabilities
 
 CONNECT = "agents:connect"
-"""The scope of a credential with which a daemon registers agents of its person."""
+"""The scope that lets a daemon register its owner's agents."""
 MAKE = "agents:write"
-"""The scope that it needs as well to register a name that is free."""
+"""The scope that is also needed to register an unused name."""
 DELETED_AT_ONCE: Final = 200
-"""Connections that one transaction deletes. It locks their agents, which daemons register again."""
+"""Connections deleted per transaction, which locks their agents against new registrations."""
 
 
 class NameNotYours(Exception):
-    """The name is another agent's or person's, or the credential is not for it."""
+    """The name belongs to another agent or person, or the credential does not cover it."""
 
 
 class TooManyConnectedAgents(Exception):
-    """The person has UAMP_CONNECTED_AGENTS connected agents."""
+    """The person already has UAMP_CONNECTED_AGENTS connected agents."""
 
 
 class TooManyDaemons(Exception):
-    """UAMP_DAEMONS_PER_AGENT daemons are connected for the agent."""
+    """The agent already has UAMP_DAEMONS_PER_AGENT daemons."""
 
 
 class OpenConnection(NamedTuple):
-    """A connection that takes answers: the process that holds it, and how many it works on."""
+    """A connection that accepts responses: its process, and how many responses it is working on."""
 
     process: str
     answers: int
@@ -59,17 +59,17 @@ class OpenConnection(NamedTuple):
 
 
 def claim(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
-    """Return the connected agent of a name or id that a person may register; a free name is made.
+    """Return the connected agent that a person may register by name or id; create it if unused.
 
-    It is theirs and private. Raises NameNotYours, TooManyConnectedAgents, and ValidationError for
-    a name that no agent can have.
+    A new agent is private and belongs to the person. Raises NameNotYours, TooManyConnectedAgents,
+    and ValidationError for an invalid name.
     """
     found = agent_id_named(name)
     if found is None:
         try:
             return _made(name, owner_id=owner_id, rights=rights)
         except (IntegrityError, ValidationError):
-            # Another daemon may have taken the name at the same time: of this person, or not.
+            # Another daemon, perhaps of this person, may have taken the name at the same time.
             found = agent_id_named(name)
             if found is None:
                 raise
@@ -87,10 +87,10 @@ def _made(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
     agent = Agent(name=name, kind=AgentKind.CONNECTED, owner_id=owner_id)
     agent.full_clean(exclude=["owner"])
     if User.objects.filter(username__iexact=name).exclude(pk=owner_id).exists():
-        # In a chat it would be taken for that person.
+        # In a chat, the agent would be mistaken for that person.
         raise NameNotYours(name)
     with transaction.atomic():
-        # The daemons of one person make agents one after another: none is beyond the limit.
+        # The lock serializes creation by one person's daemons, so that none exceeds the limit.
         User.objects.select_for_update(no_key=True).filter(pk=owner_id).first()
         own = Agent.objects.filter(owner_id=owner_id, kind=AgentKind.CONNECTED)
         if own.count() >= settings.UAMP_CONNECTED_AGENTS:
@@ -100,7 +100,7 @@ def _made(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
 
 
 def problem_of(error: ValidationError) -> str:
-    """Return in one sentence why no agent can have a name."""
+    """Return why a name is invalid, as one line of text."""
     return " ".join(error.messages)[:500]
 
 
@@ -108,7 +108,7 @@ def problem_of(error: ValidationError) -> str:
 
 
 def renew(process: str, *, seconds: float) -> None:
-    """Renew the lease of a process that holds sockets of daemons, where it was not deleted."""
+    """Renew the lease of a process that holds daemons' sockets, unless the lease was deleted."""
     until = timezone.now() + timedelta(seconds=seconds)
     ProcessLease.objects.filter(pk=process).update(lease_until=until)
 
@@ -121,11 +121,11 @@ def open_connection(
     capabilities: Capabilities | None,
     seconds: float,
 ) -> int:
-    """Write that a daemon registered an agent on a socket; return the key of the row.
+    """Record that a daemon registered an agent on a socket; return the row's key.
 
-    The lease of the process is renewed where half of it is over: while many daemons register, its
-    periodic renewal may come late. Raises TooManyDaemons, NameNotYours for an agent that was
-    deleted meanwhile, and IntegrityError where the socket has the agent already.
+    Renews the process's lease once half of it has passed: its periodic renewal may be late while
+    many daemons register. Raises TooManyDaemons, NameNotYours if the agent has been deleted, and
+    IntegrityError if the agent is already registered on this socket.
     """
     with transaction.atomic():
         agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).first()
@@ -150,7 +150,7 @@ def open_connection(
 
 
 def announce(key: int, capabilities: Capabilities) -> None:
-    """Write what the daemon of a connection can do."""
+    """Store the capabilities that the daemon of a connection announced."""
     AgentConnection.objects.filter(pk=key).update(capabilities=_plain(capabilities))
 
 
@@ -159,7 +159,7 @@ def _plain(capabilities: Capabilities) -> Any:
 
 
 def close_connections(keys: Collection[int]) -> None:
-    """Delete connections of sockets that closed, or of agents that were unregistered."""
+    """Delete the connections of closed sockets or unregistered agents."""
     with transaction.atomic():
         rows = AgentConnection.objects.filter(pk__in=list(keys))
         agents = set(rows.values_list("agent_id", flat=True))
@@ -169,17 +169,18 @@ def close_connections(keys: Collection[int]) -> None:
 
 
 def close_process(process: str) -> None:
-    """Delete all connections of a process, which ends."""
+    """Delete all connections of a process that is shutting down."""
     _delete_connections(AgentConnection.objects.filter(process=process))
     ProcessLease.objects.filter(pk=process).delete()
 
 
 def sweep() -> None:
-    """Delete the connections of processes whose lease ended."""
+    """Delete the connections of processes whose lease has expired."""
     now = timezone.now()
     dead = list(ProcessLease.objects.filter(lease_until__lte=now).values_list("pk", flat=True))
     if dead:
-        # A process that renews its lease meanwhile keeps what is left, and writes the rest anew.
+        # A process that renews its lease in the meantime keeps the remaining rows and restores the
+        # rest.
         _delete_connections(
             AgentConnection.objects.filter(process__in=dead, process__lease_until__lte=now)
         )
@@ -197,7 +198,7 @@ def _locked(agent_ids: Collection[str]) -> list[Agent]:
 
 
 def _refresh(agents: Collection[Agent]) -> None:
-    """Write of locked agents whether a daemon is left."""
+    """Update whether locked agents still have a daemon."""
     now = timezone.now()
     left = AgentConnection.objects.filter(agent__in=agents, process__lease_until__gt=now)
     connected = set(left.values_list("agent_id", flat=True))
@@ -220,10 +221,10 @@ def _show(agents: Collection[Agent], *, is_connected: bool) -> None:
 
 
 def owners_of(process: str) -> dict[int, int | None]:
-    """Return whose the agents of a process's connections are now, by the keys of the rows.
+    """Return the current owners of the agents connected to a process, by row key.
 
-    None for an agent that is switched off or connected no longer. A connection is missing that was
-    deleted, with its agent or with a lease that had ended.
+    The owner is None if the agent is switched off or is no longer a connected agent. Connections
+    that were deleted, along with their agent or an expired lease, are missing.
     """
     rows = AgentConnection.objects.filter(process=process).values_list(
         "pk", "agent__owner_id", "agent__kind", "agent__is_enabled"
@@ -235,18 +236,18 @@ def owners_of(process: str) -> dict[int, int | None]:
 
 
 def begin_closing(process: str) -> None:
-    """Have no more answers begun at the daemons of a process, which is being drained."""
+    """Stop giving new responses to the daemons of a process that is being drained."""
     AgentConnection.objects.filter(process=process).update(is_closing=True)
 
 
 def count_answers(answers: Mapping[int, int]) -> None:
-    """Write how many answers the daemons of connections work on, by the keys of the rows."""
+    """Store how many responses each connection's daemon is working on, by row key."""
     rows = [AgentConnection(pk=pk, answers=count) for pk, count in answers.items()]
     AgentConnection.objects.bulk_update(rows, ["answers"])
 
 
 def connections_of(agent_id: str) -> list[OpenConnection]:
-    """Return the connections of an agent that take answers, the least busy ones first."""
+    """Return an agent's connections that accept responses, least busy first."""
     rows = AgentConnection.objects.filter(
         agent=agent_id, is_closing=False, process__lease_until__gt=timezone.now()
     )
@@ -255,12 +256,12 @@ def connections_of(agent_id: str) -> list[OpenConnection]:
 
 
 def capabilities_of(agent_id: str) -> Any:
-    """Return what the daemon that registered last announced, as plain values; None for nothing."""
+    """Return what the most recently registered daemon announced, as builtins, or None."""
     rows = AgentConnection.objects.filter(agent=agent_id, capabilities__isnull=False)
     return rows.order_by("-pk").values_list("capabilities", flat=True).first()
 
 
 def connected(agent_ids: Collection[str]) -> set[str]:
-    """Return which of these agents have a daemon."""
+    """Return those of these agents that have a daemon."""
     rows = Agent.objects.filter(pk__in=list(agent_ids), is_connected=True)
     return set(rows.values_list("pk", flat=True))

@@ -1,8 +1,8 @@
-"""The agents of a new server, so that everything can be tried without a model.
+"""The agents of a new server, which let people try everything without a model.
 
-An agent that exists is left as it is. Only the assistant is changed, and only between the
-two forms that are written here: with a model when one is configured, with a script when not. An
-environment that names no provider takes no model away, but where the server itself starts with it.
+Existing agents are left alone, except the assistant, which switches between the two forms defined
+here: with a model if one is configured, with a script if not. A missing provider in the environment
+removes the assistant's model only when the server itself starts with that environment.
 """
 
 import logging
@@ -86,12 +86,12 @@ DEMO_AGENTS: dict[str, dict[str, Any]] = {
 
 
 def prepare_agents(*, is_starting: bool = False) -> list[str]:
-    """Create the agents that are missing and return their names; running it again changes nothing.
+    """Create the missing agents and return their names. Idempotent.
 
-    The assistant answers with a model when the environment names a provider; one whose model is
-    not named is asked for its list, for a few seconds at most. Visitors may use all agents of the
-    demo but an assistant with a model (UAMP_ANONYMOUS_MODELS). `is_starting`: the environment is
-    the one in which the server starts.
+    The assistant answers with a model if the environment names a provider. If it names no model,
+    the provider is asked for its list, for a few seconds at most. Visitors may use all demo agents
+    except an assistant with a model (UAMP_ANONYMOUS_MODELS). `is_starting` means that this
+    environment is the one in which the server starts.
     """
     created: list[str] = []
     made = Agent.objects.filter(name__iexact="assistant").first()
@@ -110,7 +110,7 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
 
 
 def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
-    """Return the assistant's fields; while a server cannot list its models, its last one stays."""
+    """Return the assistant's fields; keep its last model if the server's list fails."""
     if made is not None and made.model and configured_provider() is None and not is_starting:
         return assistant_with_model(made.provider, made.model)
     try:

@@ -1,4 +1,4 @@
-"""Agents that people make and change themselves, checked as the admin checks them."""
+"""Creating and changing agents on behalf of people, with the same checks as the admin."""
 
 from __future__ import annotations
 
@@ -80,23 +80,23 @@ _CHOICES: Final[Mapping[str, type[TextChoices]]] = {
     "trigger": AgentReplyTrigger,
 }
 CONFIGURATION_BYTES: Final = 64 * 1024
-"""All fields of an agent, as JSON."""
+"""The size limit of all fields of an agent together, as JSON."""
 
 
 def choices_of(field: str) -> list[str]:
-    """Return what a field of an agent may be."""
+    """Return the allowed values of a field of an agent."""
     return list(_CHOICES[field].values)
 
 
 def may_make(user: User) -> bool:
-    """Return whether a person makes agents: with the permission `agents_app.add_agent`."""
+    """Return whether a person may create agents: they need `agents_app.add_agent`."""
     return user.has_perm("agents_app.add_agent")
 
 
 def editable(agent_id: str, user: User) -> Agent | None:
     """Return an agent that a person may change: their own, with `agents_app.change_agent`.
 
-    Superusers may change all of them.
+    Superusers may change every agent.
     """
     rows = Agent.objects.filter(pk=agent_id)
     if not user.is_superuser:
@@ -107,7 +107,7 @@ def editable(agent_id: str, user: User) -> Agent | None:
 
 
 def make(values: Mapping[str, Any], *, owner: User) -> Agent:
-    """Make an agent of a person; raises ValidationError with a message for each wrong field.
+    """Create an agent for a person; raises ValidationError with a message for each invalid field.
 
     The member `key` is the key of its model or of the remote agent.
     """
@@ -121,7 +121,7 @@ def make(values: Mapping[str, Any], *, owner: User) -> Agent:
 
 
 def change(agent: Agent, values: Mapping[str, Any]) -> Agent:
-    """Change fields of an agent; raises ValidationError, and then nothing was written.
+    """Change fields of an agent. Raises ValidationError, in which case nothing is written.
 
     The member `key` is the key of its model or of the remote agent; "" removes it.
     """
@@ -136,7 +136,7 @@ def change(agent: Agent, values: Mapping[str, Any]) -> Agent:
 
 
 def _look(agent: Agent) -> None:
-    """Read what the address of a remote agent says of itself, as the admin's form does."""
+    """Read what the address of a remote agent says about it, as the admin's form does."""
     agent.found, agent.probed_at = {}, None
     if agent.kind == AgentKind.REMOTE:
         agent.found, agent.probed_at = facts_of(agent), timezone.now()
@@ -153,7 +153,7 @@ def _check(agent: Agent, key: str | None) -> None:
 
 
 def _problems(agent: Agent, key: str | None) -> dict[str, str]:
-    """Return what is wrong with fields, in the words of the admin's form."""
+    """Return the problems with the fields, in the words of the admin's form."""
     known = {name for group in offered_tools().values() for name in group}
     agents = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
     if agent.kind == AgentKind.REMOTE:
@@ -162,7 +162,7 @@ def _problems(agent: Agent, key: str | None) -> dict[str, str]:
         if not may_own(agent):
             found["protocol"] = "An operator who may change peers makes the agents of peers."
     elif agent.kind == AgentKind.CONNECTED:
-        # Its daemon knows what it answers with.
+        # Only its daemon knows what it answers with.
         found = {}
     else:
         found = _problems_of_model(agent)

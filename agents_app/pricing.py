@@ -1,7 +1,7 @@
-"""The prices of an agent's work, as its row keeps them.
+"""The prices of an agent's work, as stored in its row.
 
-A price is a decimal string of at most nine places and is never a float; it becomes money
-where it is charged.
+A price is a decimal string with at most nine decimal places, never a float. It becomes money only
+when it is charged.
 """
 
 import re
@@ -15,11 +15,11 @@ _AMOUNT = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
 class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The prices of one agent, in `currency`.
 
-    `per_answer` is due for every answer, `tools` for every call of a tool, by its name, and the
-    rest for a thousand tokens (UAMP §8.7: without a price of their own, cached tokens cost as much
-    as other input, and those of sound as much as those of text). `unfinished` says what of
-    `per_answer` is due for an answer that was stopped after its output began: the `whole`, or the
-    `share` of `expected_tokens` that it wrote.
+    `per_answer` is charged for every answer, `tools` for every call of a tool by name, and the
+    others per thousand tokens (UAMP §8.7). Cached tokens without a price cost as much as other
+    input, audio tokens as much as text tokens. `unfinished` says how much of `per_answer` is
+    charged for an answer that was stopped after its output began: the `whole` price, or the `share`
+    of `expected_tokens` that it wrote.
     """
 
     currency: str = "USD"
@@ -36,12 +36,12 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing has a price."""
+        """Whether everything is free."""
         return not any(map(_is_something, self.amounts))
 
     @property
     def reads_free(self) -> bool:
-        """Whether nothing that a model reads has a price."""
+        """Whether all input of a model is free."""
         of_input = (
             self.input_per_1k,
             self.cache_read_per_1k,
@@ -52,7 +52,7 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def amounts(self) -> list[str]:
-        """Every price that was given."""
+        """All prices that are set."""
         single = (
             self.per_answer,
             self.input_per_1k,
@@ -74,9 +74,9 @@ def _is_something(price: str) -> bool:
 
 
 def without_zeros(value: dict[str, Any]) -> dict[str, Any]:
-    """Return prices that `read_pricing` took without those of nothing, which mean the same.
+    """Return validated prices without the zeros that mean the same as no price.
 
-    A price of nothing for cached tokens stays: without one they cost as much as other input.
+    A zero price for cached tokens stays: without it, they cost as much as other input.
     """
     kept = {
         name: price
@@ -90,7 +90,7 @@ def without_zeros(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_pricing(value: Any) -> Pricing:
-    """Return the prices in a row's JSON; raises ValueError in words for an operator."""
+    """Return the prices in a row's JSON; raises ValueError with a message for operators."""
     if not value:
         return FREE
     try:

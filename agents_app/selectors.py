@@ -1,7 +1,7 @@
 """Reads of agents: every other app gets an AgentSpec from here, never a row.
 
-`get_agent` and `list_agents` ask who is looking; `get_spec` does not, because the id comes
-from a row to which access was checked before.
+`get_agent` and `list_agents` check what the viewer may see. `get_spec` does not: its ids come from
+rows to which access has already been checked.
 """
 
 import os
@@ -31,14 +31,15 @@ from agents_app.models import (
 from agents_app.pricing import FREE, Pricing, read_pricing
 
 SPEC_SECONDS = 5.0
-"""How long `get_spec` trusts what it read. A save or delete in this process forgets the agent at
-once (Django signals); another process sees the change after at most this time."""
+"""How long `get_spec` caches a spec. A save or delete in this process drops it at once (Django
+signals); other processes see the change after at most this time."""
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as its runs need it.
+    """The configuration of an agent, as its runs need it.
 
-    `tools` are names, also of the `source_tools`: what its MCP servers listed when this was read.
+    `tools` are names, including those of `source_tools`: the tools that its MCP servers had listed
+    when the spec was read.
     """
 
     id: str
@@ -52,9 +53,9 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
     source_tools: tuple[SourceTool, ...] = ()
     approvals: tuple[str, ...] = ()
-    """Those of its tools that a person has to allow each time."""
+    """The tools that a person has to approve each time."""
     delegates: tuple[tuple[str, str], ...] = ()
-    """Names and descriptions of the agents that it may give work to."""
+    """Names and descriptions of the agents that it may delegate work to."""
     pricing: Pricing = FREE
     strategy: str = "loop"
     strategy_options: dict[str, Any] = {}
@@ -72,17 +73,17 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The key of its model or of the remote agent, encrypted (agents_app.outbound.keys)."""
     failures: int = 0
     retry_at: float | None = None
-    """Until when a remote agent is not called, in seconds since 1970."""
+    """The time before which a remote agent is not called, in seconds since 1970."""
     created_at: int = 0
     """Seconds since 1970."""
 
 
 class AgentNotFoundError(LookupError):
-    """There is no such agent for this viewer; the same whether it exists or not."""
+    """The viewer has no such agent; does not reveal whether it exists."""
 
 
 _specs: dict[str, tuple[float, AgentSpec]] = {}
-# The ids of remembered agents, by their names as `_folded` writes them.
+# The ids of cached agents, by name as returned by `_folded`.
 _ids: dict[str, str] = {}
 _PRICES_OF_MODELS = (
     "per_answer",
@@ -100,10 +101,10 @@ _ADDRESS_VARIABLES = {
 
 
 def get_agent(name: str, *, viewer: Any, is_enabled: bool = True) -> AgentSpec | None:
-    """Return the agent of an id or a name, in any case of letters: one that is switched on, or off.
+    """Return the agent with an id or a name, ignoring case; `is_enabled` selects on or off.
 
-    `viewer` is a user, a user's pk, an AnonymousUser or None. None when there is no agent that the
-    viewer may use: an agent that exists is reported as missing.
+    `viewer` is a user, a user's pk, an AnonymousUser or None. Returns None if the viewer may use no
+    such agent, whether or not it exists.
     """
     visible = _visible(viewer, is_enabled=is_enabled)
     if AGENT_ID.fullmatch(name) and (agent := visible.filter(pk=name).first()):
@@ -117,16 +118,16 @@ def get_agent(name: str, *, viewer: Any, is_enabled: bool = True) -> AgentSpec |
 
 
 def agent_id_named(name: str) -> str | None:
-    """Return the id of the agent of a name or id, also of one that is private or switched off."""
+    """Return the id of the agent with a name or id, even if it is private or switched off."""
     rows = Agent.objects.annotate(folded_name=Lower("name"))
     named = Q(folded_name=_folded(name)) if NAME_PATTERN.fullmatch(_folded(name)) else Q(pk=name)
     return rows.filter(named | Q(pk=name)).values_list("pk", flat=True).first()
 
 
 def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
-    """Return the first agent, by name, that answers with a model or offers it.
+    """Return the first agent, by name, whose model is `model` or that offers it as a choice.
 
-    `viewer` is as for `get_agent`. The id of a model is written as its provider writes it.
+    `viewer` is as for `get_agent`. Model ids are spelled as the provider spells them.
     """
     for agent in _visible(viewer).exclude(provider=ModelProvider.SCRIPTED).order_by(Lower("name")):
         if model == agent.model or model in agent.options.get("models", ()):
@@ -140,33 +141,33 @@ def list_agents(viewer: Any) -> list[AgentSpec]:
 
 
 def enabled(agent_ids: Collection[str]) -> set[str]:
-    """Return those of these agents that are there and switched on, as their rows are now."""
+    """Return those of these agents that exist and are enabled, read from the database."""
     rows = Agent.objects.filter(pk__in=agent_ids, is_enabled=True)
     return set(rows.values_list("pk", flat=True))
 
 
 def any_agent_takes_calls() -> bool:
-    """Return whether an agent here takes sound and speaks (providers.options.takes_calls)."""
+    """Return whether an agent here takes part in voice calls (providers.options.takes_calls)."""
     return Agent.objects.filter(provider=ModelProvider.OPENAI_REALTIME, is_enabled=True).exists()
 
 
 def models_without_a_price() -> list[tuple[str, str]]:
-    """Return name and model of the public agents that the operator's key pays, by name."""
+    """Return name and model of the public agents that run at the operator's expense, by name."""
     agents = Agent.objects.filter(is_enabled=True, is_public=True)
     paid = agents.exclude(pk__in=agents.filter(_is_for_visitors()).values("pk"))
     return list(paid.order_by(Lower("name")).values_list("name", "model"))
 
 
 def _is_for_visitors() -> Q:
-    """Match agents that cost the operator nothing when visitors ask them.
+    """Match agents that cost the operator nothing when visitors use them.
 
-    They have no model, or a price of their answers or tokens, or a model at the operator's own
-    address: only an inside host may speak plain http (docs/adr/0014-models-keys-and-addresses.md).
-    A remote agent has a price, or is for people.
+    They have no model, charge for answers or tokens, or use a model at the operator's own address:
+    only an internal host may use plain http (docs/adr/0014-models-keys-and-addresses.md). A remote
+    agent needs a price; otherwise it is for signed-in people only.
     """
     matching = Q(provider=ModelProvider.SCRIPTED) & ~Q(kind=AgentKind.REMOTE)
     for price in _PRICES_OF_MODELS:
-        # A price of "0" is none.
+        # A price of "0" counts as no price.
         matching |= Q(**{f"pricing__{price}__regex": "[1-9]"})
     matching |= Q(options__base_url__istartswith="http://")
     for provider, variable in _ADDRESS_VARIABLES.items():
@@ -176,22 +177,23 @@ def _is_for_visitors() -> Q:
 
 
 def may_answer_visitors(agent_id: str) -> bool:
-    """Return whether an agent's model may be used for visitors; `get_agent` decides for people."""
+    """Return whether an agent may answer visitors; for people, `get_agent` decides."""
     if settings.UAMP_ANONYMOUS_MODELS:
         return True
     return Agent.objects.filter(_is_for_visitors(), pk=agent_id).exists()
 
 
 def remembered(agent_id: str) -> AgentSpec | None:
-    """Return what `get_spec` would return without a query, or None; it does not block."""
+    """Return the cached spec that `get_spec` would return, or None. Does not block."""
     known = _specs.get(agent_id)
     return known[1] if known is not None and time.monotonic() < known[0] else None
 
 
 def remembered_agent(name: str, *, user_id: int | None) -> AgentSpec | None:
-    """Return what `get_agent` would return for the name of an agent that is public or one's own.
+    """Return the cached agent with a name, if it is public or the user's own.
 
-    It makes no query and is at most SPEC_SECONDS old, as `get_spec`; None says nothing.
+    Makes no query; the spec is at most SPEC_SECONDS old, as for `get_spec`. None means that the
+    answer is not known.
     """
     folded = _folded(name)
     spec = None if AGENT_ID.fullmatch(name) else remembered(_ids.get(folded, ""))
@@ -219,7 +221,7 @@ def get_spec(agent_id: str) -> AgentSpec:
 
 
 def connect_cache() -> None:
-    """Make changes in this process forget what `get_spec` remembers."""
+    """Drop cached specs when rows change in this process."""
     post_save.connect(_forget, sender=Agent, dispatch_uid="agents_app.selectors")
     post_delete.connect(_forget, sender=Agent, dispatch_uid="agents_app.selectors")
     post_save.connect(_forget_all, sender=ToolSource, dispatch_uid="agents_app.selectors")
@@ -227,7 +229,7 @@ def connect_cache() -> None:
 
 
 def forget(agent: Agent) -> None:
-    """Read an agent anew the next time, after a write that sends no signal."""
+    """Drop an agent from the cache after a write that sends no signal."""
     _forget(agent)
 
 
@@ -291,7 +293,7 @@ def _spec(agent: Agent) -> AgentSpec:
 
 
 def _provider(agent: Agent) -> str:
-    """Return what answers for an agent: of a remote one, whose parameters its protocol takes."""
+    """Return the provider of an agent; for a remote agent, the one whose parameters it accepts."""
     if agent.kind != AgentKind.REMOTE:
         return agent.provider
     if agent.protocol == RemoteProtocol.COMPLETIONS:
@@ -300,7 +302,7 @@ def _provider(agent: Agent) -> str:
 
 
 def _delegates(names: list[str]) -> tuple[tuple[str, str], ...]:
-    """Return the enabled ones of these agents, by the names of their rows."""
+    """Return the names and descriptions of those of these agents that are enabled."""
     if not names:
         return ()
     wanted = [_folded(name) for name in names]
@@ -315,7 +317,7 @@ NAMES_MOST = 10_000
 
 
 def known_names() -> dict[str, str]:
-    """Return the names of agents by their ids, for lists: at most a minute old, NAMES_MOST."""
+    """Return the names of agents by id, for lists: at most a minute old, at most NAMES_MOST."""
     names: dict[str, str] | None = cache.get("agents:names")
     if names is None:
         names = dict(Agent.objects.order_by("-pk").values_list("pk", "name")[:NAMES_MOST])
@@ -324,5 +326,5 @@ def known_names() -> dict[str, str]:
 
 
 def names_of(agent_ids: Collection[str]) -> dict[str, str]:
-    """Return the names of agents by their ids; those that are gone are left out."""
+    """Return the names of agents by id; deleted agents are left out."""
     return dict(Agent.objects.filter(pk__in=list(agent_ids)).values_list("pk", "name"))

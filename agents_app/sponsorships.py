@@ -1,8 +1,8 @@
-"""Sponsoring: an agent's owner pays for its answers to others, within a budget of their own.
+"""Sponsoring: an agent's owner pays for its answers to others, up to a budget.
 
-It is off until the owner themselves turns it on, and ends when the agent gets another owner: an
-owner sponsors by their own act only. Budgets are decimal strings in the currency of prices; the
-ledger counts what is used of them where it reserves.
+Sponsoring is off until the owner turns it on, and ends when the agent changes hands: only owners
+themselves can commit to it. Budgets are decimal strings in the currency of the agent's prices; the
+ledger counts their use when it reserves money.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ class NotTheOwner(Exception):
 
 
 def sponsors_of(agent_ids: Collection[str]) -> dict[str, int]:
-    """Return the user ids of the sponsors of those of these agents that have one."""
+    """Return the sponsors' user ids by agent, for those agents that have a sponsor."""
     rows = _standing().filter(agent_id__in=agent_ids).values_list("agent_id", "user_id")
     return dict(rows.distinct())
 
@@ -38,9 +38,9 @@ def sponsored_by(user_id: int) -> list[Agent]:
 
 @transaction.atomic
 def sponsor(agent_id: str, by: User, budgets: Mapping[str, str]) -> None:
-    """Sponsor an agent with these budgets, by period, in the place of those before; none ends it.
+    """Set the budgets of an agent's sponsor by period, replacing earlier ones; none ends it.
 
-    Raises NotTheOwner. The amounts were checked: decimal strings of more than nothing.
+    Raises NotTheOwner. The amounts must already be checked: positive decimal strings.
     """
     agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
     if agent is None:

@@ -1,7 +1,7 @@
-"""The execution strategy that an agent's row names: loop, react or plan (UAP §5).
+"""The execution strategy named in an agent's row: loop, react or plan (UAP §5).
 
-A strategy's options are checked where they are written and where they are used, by the
-same types; an option that no strategy has is refused.
+The same types check a strategy's options when they are saved and when they are used; unknown
+options are rejected.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from uap.execution import ExecutionStrategy, loop, plan, react
 from uap.execution.react import REASONING_PROMPT
 
 MAX_STEPS = 32
-"""The most tool rounds, and the most steps of a plan, that one answer may have."""
+"""The most tool rounds, and the most plan steps, in one answer."""
 
 
 class _LoopOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,11 +44,11 @@ _KINDS: Mapping[str, type[_LoopOptions | _ReactOptions | _PlanOptions]] = {
 
 
 def make_strategy(name: str, options: Mapping[str, Any], *, max_steps: int) -> ExecutionStrategy:
-    """Return the strategy of that name.
+    """Return the strategy with a name.
 
     Options of react: `reasoning_prompt`. Of plan: `max_plan_steps` (1-32, `max_steps` by default)
-    and `allow_replan`. loop has none. Raises ValueError for an unknown name, and for options that
-    do not fit, in words for an operator.
+    and `allow_replan`. loop has none. Raises ValueError with a message for operators if the name is
+    unknown or the options are invalid.
     """
     kind = _KINDS.get(name)
     if kind is None:

@@ -1,4 +1,4 @@
-"""Django admin of agents and of MCP servers, and the form that tries an agent."""
+"""Django admin of agents and MCP servers, and the form for trying an agent."""
 
 from agents_app.admin import agents
 

@@ -1,4 +1,4 @@
-"""The form of an agent: pickers for its tools, inputs with bounds for its options and prices."""
+"""The form of an agent, with pickers for its tools and validated inputs for options and prices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agents_app.tools.registry import server_tools
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    # Django's classes take type arguments in its stubs only.
+    # Django's classes are generic only in the stubs.
     _AgentForm = forms.ModelForm[Agent]
 else:
     _AgentForm = forms.ModelForm
@@ -35,7 +35,7 @@ _COMPATIBLE: Final = (ModelProvider.OPENAI_COMPAT.value,)
 _SAMPLED: Final = (ModelProvider.OPENAI_COMPAT.value, ModelProvider.ANTHROPIC.value)
 MOST_TOKENS: Final = 10_000_000
 DELEGATES: Final = 200
-"""Agents that are offered as delegates; more than these are reached by their names in REST."""
+"""The most agents offered as delegates; others can be set by name over REST."""
 
 
 def _number(lowest: float, highest: float) -> forms.Field:
@@ -161,7 +161,7 @@ def _strategy_parts() -> list[FormPart]:
 
 
 class AgentForm(_AgentForm):
-    """Checks what would only fail when the agent is asked."""
+    """Rejects settings that would only fail when the agent is used."""
 
     options = PartsField([], follows="id_provider", label="Options of the provider")
     pricing = PartsField([], label="Prices", help_text="Empty: it is free.")
@@ -206,7 +206,7 @@ class AgentForm(_AgentForm):
                 fields[name].offer(groups, kept)
 
     def clean_tools(self) -> Any:
-        """Refuse names that no tool of this server has."""
+        """Reject unknown tool names."""
         names = [name for group in offered_tools().values() for name in group]
         unknown = [name for name in self.cleaned_data["tools"] if name not in names]
         if unknown:
@@ -217,7 +217,7 @@ class AgentForm(_AgentForm):
         return self.cleaned_data["tools"]
 
     def clean_approvals(self) -> Any:
-        """Refuse tools that cannot wait for a person: only long ones can."""
+        """Reject tools that cannot wait for a person: only long tools can."""
         long = {name for group in _long_tools().values() for name in group}
         short = [name for name in self.cleaned_data["approvals"] if name not in long]
         if short:
@@ -227,7 +227,7 @@ class AgentForm(_AgentForm):
         return self.cleaned_data["approvals"]
 
     def clean_delegates(self) -> Any:
-        """Refuse agents that there are not."""
+        """Reject unknown agents."""
         delegates = self.cleaned_data["delegates"]
         known = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
         missing = [name for name in delegates if name.casefold() not in known]
@@ -283,15 +283,15 @@ class AgentForm(_AgentForm):
         if values.get("provider") != ModelProvider.SCRIPTED and not values.get("model"):
             self.add_error("model", "Name the model that answers.")
 
-    def save(self, commit: bool = True) -> Agent:  # noqa: FBT001, FBT002 the interface's
-        """Write the row, with the key that was given."""
+    def save(self, commit: bool = True) -> Agent:  # noqa: FBT001, FBT002 part of the interface
+        """Save the row with the key from the form."""
         key = "" if self.cleaned_data.get("remove_key") else self.cleaned_data.get("key") or None
         complete(self.instance, key)
         return super().save(commit=commit)
 
 
 def offered_tools() -> dict[str, dict[str, str]]:
-    """Return what an agent can be given: names with descriptions, by where they are from."""
+    """Return the tools that an agent can have: names and descriptions, grouped by origin."""
     groups = {
         "In every chat": {
             PRESENT: "Shows files of the chat in its answer.",

@@ -1,4 +1,4 @@
-"""Agents in the admin: operators add, change and switch them off here."""
+"""Agents in the admin, where operators add, change and disable them."""
 
 from typing import Any, ClassVar
 
@@ -16,13 +16,13 @@ from agents_app.remote.discovery import facts_of
 from agents_app.sponsorships import budgets_of
 from audit_app.admin.records import AuditedAdmin
 
-# Importing it is what registers it.
+# Importing ToolSourceAdmin registers it.
 __all__ = ["AgentAdmin", "AgentForm", "ToolSourceAdmin"]
 
 
 @admin.register(Agent)
 class AgentAdmin(AuditedAdmin):
-    """The list of agents and the form of one."""
+    """The list of agents and the form of one agent."""
 
     find_by = ("id__begins", "name")
     form = AgentForm
@@ -40,7 +40,7 @@ class AgentAdmin(AuditedAdmin):
     list_filter = ("is_enabled", "is_public", "kind", "provider", "trigger")
     list_select_related = ("owner",)
     search_fields = ("name", "description", "model", "id")
-    # The list of an autocomplete has no name for a screen reader.
+    # The list of an autocomplete widget has no accessible name.
     raw_id_fields = ("owner",)
     readonly_fields = (
         "id",
@@ -95,19 +95,19 @@ class AgentAdmin(AuditedAdmin):
 
     @admin.display(description="its owner pays for others")
     def sponsoring(self, agent: Agent) -> str:
-        """Return the owner's budgets; only they can set them, over REST."""
+        """Return the owner's budgets, which only the owner can set, over REST."""
         budgets = budgets_of(agent.pk)
         agreed = (f"{amount} USD by {period}" for period, amount in budgets.items())
         return ", ".join(agreed) or "nothing: the owner has not agreed to"
 
     @admin.display(description="a key is kept", boolean=True)
     def has_key(self, agent: Agent) -> bool:
-        """Return whether a remote agent is sent a key."""
+        """Return whether a key is stored for a remote agent."""
         return bool(agent.secret)
 
     @admin.display(description="how it does")
     def health(self, agent: Agent) -> str:
-        """Return how calls of a remote agent went, or how many daemons a connected one has."""
+        """Return the health of a remote agent, or the number of daemons of a connected one."""
         if agent.kind == AgentKind.CONNECTED:
             count = agent.connections.count()
             return "Its daemon is not connected." if not count else f"Connected: {count} daemons."
@@ -122,20 +122,20 @@ class AgentAdmin(AuditedAdmin):
         return f"{agent.failures} calls failed in a row.{pause} The last error: {failed}"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the trial, which asks for itself who comes: the admin's own check is synchronous."""
+        """Add the two async views, which check permissions themselves: the admin's is sync."""
         trial = path("<str:agent_id>/try/", trial_view, name="agents_app_agent_try")
         remote = path("remote/", remote_view, name="agents_app_agent_remote")
         return [trial, remote, *super().get_urls()]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Return what an address named in the query says: the page of remote agents links here."""
+        """Return the initial values in the query; the page for remote agents links here."""
         initial: dict[str, Any] = dict(super().get_changeform_initial_data(request))
         if initial.pop("streams", None) == "0":
             initial["options"] = {"streams": False}
         return initial
 
-    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 the interface's
-        """Write the row; of a remote agent with what its address says now."""
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 part of the interface
+        """Save the row; for a remote agent, with what its address says now."""
         if obj.kind == AgentKind.REMOTE and (
             {"url", "key"} & {*form.changed_data} or not obj.found
         ):
@@ -144,7 +144,7 @@ class AgentAdmin(AuditedAdmin):
 
     @admin.display(description="what its address says")
     def found_there(self, agent: Agent) -> str:
-        """Return what was read at the address of a remote agent when it was saved."""
+        """Return what the address of a remote agent said when it was saved."""
         found = agent.found if isinstance(agent.found, dict) else {}
         prices = ", ".join(f"{name}: {price}" for name, price in found.get("pricing", {}).items())
         ways = {str(way.get("protocol")) for way in found.get("ways", ())}

@@ -1,7 +1,7 @@
-"""Fields of admin forms in which people pick and fill in, where the row keeps JSON.
+"""Form fields of the admin for JSON columns: separate inputs instead of raw JSON.
 
-`PartsField` has an input with bounds for each known member of a JSON object, and a JSON text for
-what has no input. `NamesField` has a checkbox for each name of a JSON list.
+`PartsField` has a validated input for each known member of a JSON object, and a JSON text for all
+other members. `NamesField` has a checkbox for each name of a JSON list.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FormPart:
-    """One input of a PartsField: where its value stands in the object, and how it is checked.
+    """One input of a PartsField: the path of its value in the object, and its validation.
 
-    `unit` stands behind the input. `only` are the values of the select that the widget follows, for
-    which the input is of use; empty: for all. A value of `unless` is not written. A checkbox
-    writes `means` where it is checked.
+    `unit` is shown after the input. `only` lists the values of the followed select for which the
+    input applies (empty: all). A value equal to `unless` is not saved. A checked checkbox saves
+    `means`.
     """
 
     path: tuple[str, ...]
@@ -43,13 +43,13 @@ class FormPart:
 
     @property
     def name(self) -> str:
-        """Its name in the form."""
+        """The input's name in the form."""
         return "__".join(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Posted:
-    """The values that a browser sent: texts by the names of the parts, and the JSON of the rest."""
+    """The values that a browser sent: one per part, and the JSON text of the rest."""
 
     parts: dict[str, Any] = field(default_factory=dict)
     rest: str = ""
@@ -62,7 +62,7 @@ class PartsWidget(forms.Widget):
     use_fieldset = True
 
     class Media:
-        """The attributes that hide the inputs that the chosen provider does not have."""
+        """The script that hides inputs that do not apply to the chosen provider."""
 
         js: ClassVar[Any] = [Script("agent_form/parts.js", type="module")]
 
@@ -78,29 +78,29 @@ class PartsWidget(forms.Widget):
         memo[id(self)] = twin
         return twin
 
-    def id_for_label(self, id_: str) -> str:  # noqa: ARG002 the interface's
-        """Return no id: each input has a label of its own."""
+    def id_for_label(self, id_: str) -> str:  # noqa: ARG002 part of the interface
+        """Return no id, because each input has its own label."""
         return ""
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> _Posted:
-        """Return what was sent for each part, and the JSON text."""
+        """Return the value sent for each part, and the JSON text."""
         parts = {
             part.name: part.field.widget.value_from_datadict(data, files, f"{name}__{part.name}")
             for part in self.parts
         }
         return _Posted(parts=parts, rest=data.get(name, ""))
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:  # noqa: ARG002 the interface's
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:  # noqa: ARG002 part of the interface
         """Return False: an object without members sends nothing."""
         return False
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:  # noqa: ARG002 the project's templates have it
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:  # noqa: ARG002 the project's templates are used
         """Return the inputs as HTML."""
         context = self.get_context(name, value, attrs)
         return mark_safe(render_to_string(self.template_name, context))  # noqa: S308 a template's
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        """Return the inputs with what they show."""
+        """Return the template context, with the inputs and their values."""
         context = super().get_context(name, None, attrs)
         posted = value if isinstance(value, _Posted) else _taken_apart(value, self.parts)
         base = context["widget"]["attrs"].get("id") or f"id_{name}"
@@ -137,7 +137,7 @@ class PartsWidget(forms.Widget):
 
 
 class PartsField(forms.Field):
-    """A JSON object as inputs; what is wrong with one is said by its label, and marked there."""
+    """A JSON object shown as inputs; errors name the input's label and are marked at the input."""
 
     widget: PartsWidget
 
@@ -156,10 +156,10 @@ class PartsField(forms.Field):
         self.parts = self.widget.parts = tuple(parts)
 
     def clean(self, value: Any) -> dict[str, Any]:
-        """Return the object: the inputs that are filled in, and the rest.
+        """Return the object: the inputs that are filled in, merged with the JSON text.
 
-        Raises ValidationError for an input that is refused, for a text that is no JSON object, and
-        for a member that has an input and stands in the text too.
+        Raises ValidationError for an invalid input, for text that is not a JSON object, and for a
+        member that has an input but is in the text too.
         """
         posted = value if isinstance(value, _Posted) else _Posted()
         found, problems = self._rest(posted.rest)
@@ -182,7 +182,7 @@ class PartsField(forms.Field):
         return found
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return whether what was sent means another object."""
+        """Return whether the data sent means a different object."""
         try:
             return bool(self.clean(data) != (initial or {}))
         except forms.ValidationError:
@@ -200,12 +200,12 @@ class PartsField(forms.Field):
 
 
 def _plain(value: Any) -> Any:
-    """Return a cleaned value as JSON keeps it: amounts are decimal strings."""
+    """Return a cleaned value as stored in JSON: amounts are decimal strings."""
     return format(value.normalize(), "f") if isinstance(value, Decimal) else value
 
 
 def _put(found: dict[str, Any], path: Sequence[str], value: Any) -> bool:
-    """Write a member at a path; False where there is one, or no object, already."""
+    """Set the member at a path; return False if it exists or a parent is not an object."""
     inner = found
     for name in path[:-1]:
         inner = inner.setdefault(name, {})
@@ -218,7 +218,7 @@ def _put(found: dict[str, Any], path: Sequence[str], value: Any) -> bool:
 
 
 def _taken_apart(value: Any, parts: Sequence[FormPart]) -> _Posted:
-    """Return an object of a row as its inputs, and the JSON of what has none."""
+    """Split an object of a row into its inputs and the JSON of members without one."""
     if not isinstance(value, dict):
         text = "" if value is None else json.dumps(value, ensure_ascii=False)
         return _Posted(rest=text)
@@ -239,7 +239,7 @@ def _taken_apart(value: Any, parts: Sequence[FormPart]) -> _Posted:
 
 
 def _fits(part: FormPart, value: Any) -> bool:
-    """Return whether an input can show a value; another one stays in the JSON."""
+    """Return whether an input can show a value; other values stay in the JSON."""
     if value is None or isinstance(value, dict):
         return False
     if isinstance(part.field, forms.BooleanField):
@@ -250,12 +250,12 @@ def _fits(part: FormPart, value: Any) -> bool:
 
 
 class ListField(forms.CharField):
-    """A list of texts, one a line."""
+    """A list of strings, one per line."""
 
     widget = forms.Textarea(attrs={"rows": 3})
 
     def clean(self, value: Any) -> Any:
-        """Return the lines that have something in them."""
+        """Return the non-empty lines."""
         lines = (line.strip() for line in (super().clean(value) or "").splitlines())
         return [line for line in lines if line]
 
@@ -265,14 +265,14 @@ class ListField(forms.CharField):
 
 
 class NamesField(forms.MultipleChoiceField):
-    """A JSON list of names as checkboxes; the form itself says which names are none."""
+    """A JSON list of names as checkboxes; the form itself reports unknown names."""
 
     def __init__(self, **options: Any) -> None:
         widget = forms.CheckboxSelectMultiple(attrs={"class": "names"})
         super().__init__(widget=widget, required=False, **options)
 
     def offer(self, groups: Mapping[str, Mapping[str, str]], kept: Any) -> None:
-        """Offer names with their descriptions in groups; a kept name that is none stands too."""
+        """Offer names with descriptions in groups, and stored names that no longer exist."""
         known = {name for names in groups.values() for name in names}
         kept = kept if isinstance(kept, list) else []
         gone = {str(name): "not there: uncheck it" for name in kept if name not in known}
@@ -283,8 +283,8 @@ class NamesField(forms.MultipleChoiceField):
             if names
         ]
 
-    def valid_value(self, value: Any) -> bool:  # noqa: ARG002 the interface's
-        """Return True: the form refuses unknown names in its own words."""
+    def valid_value(self, value: Any) -> bool:  # noqa: ARG002 part of the interface
+        """Return True: the form rejects unknown names with its own message."""
         return True
 
 

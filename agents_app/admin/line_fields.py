@@ -1,6 +1,7 @@
-"""Fields of admin forms with one entry on a line, where the row keeps a list or object of texts.
+"""Form fields of the admin with one entry per line, for JSON lists or objects of strings.
 
-`LinesField` is a list. `PairsField` is an object: a name, a separator and a value on each line.
+`LinesField` is a list. `PairsField` is an object, with a name, a separator and a value on each
+line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ ROWS: Final = 4
 
 
 class _LineField(forms.Field):
-    """A text area whose lines are read; empty lines are left out."""
+    """A text area that is read line by line; empty lines are ignored."""
 
     widget = forms.Textarea
 
@@ -24,7 +25,7 @@ class _LineField(forms.Field):
         )
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return whether the lines say something else than the row."""
+        """Return whether the lines differ from the row."""
         return bool(self.prepare_value(initial) != self.prepare_value(data))
 
 
@@ -33,10 +34,10 @@ def _lines(text: str | None) -> list[str]:
 
 
 class LinesField(_LineField):
-    """A list of texts."""
+    """A list of strings."""
 
     def prepare_value(self, value: Any) -> str:
-        """Return the list as lines; what was sent is shown again as it is."""
+        """Return the list as lines; text that was submitted is shown again unchanged."""
         return "\n".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
     def to_python(self, value: Any) -> list[str]:
@@ -45,7 +46,7 @@ class LinesField(_LineField):
 
 
 class PairsField(_LineField):
-    """An object of texts, with `separator` between each name and its value."""
+    """An object of strings, with `separator` between each name and its value."""
 
     def __init__(self, *, separator: str, help_text: str = "") -> None:
         super().__init__(help_text=help_text)
@@ -53,13 +54,13 @@ class PairsField(_LineField):
         self.space = " " if separator == ":" else ""
 
     def prepare_value(self, value: Any) -> str:
-        """Return the object as lines; what was sent is shown again as it is."""
+        """Return the object as lines; text that was submitted is shown again unchanged."""
         if not isinstance(value, dict):
             return str(value or "")
         return "\n".join(f"{name}{self.separator}{self.space}{of}" for name, of in value.items())
 
     def to_python(self, value: Any) -> dict[str, str]:
-        """Return the pairs. Raises ValidationError for a line without a name, and a name twice."""
+        """Return the pairs; raises ValidationError for a missing or duplicate name."""
         pairs: dict[str, str] = {}
         for line in _lines(value):
             name, found, text = line.partition(self.separator)

@@ -1,8 +1,8 @@
-"""Tool sources in the admin: add an MCP server, see what it offers, ask it again.
+"""Tool sources in the admin: add an MCP server, see its tools, refresh them.
 
-Staff who may write here decide what programs run on this server, so that those of stdio are for
-superusers alone. What is kept in `env` and `headers` is not shown again, and does not
-follow to another address.
+Staff with write access here decide which programs run on this server, so stdio sources are reserved
+for superusers. Stored values of `env` and `headers` are never shown again, and are not sent to a
+changed address.
 """
 
 import time
@@ -27,13 +27,13 @@ from agents_app.outbound.rules import Unreachable, check_url
 from audit_app.admin.records import AuditedAdmin
 
 if TYPE_CHECKING:
-    # Django's classes take type arguments in its stubs only.
+    # Django's classes are generic only in the stubs.
     _SourceForm = forms.ModelForm[ToolSource]
 else:
     _SourceForm = forms.ModelForm
 
 REFRESH_SECONDS = 60.0
-"""The action begins no refresh later than this."""
+"""The action starts no further refresh after this time."""
 _STDIO = ToolSourceTransport.STDIO
 _WHERE = ("transport", "url", "command", "args")
 
@@ -43,7 +43,7 @@ def _shown(values: Any) -> dict[str, str]:
 
 
 class SourceForm(_SourceForm):
-    """Checks what would only fail when the source is used; `may_start` is set by the admin."""
+    """Rejects settings that would only fail when the source is used; the admin sets `may_start`."""
 
     may_start: ClassVar[bool] = False
     args = LinesField(help_text="Of stdio: the arguments of the program, one on a line.")
@@ -65,11 +65,11 @@ class SourceForm(_SourceForm):
                 self.initial[name] = _shown(self.initial[name])
 
     def clean_env(self) -> Any:
-        """Refuse what no environment can have."""
+        """Reject values that cannot be in an environment."""
         return self._texts("env")
 
     def clean_headers(self) -> Any:
-        """Refuse what no request can have."""
+        """Reject values that cannot be in a header."""
         return self._texts("headers")
 
     def _texts(self, field: str) -> dict[str, str]:
@@ -84,7 +84,7 @@ class SourceForm(_SourceForm):
         return given
 
     def _put_back(self, values: dict[str, Any], field: str) -> None:
-        """Replace what was not shown by what is kept, unless it would go somewhere else."""
+        """Restore hidden values from the row, unless they would go to another address."""
         kept: dict[str, str] = getattr(self.instance, field) if self.instance.pk else {}
         has_moved = any(values.get(part) != getattr(self.instance, part) for part in _WHERE)
         for name in [name for name, value in values[field].items() if value == HIDDEN]:
@@ -100,7 +100,7 @@ class SourceForm(_SourceForm):
             values[field][name] = kept[name]
 
     def clean(self) -> dict[str, Any]:
-        """Check that there is a place, and that it may be used."""
+        """Check that the source has an address or a program, and that it may be used."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         for field in {"env", "headers"} & set(values):
             self._put_back(values, field)
@@ -121,7 +121,7 @@ class SourceForm(_SourceForm):
 
 @admin.register(ToolSource)
 class ToolSourceAdmin(AuditedAdmin):
-    """The list of sources, and one with its tools."""
+    """The list of sources, and one source with its tools."""
 
     form = SourceForm
     list_display = ("name", "transport", "place", "is_enabled", "tool_count", "refreshed_at", "ok")
@@ -134,7 +134,7 @@ class ToolSourceAdmin(AuditedAdmin):
     )  # fmt: skip
 
     def get_fieldsets(self, request: HttpRequest, obj: ToolSource | None = None) -> Any:
-        """Return the fields; who may not change values does not see them either."""
+        """Return the fields; users who may not change secret values do not see them either."""
         env, headers = "env", "headers"
         if not (self.has_change_permission(request, obj) if obj else True):
             env, headers = "shown_env", "shown_headers"
@@ -150,23 +150,23 @@ class ToolSourceAdmin(AuditedAdmin):
     def get_form(
         self, request: Any, obj: ToolSource | None = None, *args: Any, **kwargs: Any
     ) -> Any:
-        """Return the form, which has to know who writes."""
+        """Return a form that knows whether the user may start programs."""
         form = super().get_form(request, obj, *args, **kwargs)
         return type("SourceForm", (form,), {"may_start": request.user.is_superuser})
 
     def has_change_permission(self, request: HttpRequest, obj: ToolSource | None = None) -> bool:
-        """Keep programs for superusers."""
+        """Reserve programs for superusers."""
         return super().has_change_permission(request, obj) and _may(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: ToolSource | None = None) -> bool:
-        """Keep programs for superusers."""
+        """Reserve programs for superusers."""
         return super().has_delete_permission(request, obj) and _may(request, obj)
 
     def save_model(self, request: HttpRequest, obj: ToolSource, *args: Any) -> None:
-        """Write the row, and once it is written ask the source for its tools."""
+        """Save the row; once it is committed, ask the source for its tools."""
         super().save_model(request, obj, *args)
         if obj.is_enabled:
-            # Afterwards: no other writer could use SQLite while a server is asked.
+            # After the commit: otherwise SQLite would block all writers while the server is asked.
             transaction.on_commit(partial(self._refresh, request, obj))
 
     def _refresh(self, request: HttpRequest, source: ToolSource) -> None:
@@ -179,7 +179,7 @@ class ToolSourceAdmin(AuditedAdmin):
 
     @admin.action(description="Refresh the tools of the selected sources", permissions=["change"])
     def refresh_tools(self, request: HttpRequest, queryset: QuerySet[ToolSource]) -> None:
-        """Ask each source, one after the other, as long as there is time."""
+        """Refresh one source after another until time runs out."""
         began = time.monotonic()
         for source in queryset:
             if not _may(request, source):
@@ -197,17 +197,17 @@ class ToolSourceAdmin(AuditedAdmin):
 
     @admin.display(description="tools")
     def tool_count(self, source: ToolSource) -> int:
-        """Return how many tools it listed."""
+        """Return the number of tools it listed."""
         return len(source.tools)
 
     @admin.display(boolean=True, description="answered")
     def ok(self, source: ToolSource) -> bool:
-        """Return whether the last refresh brought its tools."""
+        """Return whether the last refresh succeeded."""
         return source.refreshed_at is not None and not source.error
 
     @admin.display(description="tools")
     def listed_tools(self, source: ToolSource) -> SafeString:
-        """Return a table of the tools, as agents name them."""
+        """Return a table of the tools, by the names that agents use."""
         rows = (
             (tool.name, tool.description, "yes" if tool.needs_approval else "no")
             for tool in tools_of(source)
@@ -219,12 +219,12 @@ class ToolSourceAdmin(AuditedAdmin):
 
     @admin.display(description="environment")
     def shown_env(self, source: ToolSource) -> str:
-        """Return the environment without what is secret."""
+        """Return the environment without secrets."""
         return str(_shown(source.env))
 
     @admin.display(description="headers")
     def shown_headers(self, source: ToolSource) -> str:
-        """Return the headers without what is secret."""
+        """Return the headers without secrets."""
         return str(_shown(source.headers))
 
 

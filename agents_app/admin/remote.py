@@ -1,4 +1,4 @@
-"""The page on which an operator pastes an address and sees what agent is behind it."""
+"""The page where an operator enters an address and sees which agent is behind it."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class AddressForm(forms.Form):
-    """Where the agent is, and what lets this server ask."""
+    """The address of an agent, and the key for reading it."""
 
     url = forms.CharField(
         label="Address",
@@ -42,7 +42,7 @@ class AddressForm(forms.Form):
     )
 
     def clean_key(self) -> str:
-        """Return the key, by the rules of the keys that a row keeps."""
+        """Validate the key like those stored in rows."""
         key = str(self.cleaned_data["key"])
         if key and not is_key(key):
             raise forms.ValidationError(NO_KEY)
@@ -51,9 +51,9 @@ class AddressForm(forms.Form):
 
 @never_cache
 async def remote_view(request: HttpRequest) -> HttpResponse:
-    """Show the form, and what was found at its address; no thread waits for it.
+    """Show the form and the agent found at its address, without blocking a thread.
 
-    Needs `agents_app.add_agent`; PermissionDenied without it.
+    Needs `agents_app.add_agent`; raises PermissionDenied without it.
     """
     user = await request.auser()
     if not (isinstance(user, User) and user.is_active and user.is_staff):
@@ -80,7 +80,7 @@ def _page(
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
-        "opts": Agent._meta,  # noqa: SLF001 the admin's templates ask for it
+        "opts": Agent._meta,  # noqa: SLF001 the admin's templates need it
         "title": "Add a remote agent",
         "form": form,
         "found": found,
@@ -90,7 +90,7 @@ def _page(
 
 
 def _shown(found: FoundAgent, way: FoundWay) -> dict[str, str]:
-    """Return a way to call as the page has it; its link opens the form with these values."""
+    """Return a way to call the agent for the page, with a link that opens the prefilled form."""
     name = _NO_NAME.sub("-", found.name or way.model).strip("-._")[:64]
     values = {
         "kind": "remote",

@@ -1,8 +1,9 @@
 """One question to an agent from the admin, without a chat.
 
-A trial has the runtime of every answer, but no turn. An agent with a price is paid by the
-operator who tries it, and nothing else is written but that it took place. An operator may read what
-a provider said; a key is never shown. What needs a chat, a worker or a client is refused in words.
+A trial uses the same runtime as every answer, but has no turn. The operator who runs it pays for an
+agent with a price; apart from that, only the fact that it took place is recorded. Operators may
+read a provider's own messages, but keys are never shown. Tools that need a chat, a worker or a
+client refuse with a message.
 """
 
 import asyncio
@@ -44,18 +45,18 @@ from uamp.types.session import UsageStats
 PROMPT_CHARS = 32_000
 PERMISSION = "agents_app.try_agent"
 PROBE = "Answer with the one word: ready."
-"""The question of a probe: for the model alone, without tools and instructions."""
+"""The question of a probe, sent to the bare model without tools or instructions."""
 PROBE_TOKENS = 64
-"""So much a probe lets the model write: some think before they answer."""
+"""The tokens that a probe's answer may have: some models think before they answer."""
 PROBE_SECONDS = 20.0
 _MINUTE = 60
 
 
 @dataclass(kw_only=True)
 class Trial:
-    """The outcome of a trial: plain content items, usage, and errors.
+    """The outcome of a trial: content items as builtins, usage and errors.
 
-    `error` is the message for users, `detail` the provider's own, for operators.
+    `error` is the message for users; `detail` is the provider's own message, for operators.
     """
 
     output: list[dict[str, Any]] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Trial:
 
 
 class TrialPaymentPort(Protocol):
-    """Reserves and settles what a trial costs; what is not reserved raises AgentError."""
+    """Reserves and settles the cost of a trial; raises AgentError if a reservation fails."""
 
     async def open(self) -> None:
         """Reserve the first step."""
@@ -82,23 +83,23 @@ class TrialPaymentPort(Protocol):
         """Reserve the price of a tool."""
 
     async def wrote(self, text: str) -> None:
-        """Reserve what the model writes into its calls."""
+        """Reserve the cost of text that the model writes into its calls."""
 
     def inference_sent(self) -> None:
-        """Count the input of an inference that is sent now."""
+        """Count the input of an inference that is being sent."""
 
     async def saw(self, event: Event) -> None:
         """Reserve the cost of an event."""
 
     async def close(self, code: str | None) -> object:
-        """Take what was used, give the rest back and return what was taken.
+        """Settle what was used, release the rest and return the amount charged.
 
-        `code` is the error with which the trial ended.
+        `code` is the error with which the trial ended, if any.
         """
 
 
 class _NothingDue:
-    """The payment of an agent without a price, and the refusal of one without a payer."""
+    """The payment port of a free agent; refuses an agent with a price, as there is no payer."""
 
     def __init__(self, *, is_free: bool) -> None:
         self._is_free = is_free
@@ -108,19 +109,19 @@ class _NothingDue:
             raise AgentError("This trial has no payer.", code=ErrorCode.PAYMENT_REQUIRED)
 
     async def admit_step(self) -> None:
-        """Let it begin."""
+        """Allow it."""
 
     async def admit_tool(self, call: ToolCallData) -> None:
-        """Let it run."""
+        """Allow it."""
 
     async def wrote(self, text: str) -> None:
-        """Let it be written."""
+        """Allow it."""
 
     def inference_sent(self) -> None:
-        """Let it be sent."""
+        """Allow it."""
 
     async def saw(self, event: Event) -> None:
-        """Let it be shown."""
+        """Allow it."""
 
     async def close(self, code: str | None) -> str:
         del code
@@ -131,7 +132,7 @@ _payment: Callable[[int, AgentSpec, RunRequest], TrialPaymentPort] | None = None
 
 
 def paid_by(payment: Callable[[int, AgentSpec, RunRequest], TrialPaymentPort]) -> None:
-    """Set what pays for trials: called with the operator's id, the agent and the request."""
+    """Set the factory of payments, called with the operator's id, the agent and the request."""
     global _payment  # noqa: PLW0603 one for the process
     _payment = payment
 
@@ -143,7 +144,7 @@ def _payment_of(spec: AgentSpec, request: RunRequest, user_id: int | None) -> Tr
 
 
 async def probe_agent(spec: AgentSpec, *, user_id: int | None = None) -> Trial:
-    """Ask the model of an agent for one word, with bounds of its own (PROBE…)."""
+    """Ask the bare model of an agent for one word, within tight limits (PROBE…)."""
     bare = msgspec.structs.replace(
         spec,
         instructions="",
@@ -165,7 +166,7 @@ async def try_agent(
 ) -> Trial:
     """Ask an agent once, for at most `seconds` (UAMP_TRIAL_SECONDS); failures are in the Trial.
 
-    One that has a price is paid by `user_id`, and refused without.
+    `user_id` pays for an agent with a price; without a payer, it is refused.
     """
     trial, builder, began = Trial(), OutputBuilder(), time.monotonic()
     request = RunRequest(
@@ -208,25 +209,25 @@ def _added(usage: UsageStats | None, more: UsageStats) -> UsageStats:
 
 
 class TrialBroker:
-    """The broker of a run without a chat: the operator pays, no other agent works."""
+    """The broker of a run without a chat: the operator pays, and no other agent takes part."""
 
     def __init__(self, payment: TrialPaymentPort) -> None:
         self._payment = payment
 
     async def admit_step(self) -> None:
-        """Let it begin once it is paid."""
+        """Allow the step once it is paid for."""
         await self._payment.admit_step()
 
     async def admit_tool(self, call: ToolCallData) -> None:
-        """Let it run once it is paid."""
+        """Allow the call once it is paid for."""
         await self._payment.admit_tool(call)
 
     async def wrote(self, text: str) -> None:
-        """Count it once it is paid."""
+        """Count the text once it is paid for."""
         await self._payment.wrote(text)
 
     def inference_sent(self) -> None:
-        """Have its input counted."""
+        """Count the input."""
         self._payment.inference_sent()
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
@@ -238,7 +239,7 @@ class TrialBroker:
         raise ToolError(f"A trial has no chat that could be shown {len(content_ids)} contents.")
 
     async def shared_state(self) -> VersionedState:
-        """Return the state of a new chat: a trial has none."""
+        """Return the state of a new chat, as a trial has none."""
         return VersionedState()
 
     async def change_state(
@@ -250,18 +251,18 @@ class TrialBroker:
         )
 
     async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
-        """Refuse: it would be work in a chat."""
+        """Refuse: delegated work needs a chat."""
         return _refused(f"{call.name} is not run in a trial: {order.agent} was not asked.")
 
     async def hand_over(self, call: ToolCallData) -> None:
-        """Do nothing: a trial declares no tools of a client."""
+        """Do nothing: a trial declares no client tools."""
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
         """Refuse: there is no client."""
         return _refused(f"{call.name} is not run in a trial: no client is there.")
 
     async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
-        """Refuse: a long tool needs a worker and a chat for its files."""
+        """Refuse: a long tool needs a worker, and a chat for its files."""
         return _refused(
             f"{tool.name} is a long tool and is not run in a trial; ask the agent in a chat. "
             f"It was called with {call.arguments[:500]}."
@@ -283,9 +284,10 @@ class TrialForm(forms.Form):
 
 @never_cache
 async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
-    """Show the form, and the trial that was asked for; who waits for a model holds no thread.
+    """Show the form and the outcome of a trial, without blocking a thread on the model.
 
-    Needs `agents_app.try_agent`; PermissionDenied without it, and Http404 without the agent.
+    Needs `agents_app.try_agent`; raises PermissionDenied without it, and Http404 for an unknown
+    agent.
     """
     user = await request.auser()
     if not (isinstance(user, User) and user.is_active and user.is_staff):
@@ -317,19 +319,19 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
 
 
 async def is_admitted(user: User) -> bool:
-    """Count a trial, or a look at an address, of a person; return whether it may be made."""
+    """Count a trial or an address lookup against a person's limit; return whether it is allowed."""
     return await sync_to_async(may_look)(user)
 
 
 def may_look(user: User) -> bool:
-    """Do the same. Synchronous."""
+    """Do the same as `is_admitted`. Synchronous."""
     key = f"trials:{user.pk}:{int(time.time()) // _MINUTE}"
     cache.add(key, 0, timeout=_MINUTE)
     return bool(cache.incr(key) <= settings.UAMP_TRIALS_PER_MINUTE)
 
 
 def _record(request: HttpRequest, user: User, agent: Agent, trial: Trial, done: str) -> None:
-    """Write down that there was a trial; not what was asked."""
+    """Record that a trial took place, but not its question."""
     end = f"it failed ({trial.code})" if trial.code else f"{trial.steps} steps"
     detail = f"{done} it: {end}, {trial.seconds:.1f} s."
     LogEntry.objects.log_actions(user.pk, [agent], CHANGE, detail, single_object=True)
@@ -341,7 +343,7 @@ def _page(
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
-        "opts": Agent._meta,  # noqa: SLF001 the admin's templates ask for it
+        "opts": Agent._meta,  # noqa: SLF001 the admin's templates need it
         "original": agent,
         "title": f"Try {agent.name}",
         "form": form,

@@ -1,6 +1,6 @@
-"""The tool `delegate`: an agent gives a task to another agent, with contents by their ids.
+"""The tool `delegate`: an agent gives a task to another agent, with contents by id.
 
-The order is checked and described here; the turn of the other agent begins in `sessions_app`.
+Orders are validated and described here; `sessions_app` starts the other agent's turn.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def delegate_schema(delegates: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 class Delegator(Protocol):
-    """Gives orders of one response to other agents."""
+    """Passes the orders of one response to other agents."""
 
     async def delegate(self, call: ToolCallData, order: DelegationOrder) -> ToolOutcome:
         """Have another agent carry out an order, and return its answer."""
@@ -63,7 +63,7 @@ class Delegator(Protocol):
 async def delegate(
     delegator: Delegator, call: ToolCallData, arguments: dict[str, Any]
 ) -> ToolOutcome:
-    """Give a task to another agent; an error is described in words that the model can read."""
+    """Delegate a task to another agent; errors are described for the model."""
     try:
         order = msgspec.convert(arguments, DelegationOrder)
     except msgspec.ValidationError as error:

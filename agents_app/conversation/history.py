@@ -1,6 +1,6 @@
-"""Facts for other apps about how a conversation is sent to a model.
+"""Facts about how a conversation is sent to a model, for other apps.
 
-The way itself is `uap.uamp_adapter.history`; of the apps, `agents_app` alone imports `uap`.
+The conversion itself is in `uap.uamp_adapter.history`; only `agents_app` may import `uap`.
 """
 
 from uap.uamp_adapter.history import RememberedMessage

@@ -17,7 +17,7 @@ ATTACHMENTS = 16
 
 
 class Presentation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The arguments of `present`: the contents to show, in their order."""
+    """The arguments of `present`: the contents to show, in order."""
 
     content_ids: Annotated[
         tuple[str, ...],
@@ -44,7 +44,7 @@ class ContentPresenter(Protocol):
 
 
 async def present(presenter: ContentPresenter, arguments: dict[str, Any]) -> ToolOutcome:
-    """Show contents to the chat; an error is described in words that the model can read."""
+    """Show contents in the chat; errors are described for the model."""
     try:
         wanted = msgspec.convert(arguments, Presentation)
         items = await presenter.present(wanted.content_ids)

@@ -1,4 +1,4 @@
-"""Agents, their sponsorships, connections, checkpoints and tool sources as rows."""
+"""The rows of agents, sponsorships, connections, checkpoints and tool sources."""
 
 from agents_app.models.agents import (
     AGENT_ID,

@@ -1,6 +1,6 @@
 """Agents as rows: their model, tools, prices and owner.
 
-A row is configuration only. A run reads it once, as an AgentSpec.
+A row is pure configuration. Each run reads it once, as an AgentSpec.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
 
 
 presence_changed = Signal()
-"""An agent (`agent`) was switched on or off, or its first daemon came or its last one went; it is
-saved, and perhaps not yet committed."""
+"""Sent when an agent (`agent`) is switched on or off, or its first daemon connects or its last one
+disconnects. The row has been saved but may not be committed yet."""
 
 
 def new_agent_id() -> str:
@@ -39,7 +39,7 @@ def new_agent_id() -> str:
 
 
 class AgentKind(models.TextChoices):
-    """Where an agent runs: here, at an address that is called, or where it dials in from."""
+    """Where an agent runs: on this server, at a URL, or in a daemon that dials in."""
 
     HOSTED = "hosted"
     REMOTE = "remote", "remote (called by URL)"
@@ -47,7 +47,7 @@ class AgentKind(models.TextChoices):
 
 
 class RemoteProtocol(models.TextChoices):
-    """How a remote agent is called."""
+    """The protocol used to call a remote agent."""
 
     UAMP = "uamp", "UAMP (WebSocket)"
     UAMP_HTTP = "uamp_http", "UAMP (HTTP)"
@@ -69,7 +69,7 @@ ENVELOPES = frozenset(
         RemoteProtocol.ENVELOPE_GRPC.value,
     }
 )
-"""The protocols by which this server asks an agent of a peer, in its own name."""
+"""The protocols in which this server, in its own name, calls an agent of a peer."""
 
 
 class ModelProvider(models.TextChoices):
@@ -83,7 +83,7 @@ class ModelProvider(models.TextChoices):
 
 
 class StrategyName(models.TextChoices):
-    """How a hosted agent comes to its answer (UAP §5)."""
+    """How a hosted agent arrives at its answer (UAP §5)."""
 
     LOOP = "loop", "loop (call tools until the answer is there)"
     REACT = "react", "react (think before each action)"
@@ -91,7 +91,7 @@ class StrategyName(models.TextChoices):
 
 
 class AgentReplyTrigger(models.TextChoices):
-    """When the agent answers in a chat with others."""
+    """When the agent answers in a chat with other members."""
 
     MENTION = "mention", "when mentioned"
     ALWAYS = "always", "always"
@@ -180,7 +180,7 @@ class Agent(models.Model):
         " (UAMP_ANONYMOUS_MODELS).",
     )
     is_enabled = models.BooleanField(default=True)
-    # Whether a daemon of a connected agent is registered; `agents_app.connections` alone writes it.
+    # Whether a connected agent has a registered daemon. Written only by `agents_app.connections`.
     is_connected = models.BooleanField(default=False, db_default=False, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -216,14 +216,14 @@ class Agent(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Messages of the chat that it is shown. Empty, or more: UAMP_HISTORY_MESSAGES.",
     )
-    # What the address of a remote agent says of itself (agents_app.remote.discovery).
+    # What the address of a remote agent says about it (agents_app.remote.discovery).
     found = models.JSONField(default=dict, blank=True, editable=False)
-    # How a remote agent does (agents_app.remote.health): calls that failed in a row, the last error
-    # in the words for operators, and until when it is not called.
+    # The health of a remote agent (agents_app.remote.health): consecutive failed calls, the last
+    # error as operators see it, and the time before which it is not called.
     failures = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.TextField(blank=True, editable=False)
     failed_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # When its address was last asked what it says of itself.
+    # When its address was last probed.
     probed_at = models.DateTimeField(null=True, blank=True, editable=False)
     retry_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -283,13 +283,13 @@ class Agent(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Write the row; what another owner had agreed to pay for ends.
+        """Save the row; a sponsorship by a previous owner ends.
 
-        `presence_changed` is sent where a known agent is switched on or off by it.
+        Sends `presence_changed` if this switches an existing agent on or off.
         """
         before = None if self._state.adding else Agent.objects.filter(pk=self.pk).first()
         if before is not None and kwargs.get("update_fields") is None:
-            # A daemon may have come or gone since this row was read.
+            # A daemon may have connected or disconnected since this row was read.
             self.is_connected = before.is_connected
             fields = (field for field in self._meta.concrete_fields if not field.primary_key)
             kwargs["update_fields"] = [one.name for one in fields if one.name != "is_connected"]
@@ -299,11 +299,11 @@ class Agent(models.Model):
             presence_changed.send(sender=Agent, agent=self)
 
     def clean(self) -> None:
-        """Check what one field alone cannot say.
+        """Validate fields that depend on each other.
 
-        Raises ValidationError for options that are no object, options that the strategy does not
-        have, tools, approvals or delegates that are no list of names, approvals of tools that it
-        does not have, and prices that are none.
+        Raises ValidationError for options that are not an object or that the strategy does not
+        have; for tools, approvals or delegates that are not lists of names; for approvals of tools
+        that the agent does not have; and for invalid prices.
         """
         errors: dict[str, Any] = {}
         if not isinstance(self.options, dict):
@@ -332,7 +332,7 @@ class Agent(models.Model):
 
     @property
     def is_online(self) -> bool:
-        """Whether it answers: switched on, and run here, reached at its address, or connected."""
+        """Whether it can answer: enabled, and either hosted, reachable or connected."""
         if self.kind == AgentKind.REMOTE:
             return self.is_enabled and (self.retry_at is None or self.retry_at <= timezone.now())
         return self.is_enabled and (self.kind == AgentKind.HOSTED or self.is_connected)
@@ -346,12 +346,12 @@ class Agent(models.Model):
 
 
 def _is_among(name: str, tools: list[str]) -> bool:
-    """Return whether an agent has a tool: by its name, or with all of its source."""
+    """Return whether an agent has a tool, by name or through all tools of its source."""
     return name in tools or f"{name.partition('__')[0]}__*" in tools
 
 
 class BudgetPeriod(models.TextChoices):
-    """The span that the amount is for."""
+    """The period that a budget covers."""
 
     DAY = "day"
     WEEK = "week"
@@ -360,10 +360,10 @@ class BudgetPeriod(models.TextChoices):
 
 
 class Sponsorship(models.Model):
-    """A budget that an agent's owner gave it, to pay for its answers to others.
+    """A budget that an agent's owner sets aside to pay for its answers to others.
 
-    `amount` is a decimal string in the currency of the agent's prices. Without a row the owner pays
-    for nothing.
+    `amount` is a decimal string in the currency of the agent's prices. Without a row, the owner
+    pays for nothing.
     """
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="sponsorships")

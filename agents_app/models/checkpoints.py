@@ -6,10 +6,10 @@ from django.db import models
 
 
 class Checkpoint(models.Model):
-    """How far a response has come that is not done (UAP §12.2); it is deleted with its end.
+    """The saved progress of an unfinished response (UAP §12.2), deleted when the response ends.
 
-    `state` is the JSON of an agent's state, with the messages of this response only, `output` what
-    was shown of it, `step` the number of steps so far and `fence` the takeover that saved it.
+    `state` is the JSON of an agent's state, with only the messages of this response. `output` is
+    what had been shown, `step` counts the steps so far, and `fence` is the takeover that saved it.
     """
 
     response_id = models.CharField(primary_key=True, max_length=40)

@@ -1,4 +1,4 @@
-"""Connected agents: which process holds a socket on which an agent's daemon registered."""
+"""Connected agents: which process holds the socket on which a daemon registered an agent."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from agents_app.models.agents import Agent
 
 
 class ProcessLease(models.Model):
-    """A server process that holds sockets of daemons; while it lives it renews `lease_until`.
+    """A server process that holds daemons' sockets and renews `lease_until` while it is alive.
 
-    The connections of a process whose lease ended are deleted with it.
+    When the lease expires, its connections are deleted with it.
     """
 
     id = models.CharField(primary_key=True, max_length=40)
@@ -26,8 +26,9 @@ class ProcessLease(models.Model):
 class AgentConnection(models.Model):
     """One agent that a daemon registered on one socket (UAMP §10.2).
 
-    `connection` names the socket in its process. `answers` is how many responses the daemon works
-    on, written a little later than it changes. A connection that `is_closing` gets no more of them.
+    `connection` names the socket within its process. `answers` is the number of responses that the
+    daemon is working on, written with a short delay. A connection that `is_closing` gets no new
+    ones.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -36,7 +37,7 @@ class AgentConnection(models.Model):
     connection = models.CharField(max_length=40)
     answers = models.PositiveIntegerField(default=0)
     is_closing = models.BooleanField(default=False)
-    # What the daemon announced that it can do (UAMP §9), in `session.create`.
+    # The capabilities that the daemon announced in `session.create` (UAMP §9).
     capabilities = models.JSONField(null=True, blank=True)
     connected_at = models.DateTimeField(default=timezone.now)
 

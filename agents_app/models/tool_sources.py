@@ -1,4 +1,4 @@
-"""Tool sources: MCP servers and how they are reached."""
+"""Tool sources: MCP servers and how to reach them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 SOURCE_NAME = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
-"""A tool source's name: words joined by single _, because __ ends it in the name of a tool."""
+"""A tool source's name: words joined by single _, because __ separates it from the tool's name."""
 
 
 class ToolSourceTransport(models.TextChoices):
-    """How the server is spoken to."""
+    """How this server talks to the MCP server."""
 
     STDIO = "stdio", "stdio (a program on this server)"
     HTTP = "http", "HTTP (streamable)"
 
 
 class ToolSourceApproval(models.TextChoices):
-    """Which calls a person has to allow."""
+    """Which calls a person has to approve."""
 
     NEVER = "never", "no call"
     WRITES = "writes", "calls of tools that may change something"
@@ -31,10 +31,10 @@ class ToolSourceApproval(models.TextChoices):
 
 
 class ToolSource(models.Model):
-    """An MCP server whose tools agents may use; `tools` is what it listed last.
+    """An MCP server whose tools agents may use; `tools` is its most recent listing.
 
-    The row keeps how it is reached. Values of `env` and `headers` may hold secrets: they are never
-    shown, and `${MCP_NAME}` in them stands for an environment variable of this server.
+    The row says how to reach it. Values of `env` and `headers` may hold secrets and are never
+    shown; `${MCP_NAME}` in them stands for an environment variable of this server.
     """
 
     name = models.CharField(

@@ -1,5 +1,5 @@
-"""Requests to addresses that a model, a page, a message or a row names: one guard for all.
+"""Requests to addresses named by a model, a page, a message or a row, all behind one guard.
 
-`rules` judges an address without a request, `guard` fetches. Connections to models are in
-`agents_app.providers`, those to MCP servers in `agents_app.mcp`: both use these rules.
+`rules` decides about an address without connecting; `guard` fetches. Connections to models are in
+`agents_app.providers`, those to MCP servers in `agents_app.mcp`; both use these rules.
 """

@@ -1,9 +1,9 @@
-"""Requests to addresses that a model, a page, a message or an agent's row names.
+"""Guarded requests to addresses named by a model, a page, a message or an agent's row.
 
-A connection goes to an IP address that `agents_app.outbound.rules` let through, and a name
-is looked up once for it, so that it cannot lead elsewhere in between. Each redirect is a new
-request under the same rules. The caller learns one thing of all that was refused or did not
-answer: that it cannot be reached. The reason is in the log.
+Connections are made only to IP addresses that `agents_app.outbound.rules` has checked, and each
+name is looked up once per connection, so that it cannot change in between. Each redirect is a new
+request under the same rules. For every refused or failed request, callers learn only that the
+address cannot be reached; the reason goes to the log.
 """
 
 import logging
@@ -41,7 +41,7 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """The answer of the last address; `media_type` is lower case and has no parameters."""
+    """The final response; `media_type` is in lower case and has no parameters."""
 
     url: str
     status: int
@@ -63,11 +63,12 @@ def fetch(
     tls: ssl.SSLContext | None = None,
     resolve: Resolve | None = None,
 ) -> Fetched:
-    """Get a URL and what it redirects to; raises Unreachable and TooLarge.
+    """Get a URL and follow its redirects; raises Unreachable and TooLarge.
 
-    All of it takes at most `policy.seconds`. `on_host` receives each host before it is looked up,
-    `on_bytes` how many bytes of the last body came and how many there are, if that is known; what
-    they raise ends the request. `headers` with credentials stay with the first host and port.
+    Everything together takes at most `policy.seconds`. `on_host` receives each host before it is
+    looked up, and `on_bytes` how many bytes of the final body have arrived and how many there are,
+    if known; an exception in either ends the request. `headers` with credentials are sent only to
+    the first host and port.
     """
     fetching = _Fetch(
         policy=policy,
@@ -94,10 +95,10 @@ def post(
     tls: ssl.SSLContext | None = None,
     resolve: Resolve | None = None,
 ) -> int:
-    """Post a body to a URL, and return the status of the answer; raises Unreachable.
+    """Post a body to a URL and return the response's status; raises Unreachable.
 
-    A redirect is not followed, and the body of the answer is not read. All of it takes at most
-    `policy.seconds`.
+    Redirects are not followed and the response's body is not read. Everything together takes at
+    most `policy.seconds`.
     """
     sending = _Fetch(
         policy=policy,
@@ -119,7 +120,7 @@ def post(
 class _Fetch:
     """One fetch, from the first address to the last, or one POST.
 
-    All of it runs on the thread that calls `run`, but the look-up of names (`look_up`).
+    Runs on the thread that calls `run`, except for name look-ups (`look_up`).
     """
 
     policy: Policy
@@ -131,7 +132,7 @@ class _Fetch:
     deadline: float
 
     def run(self, url: str) -> Fetched:
-        """Follow redirects to their end."""
+        """Follow redirects and return the final response."""
         place = None
         for _ in range(REDIRECTS + 1):
             target = check_url(url, self.policy)
@@ -147,7 +148,7 @@ class _Fetch:
         raise Unreachable(f"{place}: more than {REDIRECTS} redirects")
 
     def post(self, url: str, body: bytes) -> int:
-        """Return the status with which the address answers a body."""
+        """Post a body and return the response's status."""
         target = check_url(url, self.policy)
         found = self.resolve(target.host, target.port, _left(self.deadline))
         try:
@@ -160,7 +161,7 @@ class _Fetch:
     def _sent(
         self, method: str, target: Target, addresses: Sequence[str], body: bytes | None = None
     ) -> Iterator[httpcore.Response]:
-        """Send one request to one of the addresses, and give its answer."""
+        """Send one request to one of the addresses and yield its response."""
         url = httpcore.URL(
             scheme=target.url.raw_scheme,
             host=target.url.raw_host,
@@ -184,7 +185,7 @@ class _Fetch:
             yield response
 
     def _ask(self, target: Target, addresses: Sequence[str]) -> Fetched | bytes:
-        """Return what one address answers, or the Location that it names."""
+        """Return the response of one address, or its Location if it redirects."""
         try:
             with self._sent("GET", target, addresses) as response:
                 got = {name.decode("latin-1").lower(): value for name, value in response.headers}
@@ -205,7 +206,7 @@ class _Fetch:
     def _body(self, response: httpcore.Response, headers: Mapping[str, bytes]) -> bytes:
         limit = self.policy.max_bytes
         length = headers.get("content-length", b"")
-        # Python reads no number of thousands of digits; 18 are larger than any limit.
+        # Python refuses to parse thousands of digits; 18 exceed any limit.
         total = int(length[:18]) if length.isdigit() else None
         if total is not None and total > limit:
             raise TooLarge(limit)
@@ -217,7 +218,7 @@ class _Fetch:
         received = 0
         for chunk in response.iter_stream():
             received += len(chunk)
-            # One byte past the limit shows that there is more, however little was sent for it.
+            # One byte past the limit proves that there is more, even for highly compressed data.
             data += unzip.decompress(chunk, limit - len(data) + 1) if unzip else chunk
             if max(received, len(data)) > limit:
                 raise TooLarge(limit)
@@ -226,9 +227,9 @@ class _Fetch:
 
 
 def look_up(host: str, port: int, seconds: float) -> Sequence[str]:
-    """Return the addresses that the system's resolver has for a name; raises Unreachable.
+    """Return a name's addresses from the system's resolver; raises Unreachable.
 
-    A thread asks the resolver, which has no time limit, and is left behind after `seconds`.
+    The resolver has no time limit, so it is called in a thread that is abandoned after `seconds`.
     """
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
@@ -250,7 +251,7 @@ def look_up(host: str, port: int, seconds: float) -> Sequence[str]:
 
 
 def _left(deadline: float) -> float:
-    """Return the seconds that are left, more than none; raises Unreachable."""
+    """Return the seconds left, always more than 0; raises Unreachable."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise Unreachable("it took too long")
@@ -259,7 +260,7 @@ def _left(deadline: float) -> float:
 
 def _joined(base: httpx.URL, location: bytes) -> str:
     try:
-        # A fragment is allowed in a Location, and nothing is asked for it.
+        # A Location may have a fragment, which is not part of the request.
         return str(base.join(location.decode("utf-8", "replace")).copy_with(fragment=None))
     except (httpx.InvalidURL, ValueError) as error:
         raise Unreachable(f"a redirect leads to no URL: {error}") from error
@@ -276,7 +277,7 @@ def _content_type(header: bytes) -> tuple[str, str | None]:
 
 
 class _PinnedBackend(httpcore.NetworkBackend):
-    """Connects to addresses that were checked, whatever the name leads to by now."""
+    """Connects only to the checked addresses, wherever the name points by now."""
 
     def __init__(self, addresses: Sequence[str], deadline: float) -> None:
         self._addresses = addresses
@@ -287,11 +288,11 @@ class _PinnedBackend(httpcore.NetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ARG002 the deadline counts
+        timeout: float | None = None,  # noqa: ARG002 the deadline applies
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Return a connection to the first address that takes one, each in a part of the time."""
+        """Connect to the first address that accepts, each with a share of the remaining time."""
         waiting = len(self._addresses)
         for address in self._addresses:
             try:
@@ -311,7 +312,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A connection with one deadline for all that happens on it."""
+    """A connection with one deadline for everything that happens on it."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
         self._stream = stream

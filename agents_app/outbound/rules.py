@@ -1,7 +1,7 @@
-"""The rules for outbound addresses that a model, page, message or row names.
+"""The rules for outbound addresses named by a model, a page, a message or a row.
 
-These functions only decide. `check_url` checks the URL as it is written, `check_addresses` the IP
-addresses of its host; `agents_app.outbound.guard` connects where both allow it.
+These functions only decide. `check_url` checks the URL as written, `check_addresses` the IP
+addresses of its host; `agents_app.outbound.guard` connects if both allow it.
 """
 
 import ipaddress
@@ -15,10 +15,10 @@ from django.http.request import validate_host
 URL_CHARS = 2048
 PORTS = frozenset({443, 8443})
 
-# Of IPv6 only this was ever given to the public. Everything that embeds an IPv4 address in another
-# way (mapped, compatible, NAT64) and everything local lies outside of it.
+# The only part of IPv6 allocated for public use. Every other way to embed an IPv4 address (mapped,
+# compatible, NAT64) and all local addresses lie outside.
 _PUBLIC_V6 = ipaddress.ip_network("2000::/3")
-# What `ipaddress` calls global, in one Python version or another, and what must not be asked.
+# Ranges that `ipaddress` considers global in some Python version but that must not be reached.
 _DENIED = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -33,9 +33,9 @@ _DENIED = tuple(
 
 
 class Unreachable(Exception):
-    """The address may not be asked, or nothing sensible came back; `reason` is for the log alone.
+    """The address is forbidden or gave no sensible response; `reason` is for the log only.
 
-    The text is always the same: another one would reveal what stands behind the firewall.
+    The message is always the same: any other would reveal what is behind the firewall.
     """
 
     def __init__(self, reason: str) -> None:
@@ -45,7 +45,7 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Limits of an outbound request: where it may go, and how much may come back.
+    """The limits of an outbound request: where it may go, and how much may come back.
 
     `allowed` are "host:port" or "host:*" that may be plain http and private; `own_hosts` are names
     of this server, in the form of ALLOWED_HOSTS, that are never asked unless they are allowed.
@@ -59,7 +59,7 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """An address that may be asked, if where its name leads may be, too."""
+    """A URL that may be requested, provided that its IP addresses may be, too."""
 
     url: httpx.URL
     host: str
@@ -68,12 +68,12 @@ class Target:
 
     @property
     def place(self) -> str:
-        """Scheme, host and port: what credentials are for."""
+        """Scheme, host and port: the scope of credentials."""
         return f"{self.url.scheme}://{self.host}:{self.port}"
 
 
 def current_policy() -> Policy:
-    """Return the policy of the settings."""
+    """Return the policy from the settings."""
     return Policy(
         allowed=frozenset(name.lower() for name in settings.UAMP_FETCH_ALLOW_HOSTS),
         own_hosts=tuple(name for name in settings.ALLOWED_HOSTS if name != "*"),
@@ -83,7 +83,7 @@ def current_policy() -> Policy:
 
 
 def check_url(text: str, policy: Policy) -> Target:
-    """Return where a URL points; raises Unreachable for one that may not be asked."""
+    """Parse and check a URL; raises Unreachable if it is forbidden."""
     if len(text) > URL_CHARS:
         raise Unreachable(f"the URL has {len(text)} characters")
     try:
@@ -110,7 +110,7 @@ def check_url(text: str, policy: Policy) -> Target:
 
 
 def check_addresses(target: Target, addresses: Sequence[str]) -> Sequence[str]:
-    """Return the addresses of a target; raises Unreachable if one of them may not be asked."""
+    """Return the addresses of a target; raises Unreachable if one of them is forbidden."""
     if not addresses:
         raise Unreachable(f"{target.host} has no address")
     if not target.is_allowed:

@@ -1,4 +1,4 @@
-"""The models behind agents: their clients, addresses, options and names; scripts that need none.
+"""The models behind agents: clients, addresses, options and names; scripts that need no model.
 
-The wire of each vendor is in `upp.providers`.
+Each vendor's wire format is in `upp.providers`.
 """

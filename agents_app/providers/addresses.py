@@ -1,12 +1,12 @@
-"""Where the models of agents may be, and which key goes there (docs/adr/0014).
+"""Where the models of agents may be, and which key may be sent there (docs/adr/0014).
 
-Who writes an agent chooses its `base_url` and names the key (`api_key_env`); the operator chooses
-the environment. An address of a row goes through the rules of outbound requests: public, https on
-443 or 8443, and each connection goes to an address that was checked. Hosts in
-UAMP_MODEL_ALLOW_HOSTS, and those of OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_BASE_URL, may be
-private and plain http. A key of the environment goes to its own vendor, to the address that the
-environment has for it, or to a host in UAMP_MODEL_ALLOW_HOSTS, and to no other. A key that a row
-stores goes to the place that it was entered for.
+The author of an agent chooses its `base_url` and names the key (`api_key_env`); the operator
+controls the environment. The address in a row must pass the rules for outbound requests: public,
+https on port 443 or 8443, with every connection going to a checked address. Hosts in
+UAMP_MODEL_ALLOW_HOSTS and those of OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_BASE_URL may be
+private and use plain http. A key of the environment is sent only to its own vendor, to the address
+that the environment sets for it, or to a host in UAMP_MODEL_ALLOW_HOSTS; a key stored in a row only
+to the place it was entered for.
 """
 
 import logging
@@ -48,14 +48,14 @@ VENDOR_HOSTS: Final[Mapping[str, str]] = {
     "TOGETHER_API_KEY": "api.together.xyz",
     "XAI_API_KEY": "api.x.ai",
 }
-"""The host of the vendor that each key is for; a key with another name needs the setting."""
+"""The vendor's host for each key; keys with other names need the setting."""
 
 _OPERATORS: Final = ("OPENAI", "ANTHROPIC", "GOOGLE")
 _LOOK_UP_SECONDS: Final = 10.0
 
 
 def target_of(base_url: str) -> Target:
-    """Return where the address of a row leads; raises Unreachable."""
+    """Check the address of a row; raises Unreachable."""
     return check_url(base_url, _policy())
 
 
@@ -95,7 +95,7 @@ def _operators_address(prefix: str) -> str:
 
 
 def _place(address: str) -> str:
-    """Return host:port of an address, '' for none."""
+    """Return host:port of an address, or '' if it is invalid."""
     try:
         url = httpx.URL(address)
         host = url.raw_host.decode("ascii").rstrip(".")
@@ -108,10 +108,10 @@ def _place(address: str) -> str:
 def guarded_connector(
     target: Target, *, tls: ssl.SSLContext | None = None
 ) -> aiohttp.BaseConnector:
-    """Return the connections of the running event loop to one target.
+    """Return a connector to one target for the running event loop.
 
-    The name is looked up for each connection, and the connection goes to what was looked up and
-    checked: it cannot lead elsewhere in between. The environment names no proxy and no authority.
+    Each connection looks up the name and goes to the address that was checked, so that it cannot
+    change in between. Proxies and certificates from the environment are ignored.
     """
     guard = _Guard(target)
     return connector_with(
@@ -123,7 +123,7 @@ def guarded_connector(
 
 
 class _Guard(AbstractResolver):
-    """Looks up one target and makes the sockets to it; only one event loop may call it."""
+    """Looks up one target and opens sockets to it; used by a single event loop."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -131,13 +131,13 @@ class _Guard(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the addresses of the target; raises OSError for those that may not be asked.
+        """Return the addresses of the target; raises OSError if they are forbidden.
 
-        aiohttp does not call this for a host that is an address already.
+        aiohttp does not call this if the host is already an address.
         """
         try:
             if (host.rstrip("."), port) != (self._target.host, self._target.port):
-                raise Unreachable(f"{host}:{port} is not {self._target.place}")  # noqa: TRY301 one place logs
+                raise Unreachable(f"{host}:{port} is not {self._target.place}")  # noqa: TRY301 logged in one place
             found = await anyio.to_thread.run_sync(
                 look_up, host, port, _LOOK_UP_SECONDS, abandon_on_cancel=True
             )
@@ -158,12 +158,12 @@ class _Guard(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Keep nothing."""
+        """Do nothing: there are no resources to release."""
 
     def open_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """Return a socket for one address, each time that a connection is made.
+        """Open the socket for one address of a new connection.
 
-        Raises OSError for an address that may not be asked.
+        Raises OSError if the address is forbidden.
         """
         family, kind, protocol, _, (address, port, *_) = info
         try:

@@ -1,4 +1,4 @@
-"""The client of the model that an agent's row names.
+"""The client of the model named in an agent's row.
 
 A key comes from the environment or, encrypted for one place, from the row; a key of a vendor goes
 to that vendor only.
@@ -33,7 +33,7 @@ from upp.providers.scripted import ScriptedModel
 logger = logging.getLogger(__name__)
 
 RETRY = ExponentialBackoff(max_attempts=2, base_delay=0.5, max_delay=3.0)
-"""Retries before the first piece of an answer; a vendor that asks for a longer wait is an error."""
+"""Retries before the first piece of an answer. A vendor that asks for a longer wait is an error."""
 
 _Provider: TypeAlias = (
     AnthropicProvider | GoogleProvider | OpenAICompatProvider | OpenAIRealtimeProvider
@@ -50,18 +50,18 @@ _providers: dict[tuple[str | float | None, ...], _Provider] = {}
 def build_model(
     spec: AgentSpec, *, model: str | None = None, extensions: Mapping[str, Any] | None = None
 ) -> Model:
-    """Return the model of an agent; `model` is taken only when the agent's options allow it.
+    """Return the model of an agent; `model` is used only if the agent's options allow it.
 
-    So is the model that a session's `extensions` name for the vendor, where `model` is not taken.
+    The same applies to the vendor's model in a session's `extensions`, which is used if `model` is
+    not.
 
     Options of a scripted agent: `script` (its own name by default), `delay` (seconds before each
     piece). Of the others: `base_url`, `api_key_env` (the name of an environment variable; without
     it a `base_url` gets the key that the row stores for it, or none), `api_version`, `models` (what
     a client may choose), `timeout` (seconds that the server may be silent, 300 by default).
-    Where `base_url` may lead and where a key may go: `agents_app.providers.addresses`.
+    `agents_app.providers.addresses` decides where `base_url` may point and where a key may go.
     Raises UPPError MODEL_NOT_FOUND for an unknown script or provider, INVALID_REQUEST for an agent
-    without a model or with options that are none, AUTHENTICATION_FAILED when the named variable is
-    not set.
+    without a model or with invalid options, AUTHENTICATION_FAILED if the named variable is not set.
     """
     problem = problem_of(spec.provider, spec.options)
     if problem is not None:
@@ -91,9 +91,10 @@ _GENERATION = GenerationOptions.__struct_fields__
 def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
     """Return the vendor's parameters: the agent's `options.params`, then a request's overrides.
 
-    Of the overrides, `extensions` are a session's options by vendor; GenerationOptions count more,
-    and get the vendor's names. Those about tools are not among them: `runtime.tool_choice` adds
-    them to requests with tools. None of them asks for more tokens than the agent may write.
+    In the overrides, `extensions` are a session's options by vendor. GenerationOptions take
+    precedence and are renamed to the vendor's parameters. Tool options are left out:
+    `runtime.tool_choice` adds them to requests with tools. The token limit never exceeds that of
+    the agent.
     """
     params = dict(spec.options.get("params", {}))
     wanted = vendor_options(spec.provider, overrides.get("extensions") or {})
@@ -129,7 +130,7 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
 
 
 def _speech_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how an answer is spoken, and what writes down the words that are spoken to it."""
+    """Return the parameters for spoken answers and for transcribing spoken input."""
     params: dict[str, Any] = {}
     if (speech := overrides.get("speech")) is not None:
         voice = speech.get("voice") or spec.options.get("voice")
@@ -140,7 +141,7 @@ def _speech_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, A
 
 
 def _generation_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request that its model keeps to in every inference."""
+    """Return a request's options that apply to every inference, as vendor parameters."""
     given = {
         name: value
         for name in _GENERATION
@@ -150,9 +151,9 @@ def _generation_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[st
 
 
 def _merged_config(configured: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Google's `generationConfig` with what a request wants of it.
+    """Merge a request's options into Google's `generationConfig`.
 
-    The API refuses a level of thinking beside the number of tokens to think with.
+    The API rejects a thinking level together with a thinking budget.
     """
     merged = {**configured, **wanted}
     if "thinkingConfig" in wanted:
@@ -163,14 +164,14 @@ def _merged_config(configured: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
 
 
 def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]) -> None:
-    """Limit the tokens of a request to those that the agent may write, under any vendor's name."""
+    """Cap the tokens of a request at the agent's limit, under whichever name the vendor uses."""
     most = spec.max_output_tokens
     if spec.provider == "google":
         configured = params.get("generationConfig", {}).get("maxOutputTokens")
     else:
         configured = params.get("max_tokens")
     if "max_completion_tokens" in params:
-        # Models that take this name refuse the other one.
+        # Models that use this name reject the other one.
         params["max_completion_tokens"] = min(params["max_completion_tokens"], most)
         given.pop("max_tokens", None)
         return
@@ -179,9 +180,9 @@ def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]
 
 
 def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
-    """Return parameters with at most so many tokens, where they name a number.
+    """Return parameters with every token limit capped at `tokens`.
 
-    A model that thinks needs one token more than it may think with.
+    A model that thinks needs at least one token more than its thinking budget.
     """
     thinking = params.get("thinking")
     thought = thinking.get("budget_tokens", 0) if isinstance(thinking, dict) else 0
@@ -197,14 +198,14 @@ def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
 
 
 def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hidden: int) -> int:
-    """Return how many output tokens one inference may bill, hidden reasoning included.
+    """Return the most output tokens one inference may bill, including hidden reasoning.
 
-    A vendor's limit counts reasoning. Where none is set it is `most` of text, and besides what
-    the model may reason: the agent's `thinking` or `thinkingConfig` says how much, and `hidden` is
-    taken where it only says that the model reasons. The option `reasoning_tokens` is added always.
+    A vendor's limit includes reasoning. Without a limit, the bound is `most` tokens of text plus
+    reasoning: the budget in the agent's `thinking` or `thinkingConfig`, or `hidden` if reasoning is
+    on without a budget. The option `reasoning_tokens` is always added.
     """
     if problem_of(spec.provider, spec.options) is not None:
-        # Such an agent answers nothing: see build_model.
+        # Such an agent cannot answer: see build_model.
         return most
     params = vendor_params(spec, overrides)
     config = params.get("generationConfig", {}) if spec.provider == "google" else {}
@@ -222,7 +223,7 @@ def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hi
 
 
 def _reasoning(params: Mapping[str, Any], config: Mapping[str, Any], hidden: int) -> int:
-    """Return how many tokens a model may reason, where its parameters say that it does."""
+    """Return how many tokens a model may use for reasoning, if its parameters turn it on."""
     for owner, name, budget in (
         (params, "thinking", "budget_tokens"),
         (config, "thinkingConfig", "thinkingBudget"),
@@ -235,15 +236,16 @@ def _reasoning(params: Mapping[str, Any], config: Mapping[str, Any], hidden: int
 
 
 async def close_providers() -> None:
-    """Close the running loop's connections to models; for the end of the process."""
+    """Close the running loop's connections to models, at the end of the process."""
     for provider in _providers.values():
         await provider.aclose()
 
 
 def is_key_name(variable: object) -> bool:
-    """Return whether an environment variable may be sent to a provider as its key.
+    """Return whether the value of an environment variable may be sent to a provider as a key.
 
-    Who edits agents chooses the address too: the server's own secrets must not have such a name.
+    People who edit agents choose the address as well, so the server's own secrets must not have
+    such a name.
     """
     return isinstance(variable, str) and bool(_KEY_NAME.fullmatch(variable))
 
@@ -269,7 +271,7 @@ def _provider(spec: AgentSpec) -> _Provider:
         )
     if not variable:
         api_key = _stored_key(spec, address)
-    # One provider keeps one pool of connections.
+    # Each provider has its own connection pool.
     is_allowed = None if target is None else target.is_allowed
     kept = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
     if kept not in _providers:
@@ -299,7 +301,7 @@ def _stored_key(spec: AgentSpec, address: str) -> str | None:
 
 
 def _target(spec: AgentSpec, base_url: str | None) -> Target | None:
-    """Return where a row's own address leads; None for the operator's or the vendor's."""
+    """Return the target of a row's own address, or None for the operator's or the vendor's."""
     if base_url is None:
         return None
     try:

@@ -1,8 +1,8 @@
-"""Which model answers for a new server's assistant: the environment says, or the model's server.
+"""The model of a new server's assistant, from the environment or the model server's list.
 
-OPENAI_*, ANTHROPIC_* and GOOGLE_* are looked at in this order and the first that is set
-counts. A server is asked for its models once and briefly; when that fails, it is said in words for
-an operator what to do, without any key.
+OPENAI_*, ANTHROPIC_* and GOOGLE_* are tried in this order; the first one that is set wins. A server
+is asked for its models once, briefly. If that fails, the error explains to the operator what to do,
+without revealing any key.
 """
 
 import json
@@ -15,9 +15,9 @@ import httpx
 
 LIST_SECONDS = 5.0
 OPENAI_MODEL = "gpt-4o-mini"
-"""The model at OpenAI itself, whose list has hundreds in no order."""
+"""The default at OpenAI itself, whose list has hundreds of models in no useful order."""
 
-# Models that a list has besides those that chat.
+# Kinds of models in a list that do not chat.
 _OTHER_KINDS = (
     "embed", "rerank", "whisper", "tts", "dall-e", "moderation", "transcribe", "bge-", "image",
     "audio", "realtime", "clip", "imagen", "veo", "aqa",
@@ -25,12 +25,12 @@ _OTHER_KINDS = (
 
 
 class NoModelError(Exception):
-    """A provider is configured and no model could be chosen; the message says what to do."""
+    """A provider is configured, but no model could be chosen; the message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenModel:
-    """A provider of agents_app.models.Agent and one of its models."""
+    """A provider, as in agents_app.models.Agent, and one of its models."""
 
     provider: str
     model: str
@@ -44,7 +44,7 @@ class _Vendor:
     default_url: str
     path: str
     headers: Callable[[str], dict[str, str]]
-    # Where a listing has its models, and how one is named.
+    # The member of a listing that holds the models, and the member with a model's name.
     member: str
     name: str
 
@@ -84,15 +84,15 @@ _VENDORS = (
 
 
 def configured_provider() -> str | None:
-    """Return the provider that the environment names, if it names one."""
+    """Return the provider configured in the environment, or None."""
     vendor = _configured()
     return None if vendor is None else vendor.provider
 
 
 def choose_model() -> ChosenModel | None:
-    """Return what the environment names, None when it names no provider.
+    """Return the model configured in the environment, or None if there is no provider.
 
-    Blocks for at most LIST_SECONDS and a little. Raises NoModelError.
+    Blocks for a little over LIST_SECONDS at most. Raises NoModelError.
     """
     vendor = _configured()
     if vendor is None:

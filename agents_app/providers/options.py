@@ -1,7 +1,7 @@
-"""The `options` of an agent's row: which there are, and what may stand in them.
+"""The `options` of an agent's row: their names and allowed values.
 
-What is wrong with them is said when they are written. A row that was written past the form
-is refused in the same words when a person asks the agent.
+Invalid options are rejected when they are saved. If a row was written without the form, the same
+message appears when a person calls the agent.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 VOICE = r"^[A-Za-z0-9_-]{1,64}\Z"
-"""The form of a vendor's name of a voice."""
+"""The pattern of a vendor's voice name."""
 _AMOUNT = r"^[0-9]{1,9}(?:\.[0-9]{1,9})?\Z"
 _HEARING = frozenset({"google", "openai_realtime"})
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
@@ -22,7 +22,7 @@ class _GenerationConfig(msgspec.Struct):
 
 
 class _Params(msgspec.Struct):
-    # The vendor's other parameters go to it as they are.
+    # The vendor's other parameters are passed through unchanged.
     max_tokens: _Positive | None = None
     max_completion_tokens: _Positive | None = None
     generationConfig: _GenerationConfig | None = None  # noqa: N815 as above
@@ -41,37 +41,37 @@ class _Scripted(_ProviderOptions):
 
 class _OfModel(_ProviderOptions):
     base_url: str | None = None
-    # What a key may be called, `providers.is_key_name` says.
+    # Validated by `providers.is_key_name`.
     api_key_env: Any = None
     api_version: str | None = None
     models: list[str] = []
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
     params: _Params = msgspec.field(default_factory=_Params)
-    # Whether the model of an OpenAI-compatible server takes sound; most do not.
+    # Whether the model of an OpenAI-compatible server accepts audio; most do not.
     audio: bool = False
 
 
 class _Realtime(_OfModel):
-    # The voice of an answer without one of its own.
+    # The default voice of answers.
     voice: Annotated[str, msgspec.Meta(pattern=VOICE)] | None = None
-    # The vendor's model that writes down what is said to the agent; none does by default.
+    # The vendor's model that transcribes spoken input; none by default.
     transcription: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
 
 
 class _RemoteOptions(_ProviderOptions):
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] | None = None
     params: _Params = msgspec.field(default_factory=_Params)
-    # Whether a remote agent over Chat Completions takes sound.
+    # Whether a remote agent over Chat Completions accepts audio.
     audio: bool = False
-    # False for a remote agent of A2A that answers at once and does not stream.
+    # False for a remote A2A agent that answers at once instead of streaming.
     streams: bool = True
-    # What a remote agent may be paid over there for one answer, in USD; nothing without it.
+    # The most that a remote agent may be paid there for one answer, in USD; unset means nothing.
     pays_per_answer: Annotated[str, msgspec.Meta(pattern=_AMOUNT)] | None = None
 
 
 SPEECH_FORMATS = ("pcm16", "g711_ulaw", "g711_alaw")
-"""The formats of sound that a Realtime API takes and speaks."""
-# What the adapters of the providers can put into a request.
+"""The audio formats that a Realtime API accepts and produces."""
+# The formats that the providers' adapters can put into a request.
 _SOUNDS: Mapping[str, tuple[str, ...]] = {
     "openai_compat": ("wav", "mp3"),
     "openai_realtime": ("wav", *SPEECH_FORMATS),
@@ -80,29 +80,29 @@ _SOUNDS: Mapping[str, tuple[str, ...]] = {
 
 
 def audio_formats(provider: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the formats of sound that reach an agent's model; none for most.
+    """Return the audio formats that an agent's model accepts; most accept none.
 
-    Gemini's models take sound, and those behind a Realtime API; those of an OpenAI-compatible
-    server with the option `audio`.
+    Gemini models and those behind a Realtime API accept audio; those of an OpenAI-compatible server
+    need the option `audio`.
     """
     accepts_audio = provider in _HEARING or options.get("audio") is True
     return _SOUNDS.get(provider, ()) if accepts_audio else ()
 
 
 def speech_formats(provider: str) -> tuple[str, ...]:
-    """Return the formats of sound in which an agent's model answers; none for most."""
+    """Return the audio formats in which an agent's model answers; most have none."""
     return SPEECH_FORMATS if provider == "openai_realtime" else ()
 
 
 def takes_calls(provider: str, options: Mapping[str, Any]) -> bool:
-    """Return whether an agent's model takes sound and speaks, and so takes part in calls."""
+    """Return whether an agent's model accepts and produces audio and so can take part in calls."""
     return "pcm16" in audio_formats(provider, options) and bool(speech_formats(provider))
 
 
 def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a provider's options, in words for an operator; None for nothing.
+    """Return what is wrong with a provider's options, for operators, or None.
 
-    Options that there are not change nothing: see `unknown_options`.
+    Unknown options have no effect here: see `unknown_options`.
     """
     try:
         read = msgspec.convert(options, _kind(provider))
@@ -115,7 +115,7 @@ def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
 
 
 def option_names(provider: str) -> tuple[str, ...]:
-    """Return the options that agents of a provider have."""
+    """Return the names of the options for agents of a provider."""
     return _kind(provider).__struct_fields__
 
 

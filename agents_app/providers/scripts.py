@@ -1,7 +1,7 @@
-"""Scripts of the agents that need no model: what they answer to a conversation.
+"""The scripts of agents that need no model: their answers to a conversation.
 
-A script is a function of the agent and the request alone. Asked again after an
-interruption, it goes on after what it has said already.
+A script depends only on the agent and the request. Called again after an interruption, it continues
+where its answer broke off.
 """
 
 import re
@@ -30,13 +30,13 @@ SLOW_PAUSE = 0.05
 """Seconds between two words of the slow agent: 200 words take about ten seconds."""
 
 MOST_PIECES = 1000
-"""A longer answer has several words in each piece: pieces cost work wherever they pass."""
+"""Longer answers have several words per piece, since every piece costs work along the way."""
 
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
 def asked_text(agent: AgentSpec, request: LLMRequest) -> str:
-    """Return what the user wrote last, without a mention of the agent at its start."""
+    """Return the user's last message, without a leading mention of the agent."""
     for message in reversed(request.messages):
         if isinstance(message, UserMessage):
             texts = (block.text for block in message.content if isinstance(block, TextBlock))
@@ -45,20 +45,20 @@ def asked_text(agent: AgentSpec, request: LLMRequest) -> str:
 
 
 def said_so_far(request: LLMRequest) -> str:
-    """Return what this answer said before it was interrupted."""
+    """Return the part of this answer that was written before it was interrupted."""
     last = request.messages[-1] if request.messages else None
     return last.text if isinstance(last, AssistantMessage) else ""
 
 
 async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Repeat the user's words, one piece per word, which together are the text."""
+    """Repeat the user's text, one piece per word."""
     text = asked_text(agent, request) or "There are no words to say back."
     for piece in _pieces(text.removeprefix(said_so_far(request))):
         yield Text(piece)
 
 
 async def asker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Ask the agents whose names are the option `asks`, in the words of the option `says`."""
+    """Mention the agents named in the option `asks`, followed by the text of the option `says`."""
     asked = " ".join(f"@{name}" for name in agent.options.get("asks", ()))
     said = agent.options.get("says", "What do you think?")
     for piece in _pieces(f"{asked} {said}".strip().removeprefix(said_so_far(request))):
@@ -74,7 +74,7 @@ async def slow(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
 
 
 async def tool_user(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Call the first tool that the session declares with the user's text as query."""
+    """Call the first tool that the session declares, with the user's text as the query."""
     result = _result(request)
     if result is not None:
         outcome = "failed" if result.is_error else "answered"
@@ -105,7 +105,7 @@ async def thinker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
 
 
 async def fail(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Give half an answer, then fail like a provider."""
+    """Write half an answer, then fail like a provider."""
     pieces = list(_pieces(f"This answer to {asked_text(agent, request)!r} will never be complete"))
     for piece in pieces[: len(pieces) // 2]:
         yield Text(piece)
@@ -119,7 +119,7 @@ async def fail(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
 
 
 async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Have csv_report read the last CSV file of the conversation, and repeat its findings."""
+    """Have csv_report read the last CSV file in the conversation, and repeat its findings."""
     result = _result(request)
     if result is not None:
         said = _without_labels(str(result.result))
@@ -138,7 +138,7 @@ async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
 
 
 async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Have another agent edit the last picture of the conversation, and show what comes back."""
+    """Have another agent edit the last picture in the conversation, and show the result."""
     done = _done(request)
     called, result = done[-1] if done else ("", None)
     if result is None:
@@ -169,7 +169,7 @@ async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, 
 
 
 async def darkroom(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Edit the last picture of the conversation as the words say."""
+    """Edit the last picture in the conversation as the user asks."""
     result, picture = _result(request), _last_picture(request)
     changes = _wanted_changes(asked_text(agent, request))
     if result is not None:
@@ -200,7 +200,7 @@ _QUOTED = re.compile(r"[\"“]([^\"”]{1,120})[\"”]")
 
 
 def _wanted_changes(text: str) -> dict[str, Any]:
-    """Return what the words ask for, as arguments of edit_picture."""
+    """Return the requested changes as arguments of edit_picture."""
     changes: dict[str, Any] = {}
     quoted = _QUOTED.search(text)
     if quoted is not None:
@@ -264,7 +264,7 @@ _TOPICS = {
 
 
 async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Add the user's words to the list `items` of the state that the chat shares."""
+    """Add the user's text to the list `items` in the chat's shared state."""
     result = _result(request)
     if result is None:
         item, state = asked_text(agent, request), state_in(request.system or "")
@@ -297,7 +297,7 @@ SCRIPTS: dict[str, AgentScript] = {
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the words of a text, several in each of MOST_PIECES where there are more."""
+    """Split a text into words, or into at most MOST_PIECES groups of words."""
     words = _PIECE.findall(text)
     together = -(-len(words) // MOST_PIECES)
     if together <= 1:
@@ -324,7 +324,7 @@ def _last_csv(request: LLMRequest) -> str | None:
 
 
 def _last_picture(request: LLMRequest) -> str | None:
-    """Return the newest picture: one that a person attached, or one that a tool made."""
+    """Return the newest picture, either attached by a person or made by a tool."""
     for message in reversed(request.messages):
         if isinstance(message, ToolResultMessage):
             made = [i for r in message.results for i in _pictures(str(r.result))]
@@ -337,7 +337,7 @@ def _last_picture(request: LLMRequest) -> str | None:
 
 
 def _pictures(text: str) -> dict[str, str]:
-    """Return the pictures named in a tool's result (uamp.content_labels): ids, and why."""
+    """Return the pictures named in a tool's result (uamp.content_labels): ids and reasons."""
     return dict(_PICTURE.findall(text))
 
 
@@ -346,13 +346,13 @@ def _without_labels(text: str) -> str:
 
 
 def _result(request: LLMRequest) -> ToolResult | None:
-    """Return the last tool result since the user spoke."""
+    """Return the last tool result since the user's last message."""
     done = _done(request)
     return done[-1][1] if done else None
 
 
 def _done(request: LLMRequest) -> list[tuple[str, ToolResult]]:
-    """Return the tools that were called since the user spoke, with their results, in order."""
+    """Return the tools called since the user's last message, with their results, in order."""
     called: dict[str, str] = {}
     done: list[tuple[str, ToolResult]] = []
     for message in request.messages:

@@ -1,8 +1,8 @@
-"""Options of a model for one vendor, as in `extensions.openai` (UAMP §5.1).
+"""Model options for one vendor, as in `extensions.openai` (UAMP §5.1).
 
-Only what changes how a model answers is taken, each option with a type and bounds. An option that
-is not listed here is ignored and named in the log: among them are those that cost more without
-being part of an answer's price, such as `n` and `service_tier`.
+Only options that change how a model answers are accepted, each with a type and bounds. Options that
+are not listed here are ignored and logged, including those that would raise the cost beyond an
+answer's price, such as `n` and `service_tier`.
 """
 
 import logging
@@ -17,7 +17,7 @@ from uamp.types.generation import ReasoningEffort, StopWords, Verbosity
 logger = logging.getLogger(__name__)
 
 THINKING_TOKENS: Final = 4096
-"""The thinking budget of Anthropic's models where a client only turns thinking on."""
+"""The thinking budget of Anthropic's models if a client only turns thinking on."""
 _LEAST_THINKING: Final = 1024
 
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -75,9 +75,9 @@ _VENDOR_OF: Final = {"openai_compat": "openai", "anthropic": "anthropic", "googl
 
 
 def problem_of_extensions(extensions: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the options of any vendor, in words for a client; None for nothing.
+    """Return what is wrong with any vendor's options, for clients, or None.
 
-    Options that a vendor is not asked for here are ignored, as unknown fields are (UAMP §14.3).
+    Unknown options are ignored, as unknown fields are (UAMP §14.3).
     """
     for vendor, kind in _KINDS.items():
         given = extensions.get(vendor)
@@ -94,9 +94,9 @@ def problem_of_extensions(extensions: Mapping[str, Any]) -> str | None:
 
 
 def vendor_options(provider: str, extensions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a client wants of the vendor that answers, under the vendor's own names.
+    """Return a client's options for the answering vendor, under the vendor's own names.
 
-    Options of other vendors count for nothing, as do those that were kept before they had bounds.
+    Options of other vendors are ignored, as are invalid ones stored before bounds existed.
     """
     vendor = _VENDOR_OF.get(provider, "")
     given = extensions.get(vendor)
@@ -114,9 +114,9 @@ def vendor_options(provider: str, extensions: Mapping[str, Any]) -> dict[str, An
 
 
 def fitted_thinking(params: dict[str, Any]) -> dict[str, Any]:
-    """Return Anthropic's parameters with less thinking than `max_tokens`, as its API demands.
+    """Return Anthropic's parameters with a thinking budget below `max_tokens`, as the API requires.
 
-    Where too little is left to think with, the model does not think.
+    If too few tokens remain for thinking, it is turned off.
     """
     thinking, most = params.get("thinking"), params.get("max_tokens")
     if not isinstance(thinking, dict) or most is None or thinking.get("budget_tokens", 0) < most:

@@ -1,4 +1,4 @@
-"""The error details of Django REST framework as pairs of a place and a message."""
+"""Conversion of Django REST framework's error details to pairs of a pointer and a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Add to the OpenAPI document what all operations share (a hook of drf-spectacular)."""
+"""The parts of the OpenAPI document that all operations share (a drf-spectacular hook)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROBLEM: Final = {
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     "description": "",
 }
-# Each also has the older X- name.
+# Each is also sent under its older X- name.
 _LIMITS: Final = {
     "RateLimit-Limit": "Requests in the window.",
     "RateLimit-Remaining": "Requests that are left in it.",
@@ -26,7 +26,7 @@ _IF_MATCH: Final = {
 
 
 def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add to each operation its rate limits, and to writes of what can be read `If-Match`."""
+    """Add rate limits to every operation, and `If-Match` to writes of readable resources."""
     for path in result["paths"].values():
         for method, operation in path.items():
             if method in _METHODS:
@@ -37,7 +37,7 @@ def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 def _add(operation: dict[str, Any], *, is_conditional: bool) -> None:
     responses = operation["responses"]
     responses.setdefault("429", dict(_PROBLEM))
-    # The database is away, or full.
+    # The database is unreachable or full.
     responses.setdefault("503", dict(_PROBLEM))
     if is_conditional:
         operation.setdefault("parameters", []).append(dict(_IF_MATCH))

@@ -1,7 +1,7 @@
-"""An example of the body and of the main answer of each operation (a hook of drf-spectacular).
+"""Examples of each operation's body and main response (a drf-spectacular hook).
 
-The examples are made of the schemas, so that they always fit: a request has the members that it
-needs, or one of those that it may have, and an answer has all of its members.
+They are generated from the schemas, so they always match: a request has its required members, or
+one optional member if none is required; a response has all of its members.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, Final
 _METHODS: Final = ("get", "put", "post", "delete", "patch")
 _JSON: Final = "application/json"
 _DEPTH: Final = 6
-"""Answers that contain answers of their own kind end here."""
+"""The depth at which recursive responses are cut off."""
 _CHAT: Final = "chat_0b1f6c2e9d8a4c7fb35d2e1a90c4f687"
 _MESSAGE: Final = "msg_7d3a5e9c1b2f4068a9c4e7f1b6d03582"
 _RESPONSE: Final = "resp_4c8e2a6f0b9d4137a5e1c7d3f9b06284"
 _AT: Final = "2026-01-15T09:30:00Z"
-# What a member of this name is, where its type and bounds allow it.
+# Example values by member name, used if the schema's type and bounds allow them.
 _NAMED: Final[dict[str, Any]] = {
     "amount": "0.02", "agent": "echo", "chat": _CHAT, "chat_id": _CHAT, "code": "invalid",
     "content": "Which cities have more than a million people?", "currency": "USD",
@@ -37,7 +37,7 @@ _FORMATS: Final[dict[str, str]] = {
 
 
 def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add an example to each JSON body of a request, and to the first answer that is a success."""
+    """Add an example to each JSON request body and to the first successful response."""
     schemas = result.get("components", {}).get("schemas", {})
     for path in result["paths"].values():
         for method, operation in path.items():
@@ -56,14 +56,14 @@ def _add(body: dict[str, Any] | None, examples: _Examples) -> None:
 
 
 class _Examples:
-    """Makes values that fit schemas, of requests or of answers."""
+    """Generates values that match schemas of requests or responses."""
 
     def __init__(self, schemas: dict[str, Any], *, is_request: bool) -> None:
         self._schemas = schemas
         self._is_request = is_request
 
     def of(self, schema: dict[str, Any], name: str = "", depth: int = 0) -> Any:
-        """Return a value of a schema; `name` is that of the member which has it."""
+        """Return a value that matches a schema; `name` is the member's name."""
         schema = self._resolved(schema)
         if "enum" in schema or "const" in schema:
             found = schema.get("enum", [schema.get("const")])
@@ -82,7 +82,7 @@ class _Examples:
         return _scalar(schema, kind)
 
     def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return a schema without references and alternatives: of these the first is taken."""
+        """Resolve references and alternatives in a schema, choosing the first alternative."""
         while True:
             if "$ref" in schema:
                 schema = self._schemas[schema["$ref"].rpartition("/")[2]]

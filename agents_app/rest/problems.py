@@ -1,7 +1,7 @@
-"""Problem documents (RFC 9457): the refusals of all JSON routes.
+"""Problem documents (RFC 9457): the error responses of all JSON routes.
 
-Every refusal has one of the codes below and shows nothing of the server's inside. A program
-branches on `code`; `title` and `detail` are for people.
+Every error has one of the codes below and reveals nothing of the server's internals. Programs
+branch on `code`; `title` and `detail` are for people.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class ProblemKind(NamedTuple):
-    """One kind of problem: its HTTP status, and what a person reads."""
+    """One kind of problem: its HTTP status, title and remedy."""
 
     status: int
     title: str
@@ -161,9 +161,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
 def document(
     code: str, *, detail: str, instance: str, kind: ProblemKind | None = None, **members: Any
 ) -> dict[str, Any]:
-    """Return a problem document (RFC 9457): the one shape of every refusal over HTTP.
+    """Return a problem document (RFC 9457), the format of every error over HTTP.
 
-    `kind` is that of PROBLEMS unless the code belongs to another table.
+    `kind` is looked up in PROBLEMS unless the code comes from another table.
     """
     kind = kind or PROBLEMS[code]
     return {
@@ -186,7 +186,7 @@ def refusal(
     retry_after: int | None = None,
     **members: Any,
 ) -> HttpResponse:
-    """Return a problem as a response, outside the views of Django REST Framework."""
+    """Return a problem as a response, outside the views of Django REST framework."""
     if retry_after is not None:
         members["retry_after"] = retry_after
     members.setdefault("request_id", log_fields.current().request_id or uuid.uuid4().hex)
@@ -198,13 +198,13 @@ def refusal(
     response["X-Request-ID"] = body["request_id"]
     if retry_after is not None:
         response["Retry-After"] = str(retry_after)
-    if body["status"] == 401:  # noqa: PLR2004 its number is its name
+    if body["status"] == 401:  # noqa: PLR2004 the number names the status
         response["WWW-Authenticate"] = "Bearer"
     return response
 
 
 def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpResponse:
-    """Return the 405 of a path that is not a view of Django REST Framework."""
+    """Return the 405 of a path that is not a view of Django REST framework."""
     said = f"This path takes {' and '.join(allowed)}, not {request.method}. {hint}".rstrip()
     response = refusal("method_not_allowed", instance=request.path, detail=said)
     response["Allow"] = ", ".join(allowed)
@@ -214,8 +214,8 @@ def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpRes
 class Problem(exceptions.APIException):
     """A refusal with a code of PROBLEMS; `errors` are `{pointer or parameter, detail}`.
 
-    `kind` is that of a code of the protocol, which PROBLEMS has not. `status` replaces the code's
-    own; `members` are further members of the document (RFC 9457 §3.2).
+    `kind` is for protocol codes that are not in PROBLEMS. `status` overrides the code's status;
+    `members` are extension members of the document (RFC 9457 §3.2).
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     """A problem document (RFC 9457)."""
 
     def get_fields(self) -> dict[str, Any]:
-        """Add `errors`, which as an attribute would hide the serializer's own."""
+        """Add `errors`, which as a class attribute would hide the serializer's own property."""
         return {
             **super().get_fields(),
             "errors": ProblemErrorSerializer(many=True, required=False),
@@ -268,15 +268,14 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 def responses(*statuses: int) -> dict[tuple[int, str], type[ProblemSerializer]]:
-    """Return the OpenAPI entries of refusals, 401 always among them."""
+    """Return the OpenAPI entries of error responses; 401 is always included."""
     return {(code, MEDIA_TYPE): ProblemSerializer for code in (401, *statuses)}
 
 
 def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
-    """Return the problem document for an exception of a view; the hook of Django REST Framework.
+    """Convert an exception of a view to a problem document (the exception hook of DRF).
 
-    An exception that no row names is logged with its request id and answered as
-    `internal_error` (500).
+    An unknown exception is logged with its request id and answered with `internal_error` (500).
     """
     request: Request = context["request"]
     request_id = _request_id(request)
@@ -316,14 +315,14 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
 def _members(error: Exception) -> Mapping[str, Any]:
     if isinstance(error, Problem):
         return error.members
-    # The scope that the credential lacks, for a program that asks for another one.
+    # The missing scope, so that a program can request it.
     return {"scope": error.scope} if isinstance(error, MissingRight) and error.scope else {}
 
 
 def _request_id(request: Request) -> str:
-    """Return the id under which the log has the request.
+    """Return the id of the request in the log.
 
-    Without a server before the view it is that of the client, or a new one.
+    If no server has set one, it is the client's id or a new one.
     """
     if known := log_fields.current().request_id:
         return known
@@ -342,12 +341,12 @@ def _code(error: Exception) -> str:
 
 
 def is_out_of_space(error: Exception) -> bool:
-    """Return whether a write failed because the disk is full or takes no writes."""
+    """Return whether a write failed because the disk is full or read-only."""
     return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
 def _detail(error: Exception, code: str) -> str:
-    """Return what the framework says where that helps; otherwise what can be done."""
+    """Return the framework's message if it helps, otherwise the remedy."""
     if isinstance(error, MissingRight):
         return str(error)
     if isinstance(error, exceptions.APIException) and code not in _OWN_WORDS:
@@ -370,12 +369,12 @@ _CODES: Final[Sequence[tuple[type[Exception], str]]] = (
     (DjangoPermissionDenied, "forbidden"),
     (RequestDataTooBig, "content_too_large"),
     (SuspiciousOperation, "malformed_body"),
-    # The database is away, or full.
+    # The database is unreachable or full.
     (OperationalError, "unavailable"),
     (InterfaceError, "unavailable"),
 )
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-# The client does not learn whether it was "not there" or "not yours"; the others say it in
+# A 404 must not reveal whether the row is missing or foreign. The other codes give details in
 # `errors` or headers.
 _OWN_WORDS: Final = {
     "invalid",

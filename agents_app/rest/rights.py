@@ -1,7 +1,7 @@
-"""The rights of a credential: scopes, and the chats, agents and protocols it is restricted to.
+"""The rights of a credential: its scopes, and the chats, agents and protocols it is limited to.
 
-A person who signed in, and a key without restrictions, have all rights of the person (`ALL`).
-`Rights` only take away: the rows that the person may see are decided where they are read.
+A signed-in person and a key without restrictions have all rights of the person (`ALL`). `Rights`
+can only restrict: which rows the person may see is decided where they are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 EVERYTHING: Final = "*"
-"""The scope of all rights, and in `chats:*` of all rights of that name."""
+"""The scope of all rights; in `chats:*`, of all rights with that prefix."""
 
 SCOPES: Final[dict[str, StrOrPromise]] = {
     "chats:read": gettext_lazy("Read your chats, follow them live, search and export them"),
@@ -36,7 +36,7 @@ SCOPES: Final[dict[str, StrOrPromise]] = {
     "webhooks:read": gettext_lazy("Read your webhooks and their deliveries"),
     "webhooks:write": gettext_lazy("Make, change and delete webhooks"),
 }
-"""Each scope with what it allows, for people."""
+"""Each scope with a description for people."""
 
 PROTOCOLS: Final[dict[str, str]] = {
     "uamp": "UAMP",
@@ -48,14 +48,14 @@ PROTOCOLS: Final[dict[str, str]] = {
     "acp": "ACP",
     "ag-ui": "AG-UI",
 }
-"""The protocols that a key may be restricted to, with their names."""
+"""The protocols that a key may be restricted to, with their display names."""
 
 ANY: Final = ""
-"""Declared where every good credential will do."""
+"""Declared by views that accept every valid credential."""
 
 
 class MissingRight(Exception):
-    """The credential has no right to this; `scope` is the one that it lacks, if it is one."""
+    """The credential does not grant this; `scope` is the missing scope, if any."""
 
     def __init__(self, message: str, *, scope: str = "") -> None:
         super().__init__(message)
@@ -66,8 +66,8 @@ class MissingRight(Exception):
 class Rights:
     """The rights of a credential. A set that is None restricts nothing.
 
-    `agents` and `chats` are ids; `protocols` are of PROTOCOLS. `has_budget` says that what the
-    credential pays is limited, so that it pays for answers alone.
+    `agents` and `chats` are ids; `protocols` are keys of PROTOCOLS. `has_budget` means that the
+    credential's spending is limited, so that it can pay only for answers.
     """
 
     scopes: frozenset[str]
@@ -83,20 +83,20 @@ class Rights:
         return f"{scope.partition(':')[0]}:{EVERYTHING}" in self.scopes
 
     def check(self, scope: str) -> None:
-        """Raise MissingRight, which names the scope that the credential lacks."""
+        """Raise MissingRight, naming the scope, if the credential does not have it."""
         if not self.has(scope):
             raise MissingRight(
                 f"This credential has no scope {scope}. Use one that has it.", scope=scope
             )
 
     def check_protocol(self, protocol: str) -> None:
-        """Raise MissingRight for a protocol that the credential is not for."""
+        """Raise MissingRight if the credential is not valid for a protocol."""
         if self.protocols is not None and protocol not in self.protocols:
             name = PROTOCOLS.get(protocol, protocol)
             raise MissingRight(f"This credential is not for {name}. Use one that is.")
 
     def check_pays(self) -> None:
-        """Raise MissingRight for a credential whose budget counts answers alone."""
+        """Raise MissingRight if the credential has a budget, which covers answers only."""
         if self.has_budget:
             raise MissingRight(
                 "This credential has a budget, and pays for answers alone."
@@ -104,15 +104,15 @@ class Rights:
             )
 
     def sees_chat(self, chat_id: str) -> bool:
-        """Return whether the credential may be used in a chat of its person."""
+        """Return whether the credential may be used in one of its person's chats."""
         return self.chats is None or chat_id in self.chats
 
     def may_ask(self, agent_id: str) -> bool:
-        """Return whether the credential may ask an agent."""
+        """Return whether the credential may call an agent."""
         return self.agents is None or agent_id in self.agents
 
     def includes(self, other: Rights) -> bool:
-        """Return whether another credential could do nothing that this one cannot."""
+        """Return whether these rights cover all rights of another credential."""
         return (
             all(self._includes_scope(scope) for scope in other.scopes)
             and _within(other.chats, self.chats)
@@ -128,11 +128,11 @@ class Rights:
 
 
 ALL: Final = Rights(scopes=frozenset({EVERYTHING}))
-"""The rights of a person who signed in."""
+"""The rights of a signed-in person."""
 
 
 def unknown_scopes(scopes: Iterable[str]) -> list[str]:
-    """Return those of these scopes that do not exist; `*` and `chats:*` do."""
+    """Return those of these scopes that do not exist; wildcards such as `chats:*` do."""
     groups = {f"{scope.partition(':')[0]}:{EVERYTHING}" for scope in SCOPES}
     return sorted(set(scopes) - set(SCOPES) - groups - {EVERYTHING})
 

@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 class JsonView(APIView):
     """A view that answers in JSON whatever Accept says. Subclasses choose parser and caching.
 
-    Each declares the scopes that a credential needs: `read_scope` for GET, `write_scope` for the
-    other methods. A credential that is restricted to chats or agents is taken where the path names
-    a chat, and where `takes_restricted_keys` says that the view itself leaves out what the
-    credential may not see.
+    Each view declares the scopes that a credential needs: `read_scope` for GET, `write_scope` for
+    other methods. A credential restricted to chats or agents is accepted if the path names a chat,
+    or if `takes_restricted_keys` says that the view itself filters what the credential may not see.
     """
 
     metadata_class = None
@@ -38,9 +37,9 @@ class JsonView(APIView):
     takes_restricted_keys = False
 
     def check_permissions(self, request: Request) -> None:
-        """Refuse who may not call the view, and a credential without the right to this.
+        """Reject callers without permission and credentials without the required rights.
 
-        Raises MissingRight, and Http404 for a chat that the credential is not for.
+        Raises MissingRight, and Http404 for a chat that the credential does not cover.
         """
         super().check_permissions(request)
         rights = rights_of(request)
@@ -66,19 +65,19 @@ class JsonView(APIView):
 
     def perform_content_negotiation(
         self,
-        request: Request,  # noqa: ARG002 the interface's
-        force: bool = False,  # noqa: ARG002, FBT001, FBT002 the interface's
+        request: Request,  # noqa: ARG002 part of the interface
+        force: bool = False,  # noqa: ARG002, FBT001, FBT002 part of the interface
     ) -> tuple[BaseRenderer, str]:
-        """Return the JSON renderer always: a 406 would help no client."""
+        """Return the JSON renderer in every case: a 406 would help no client."""
         return JSONRenderer(), JSONRenderer.media_type
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """A body whose members are all known."""
+    """A body that rejects unknown members."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse members that the view does not read; raises ValidationError."""
-        # A serializer within another one has no data of its own.
+        """Reject members that the view does not read; raises ValidationError."""
+        # Nested serializers have no initial data.
         body = getattr(self, "initial_data", None)
         if isinstance(body, dict) and (unknown := set(body) - set(self.fields)):
             raise serializers.ValidationError(
@@ -88,7 +87,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def json_object(body: bytes, *, bytes_max: int) -> dict[str, Any]:
-    """Return the object of a body, read as strictly as a frame of UAMP; raises ParseError."""
+    """Parse a body as a JSON object, as strictly as a UAMP frame; raises ParseError."""
     limits = msgspec.structs.replace(DEFAULT_LIMITS, frame_bytes=bytes_max)
     try:
         value = uamp.load_json(body, limits)
@@ -100,18 +99,18 @@ def json_object(body: bytes, *, bytes_max: int) -> dict[str, Any]:
 
 
 def rights_of(request: Request) -> Rights:
-    """Return the rights of the credential of a request; all of them for a session cookie."""
+    """Return the rights of a request's credential; a session cookie has all of them."""
     rights: Rights = getattr(request.auth, "rights", ALL)
     return rights
 
 
 def address_of(request: Request | HttpRequest) -> str:
-    """Return the address of the client, for the audit."""
+    """Return the client's address, for the audit log."""
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def caller(request: Request | HttpRequest) -> User:
-    """Return the signed-in person; the view's permission has refused every other request."""
+    """Return the signed-in person; the view's permissions have rejected all other requests."""
     if not request.user.is_authenticated:
         raise AssertionError(request.path)
     return request.user

@@ -1,8 +1,8 @@
 """One run of an agent: a request in, UAMP events out.
 
 A run knows the agent, the conversation and three ports: the broker, the media loader and the
-checkpoint saver. Limits are set here, around a library that has none. Cancelling the task of a run
-cancels everything that the run started, down to the provider's request.
+checkpoint saver. It adds the limits that the underlying library does not have. Cancelling the task
+of a run cancels everything the run has started, including the provider's request.
 """
 
 import asyncio
@@ -54,16 +54,17 @@ __all__ = [
 ]
 
 ANSWER_CHARS = 1_000_000
-"""The most characters of text, thoughts and calls in one answer, which is kept and shown whole."""
+"""The most characters of text, thoughts and calls in one answer, which is stored and shown whole.
+"""
 ANSWER_SOUND_BYTES = 16 * 1024 * 1024
-"""The most bytes of sound in one answer, which is stored whole: almost six minutes of PCM."""
+"""The most bytes of audio in one answer, which is stored whole: almost six minutes of PCM."""
 _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
 Receive = Callable[[Event | str], Awaitable[None] | None]
-"""Receives the text of an answer, as text, and its other events; the run awaits what it returns."""
+"""Receives an answer's text as str and its other events; the run awaits the returned value."""
 EVENTS_AT_ONCE = 64
-"""After so many events of an agent other tasks have a turn, however fast its model is."""
+"""After this many events of an agent, other tasks get a turn, however fast its model is."""
 
 
 async def run_agent(
@@ -76,12 +77,12 @@ async def run_agent(
     checkpoints: CheckpointSaver | None = None,
     daemons: Daemons | None = None,
 ) -> RunFinished:
-    """Answer a request as the kind of the agent does; return the end.
+    """Answer a request with a hosted, remote or connected agent; return the end of the run.
 
-    `receive` is given the text and the events of the response.
-    `receive` gets one at a time; the model and the tools continue when what it returned is done.
-    Raises AgentError, what `receive` raises, and HeldElsewhere for a connected agent that another
-    process holds. Cancel the task to stop the run.
+    `receive` gets the text and events of the response one at a time; the model and the tools
+    continue once the awaitable that it returned is done. Raises AgentError, whatever `receive`
+    raises, and HeldElsewhere if another process holds the socket of a connected agent. Cancel the
+    task to stop the run.
     """
     if spec.kind != "connected":
         return await _run_model(
@@ -103,9 +104,9 @@ async def _run_model(
     media: MediaLoader,
     checkpoints: CheckpointSaver | None,
 ) -> RunFinished:
-    """Have a model answer: that of a hosted agent, or a remote agent as one.
+    """Run a hosted agent on its model, or a remote agent as if it were one.
 
-    After each step but the last one the state goes to `checkpoints`, before the next step begins.
+    After each step but the last, the state is saved to `checkpoints` before the next step begins.
     """
     if spec.kind == "remote":
         check_remote(spec, servers=request.servers)
@@ -187,9 +188,9 @@ async def _run_model(
 
 
 class _AgentEvents:
-    """Translates the events of an agent and gives them to the receiver, in order.
+    """Translates the events of an agent and passes them to the receiver in order.
 
-    The task of the run and the tasks of its tools call `emit`, which lets one at a time.
+    The run's task and the tasks of its tools all call `emit`, which serializes them.
     """
 
     def __init__(
@@ -202,13 +203,13 @@ class _AgentEvents:
         self._translator = translator
         self._receive: Receive | None = receive
         self._is_free = spec.pricing.is_free
-        # A receiver that has nothing to wait for returns before another event can come.
+        # A receiver that need not wait returns before the next event can arrive.
         self._is_receiving = False
         self._received = asyncio.Event()
         self._count = 0
 
     async def emit(self, event: AgentStreamEvent) -> None:
-        """Return when an event was received, counted and paid."""
+        """Translate an event; return once it has been received, counted and paid for."""
         await self._turn()
         try:
             for shown in self._translator.follow(event):
@@ -234,7 +235,7 @@ class _AgentEvents:
             await asyncio.sleep(0)
 
     async def give(self, shown: Event) -> None:
-        """Pass on what a remote agent shows besides; return when it was received."""
+        """Pass on another event of a remote agent; return once it has been received."""
         await self._turn()
         try:
             if (receiving := self._give(shown)) is not None:
@@ -250,7 +251,7 @@ class _AgentEvents:
         self._is_receiving = True
 
     def end(self) -> None:
-        """Release the receiver, which holds the answer: an agent's objects form circles."""
+        """Drop the receiver, which holds the answer: an agent's objects form reference cycles."""
         self._receive = None
 
     def _give(self, shown: Event | str) -> Awaitable[None] | None:
@@ -271,11 +272,11 @@ def build_agent(
     form: Form | None,
     give: Give,
 ) -> Agent:
-    """Return the uap agent of a row, configured for one request.
+    """Build the uap agent of a row, configured for one request.
 
-    Raises UPPError for a row that no provider can serve. `give` receives what a remote agent shows
-    besides its text, thoughts and calls. `context` are system texts of the
-    conversation, which follow the instructions of the row and of the request.
+    `give` receives what a remote agent shows besides its text, thoughts and calls. `context` holds
+    the system messages of the conversation, which follow the instructions of the row and of the
+    request. Raises UPPError if no provider can serve the row.
     """
     if spec.kind == "remote":
         model = remote_model(
@@ -309,7 +310,7 @@ def build_agent(
         tools=tools.offered(),
         structure=None if form is None else form.schema,
         params=params,
-        # A run that continues after the last round has one more: zero would forbid all calls.
+        # A run that resumes after the last round gets one more: zero would forbid all calls.
         tool_strategy=ToolUseStrategy(max_iterations=max(spec.max_steps - had, 1)),
     )
 
@@ -318,7 +319,7 @@ def _strategy(spec: AgentSpec) -> ExecutionStrategy:
     try:
         return make_strategy(spec.strategy, spec.strategy_options, max_steps=spec.max_steps)
     except ValueError as error:
-        # The row was written past the form that checks it.
+        # The row was written without the form that checks it.
         raise UPPError(
             str(error), code=ProviderErrorCode.INVALID_REQUEST, provider=spec.provider
         ) from error
@@ -340,7 +341,7 @@ def _translator(request: RunRequest, tools: RunTools) -> Translator:
 def _opening(
     spec: AgentSpec, conversation: Sequence[ModelMessage], request: RunRequest
 ) -> AgentState:
-    """Return the state in which a run begins: it goes on where its messages end."""
+    """Return the state in which a run starts, continuing after its last messages."""
     kept = request.checkpoint
     state = AgentState.initial() if kept is None else kept.state
     shown = request.resume if kept is None else kept.shown_after(request.resume)
@@ -353,7 +354,7 @@ def _opening(
 
 
 def _ended_in_text(request: RunRequest) -> bool:
-    """Return whether the last thing that was shown is the text of a step that is over."""
+    """Return whether the last output shown is the text of a completed step."""
     plan = (request.checkpoint.state.plan if request.checkpoint else None) or ()
     under_way = any(step.status == "in_progress" for step in plan)
     return not under_way and isinstance([None, *request.resume][-1], TextContent)

@@ -1,7 +1,7 @@
-"""The client's tools and response_format, until the model's provider has accepted them.
+"""The client's tools and response_format, tracked until the model's provider has accepted them.
 
-A strategy may send the client's tools and its response_format only after other steps were worked. A
-refusal of the request that carries them first is the client's then.
+A strategy may run other steps before it sends the client's tools and response_format. If the
+provider then refuses the first request that carries them, the client's input is at fault.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,14 +12,14 @@ from upp import LLMRequest
 
 
 class ClientParts:
-    """The parts of one answer that its client sent.
+    """The parts of one answer's requests that come from its client.
 
-    `tools` are the names of its tools, `schema` that of its response_format, `goes_on` says that an
-    earlier process had requests of this answer taken, and `reads_result` that the next request is
-    the first with a `tool.result`.
+    `tools` are the names of the client's tools and `schema` is the schema of its response_format.
+    `goes_on` means that the provider accepted requests of this answer in an earlier process, and
+    `reads_result` that the next request is the first with a `tool.result`.
 
-    The task of the run calls `sent`, `took` and `refused`, the tasks of the client's tools
-    `result_came`, all on one event loop.
+    The run's task calls `sent`, `took` and `refused`; the tasks of the client's tools call
+    `result_came`. All run on one event loop.
     """
 
     def __init__(
@@ -35,15 +35,15 @@ class ClientParts:
         self._was_taken = goes_on
         self._reads_result = reads_result
         self._carried: frozenset[str] = frozenset()
-        # The model that called the client's tool had been sent the tools.
+        # The model must have been sent the tools, as it has called one.
         self._taken = frozenset({"tools"} if reads_result else ())
 
     def result_came(self) -> None:
-        """Take note that the next request carries something that the client's tool returned."""
+        """Note that the next request carries a result of the client's tool."""
         self._reads_result = True
 
     def sent(self, request: LLMRequest) -> None:
-        """Take note of what a request carries."""
+        """Note which of the client's parts a request carries."""
         carried = {TOOL_RESULT} if self._reads_result else set()
         if self._schema is not None and request.structure is self._schema:
             carried.add("response_format")
@@ -52,13 +52,13 @@ class ClientParts:
         self._carried = frozenset(carried)
 
     def took(self) -> None:
-        """Take note that the provider answered the request."""
+        """Note that the provider answered the request."""
         self._taken |= self._carried - {TOOL_RESULT}
         self._was_taken, self._reads_result, self._carried = True, False, frozenset()
 
     def refused(self) -> frozenset[str]:
-        """Return the parts that the provider was sent and has not taken, where it took others.
+        """Return the parts of a refused request that the provider has not accepted before.
 
-        Of the first request of an answer it is not known whose part is refused.
+        Empty for the first request of an answer, where the fault cannot be attributed.
         """
         return self._carried - self._taken if self._was_taken else frozenset()

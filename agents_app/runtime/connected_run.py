@@ -1,9 +1,9 @@
 """A run of a connected agent: its daemon answers over the socket on which it registered.
 
-The daemon is another program, and its events are claims: ids are replaced by this server's, texts
-are made storable, usage is believed up to the bytes that were sent and received, and what does not
-follow from what came before ends the answer with a typed error. A daemon that is lost before it
-sent anything is replaced by another one; after that the answer ends.
+The daemon is another program, so its events are not trusted: ids are replaced with this server's,
+text is made storable, usage is capped by the bytes sent and received, and an event that breaks the
+protocol ends the answer with a typed error. If a daemon is lost before it has sent anything,
+another one is asked; after that, its loss ends the answer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     Receive: TypeAlias = Callable[[Event | str], Awaitable[None] | None]
 
 TRIES: Final = 4
-"""So many daemons are asked for one answer, where one after another is lost."""
+"""The number of daemons tried for one answer when one after another is lost."""
 _WORDS_CHARS: Final = 1000
 
 
@@ -63,12 +63,12 @@ async def run_connected(
     broker: ToolBroker,
     daemons: Daemons,
 ) -> RunFinished:
-    """Have a daemon answer a request; give `receive` text and events as `run_agent` does.
+    """Have a daemon answer a request; pass text and events to `receive` as `run_agent` does.
 
-    Raises AgentError, HeldElsewhere before anything was received, and what `receive` raises.
+    Raises AgentError, HeldElsewhere before anything was received, and whatever `receive` raises.
     """
     if request.resume or request.checkpoint is not None:
-        # The daemon that knew how to go on is gone.
+        # Only the lost daemon knew how to continue.
         raise _interrupted(spec)
     await broker.admit_step()
     for _ in range(TRIES):
@@ -99,9 +99,9 @@ def _interrupted(spec: AgentSpec) -> AgentError:
 
 
 class _Relay:
-    """One answer of one daemon, from its events to those of the response.
+    """Translates one answer of one daemon into the events of the response.
 
-    Only the task of the run calls it.
+    Only the run's task calls it.
     """
 
     def __init__(
@@ -112,23 +112,23 @@ class _Relay:
         broker: ToolBroker,
         answer: DaemonAnswer,
     ) -> None:
-        # Whether the daemon sent anything of the answer.
+        # Whether the daemon has sent any part of the answer.
         self.has_begun = False
         self._response_id = request.response_id
         self._receive, self._answer = receive, answer
         self._claims = DaemonClaims(spec)
         self._calls = DaemonCalls(spec, request, broker, answer, self._claims)
         self._is_announced = False
-        # Whether the daemon was refused a payment of its own.
+        # Whether the daemon has demanded a payment and was refused.
         self._has_demanded = False
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the response ended and the daemon did not: at calls of the client."""
+        """Whether the response ended at the client's calls before the daemon was done."""
         return self._calls.was_handed_over
 
     async def run(self) -> RunFinished:
-        """Return the end of the answer; raises DaemonLost, AgentError and what `receive` raises."""
+        """Return the end of the run; raises DaemonLost, AgentError and errors of `receive`."""
         calls = self._calls
         try:
             while True:
@@ -145,7 +145,7 @@ class _Relay:
             await calls.stop()
 
     async def _next(self) -> Event:
-        """Return the next event, or raise what the task of a client's tool raised."""
+        """Return the next event, or raise the error of a client tool's task."""
         self._claims.event()
         calls = self._calls
         await self._show_calls()
@@ -157,7 +157,7 @@ class _Relay:
                 await asyncio.wait([reading, *calls.asked], return_when=asyncio.FIRST_COMPLETED)
                 calls.reap()
                 await self._show_calls()
-            # A call may have ended while the last event was given to the response.
+            # A call may have ended while the last event was passed to the response.
             calls.reap()
             return reading.result()
         finally:
@@ -168,7 +168,7 @@ class _Relay:
             await self._give(shown)
 
     def _has_taken_control(self, event: Event) -> bool:
-        """Take an event that says nothing of the answer itself; return whether it was one."""
+        """Process an event that is not part of the answer; return whether it was one."""
         match event:
             case ResponseCreated():
                 if self._is_announced or self.has_begun:
@@ -179,10 +179,10 @@ class _Relay:
             case ResponseCancelled():
                 self._claims.fail("it cancelled the answer")
             case ToolCallDone():
-                # Clients are sent one with the result of the call.
+                # Clients receive their own with the result of the call.
                 return True
             case PaymentRequired():
-                # The asker agreed to the price in the agent's row, and to nothing else.
+                # The asker has agreed only to the price in the agent's row.
                 if self._has_demanded:
                     self._claims.fail("a second payment.required")
                 self._has_demanded = True
@@ -202,7 +202,7 @@ class _Relay:
             case ResponseDelta(delta=delta, offset=offset):
                 await self._delta(delta, offset)
             case Thinking(content=""):
-                # It would be an item of the output that says nothing.
+                # An empty thought would become an empty item of the output.
                 pass
             case Thinking():
                 thought = self._thought(event)
@@ -282,7 +282,7 @@ class _Relay:
             await self._give(UsageDelta(response_id=self._response_id, delta=bounded))
 
     async def _done(self, event: ResponseDone) -> RunFinished:
-        """Take the end of the answer, and what of its output was not streamed."""
+        """Process the end of the answer and any output that was not streamed."""
         response, claims = event.response, self._claims
         output = () if response is None else response.output
         whole = "".join(item.text for item in output if isinstance(item, TextContent))

@@ -1,4 +1,4 @@
-"""The tool calls of one answer of a daemon: its own, those of the client and of the server."""
+"""The tool calls of one answer of a daemon: its own, the client's and the server's."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _ID_CHARS: Final = 128
 
 
 class DaemonCalls:
-    """The calls of one answer; only the task of the run calls its methods.
+    """The calls of one answer; only the run's task calls its methods.
 
-    A call of the client's tool is a row. Its result, and that of a tool of the server, is sent to
-    the daemon by a task of its own (`asked`), so that the answer goes on meanwhile.
+    A call of the client's tool is a row. Results of the client's and the server's tools are sent to
+    the daemon by separate tasks (`asked`), so that the answer can continue in the meantime.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class DaemonCalls:
         answer: DaemonAnswer,
         claims: DaemonClaims,
     ) -> None:
-        # Whether the response ends at calls that its client answers in another turn.
+        # Whether the response ends at calls that its client answers in a later turn.
         self.was_handed_over = False
         self.asked: set[asyncio.Task[None]] = set()
         self._name, self._is_free = spec.name, spec.pricing.is_free
@@ -49,14 +49,14 @@ class DaemonCalls:
         self._tools = DaemonTools(spec, request, broker)
         self._broker, self._answer, self._claims = broker, answer, claims
         self._known: set[str] = set()
-        # Those that the daemon runs itself and that have no result yet.
+        # Calls that the daemon runs itself and that have no result yet.
         self._open: set[str] = set()
 
     def __contains__(self, call_id: object) -> bool:
         return call_id in self._known
 
     async def shown(self, call: ToolCallData) -> ToolCallData:
-        """Return a call of a tool that the daemon runs itself, once its price is paid."""
+        """Return a call of a tool that the daemon runs itself, once it has been paid for."""
         call = await self._new(call.id, call.name, call.arguments)
         if not self._is_free:
             await self._broker.admit_tool(call)
@@ -79,7 +79,7 @@ class DaemonCalls:
         )
 
     async def ask(self, event: ToolCall) -> None:
-        """Have the client run one of its tools (UAMP §6.10), or the server one of the agent's."""
+        """Have the client run its tool (UAMP §6.10), or the server one of the agent's tools."""
         call = await self._new(event.call_id, event.name, event.arguments)
         is_served = call.name in self._tools
         if not is_served and call.name not in self._tools.of_client:
@@ -96,17 +96,17 @@ class DaemonCalls:
             self.asked.add(asyncio.create_task(self._answered(call)))
 
     def reap(self) -> None:
-        """Forget the tasks that have ended; raises what one of them raised."""
+        """Discard finished tasks; raises the error of a failed one."""
         for task in [task for task in self.asked if task.done()]:
             self.asked.discard(task)
             task.result()
 
     def take_shown(self) -> list[Event]:
-        """Return what the calls of the server's tools show now."""
+        """Return the events that the server's tool calls have produced since the last time."""
         return self._tools.take_shown()
 
     async def stop(self) -> None:
-        """Wait for no result any more."""
+        """Cancel all pending calls."""
         for task in self.asked:
             task.cancel()
         if self.asked:

@@ -1,4 +1,4 @@
-"""Count what a daemon wrote in one answer, and bound the usage that it claims."""
+"""The size limits of a daemon's answer and the bounds on its reported usage."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
 
 ANSWER_CHARS: Final = 1_000_000
-"""The most characters of text, thoughts and calls in one answer, as of hosted agents."""
+"""The most characters of text, thoughts and calls in one answer, as for hosted agents."""
 EVENTS: Final = 200_000
-"""The most events of one answer, whatever they carry."""
+"""The most events in one answer, whatever they carry."""
 THOUGHTS: Final = 20_000
-"""The most thoughts of one answer that are items of its output."""
+"""The most thoughts in one answer that become items of its output."""
 _CAUSE_CHARS: Final = 500
 
 
 class DaemonClaims:
-    """Counts one answer of one daemon; its run's task and the tasks of its calls use it."""
+    """Counts one answer of one daemon, for the run's task and the tasks of its calls."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self.used = UsageStats()
@@ -35,11 +35,11 @@ class DaemonClaims:
         self._written_bytes = 0
         self._read_bytes = 0
         self._thoughts = 0
-        # Whether a piece of a thought that comes now is part of the last item of the output.
+        # Whether a further piece of a thought belongs to the last item of the output.
         self._is_in_thought = False
 
     def event(self) -> None:
-        """Count an event; raises AgentError for one too many."""
+        """Count an event; raises AgentError when there are too many."""
         self._events += 1
         if self._events > EVENTS:
             raise AgentError(
@@ -48,23 +48,23 @@ class DaemonClaims:
             )
 
     def wrote(self, text: str) -> None:
-        """Count what the daemon's model wrote; raises AgentError where that is too long."""
+        """Count output of the daemon's model; raises AgentError when the answer is too long."""
         if text:
             self._is_in_thought = False
         self._written_bytes += len(text.encode("utf-8", "replace"))
         self._shows(text)
 
     def read(self, result: str, *, is_shown: bool) -> None:
-        """Count the result of a tool, which the daemon's model reads; raises AgentError."""
+        """Count a tool result that the daemon's model reads; raises AgentError."""
         self._is_in_thought = False
         self._read_bytes += len(result.encode("utf-8", "replace"))
         if is_shown:
             self._shows(result)
 
     def thought(self, content: str, stage: str, *, is_delta: bool) -> None:
-        """Count a thought, or a piece of one, as `wrote` does; its stage is no output of a model.
+        """Count a thought or a piece of one, like `wrote`; its stage is not model output.
 
-        Raises AgentError for too many characters, and for too many thoughts.
+        Raises AgentError for too many characters or too many thoughts.
         """
         if not (is_delta and self._is_in_thought):
             self._thoughts += 1
@@ -86,10 +86,10 @@ class DaemonClaims:
             )
 
     def bounded(self, claimed: UsageStats, *, sent_bytes: int) -> UsageStats | None:
-        """Return and add up what a daemon used by its own account; None for nothing.
+        """Bound the usage that a daemon reports and add it up; return None if nothing is left.
 
-        A token has a byte at least: no more input is believed than the daemon was sent and read in
-        results, and no more output than it wrote.
+        A token is at least one byte, so input is capped by the bytes that the daemon was sent and
+        read in results, and output by the bytes that it wrote.
         """
         most = sent_bytes + self._read_bytes
         read = min(claimed.input_tokens or 0, most - (self.used.input_tokens or 0))
@@ -108,7 +108,7 @@ class DaemonClaims:
         return bounded
 
     def fail(self, cause: str) -> NoReturn:
-        """Raise the AgentError that users read; operators read the `cause`."""
+        """Raise an AgentError with a message for users; `cause` is for operators."""
         raise AgentError(
             f"{self._name} could not finish its answer.",
             code=ErrorCode.PROVIDER_ERROR,

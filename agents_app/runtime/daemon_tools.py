@@ -1,7 +1,7 @@
-"""The server's tools of a connected agent: its daemon calls them, and they run as for a model.
+"""The server's tools of a connected agent, called by its daemon and run as for a model.
 
-They are those of the agent's row. A call is paid, run by the server, a worker or another agent, and
-shown in the answer; its daemon is sent the result.
+They are the tools of the agent's row. Each call is paid for, run by the server, a worker or another
+agent, and shown in the answer; the daemon receives its result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class DaemonTools:
     """The server's tools in one answer of a daemon.
 
-    The run's task calls `called` and `take_shown`, the task of each call `run`.
+    The run's task calls `called` and `take_shown`; the task of each call calls `run`.
     """
 
     def __init__(self, spec: AgentSpec, request: RunRequest, broker: ToolBroker) -> None:
@@ -40,14 +40,14 @@ class DaemonTools:
         return name in self._tools
 
     def called(self, call: ToolCallData) -> None:
-        """Have a call shown."""
+        """Show that a call has started."""
         delta = EventDelta(tool_call_id=call.id, tool_name=call.name, arguments_json=call.arguments)
         self._show(StreamEvent(type="tool_execution_start", index=0, delta=delta))
 
     async def run(self, call: ToolCallData) -> tuple[str, bool]:
-        """Return the text of a result, and whether it is an error; have it shown.
+        """Run a call and show its end; return the result's text and whether it is an error.
 
-        Raises AgentError where the answer is over.
+        Raises AgentError if the answer is over.
         """
         try:
             said, is_error = await self._result(call), False
@@ -55,7 +55,7 @@ class DaemonTools:
             if isinstance(error.__cause__, AgentError):
                 raise error.__cause__ from None
             raise
-        except Exception as error:  # noqa: BLE001 what a tool raises is for the model to read
+        except Exception as error:  # noqa: BLE001 the model reads a tool's error
             said, is_error = str(error), True
         delta = EventDelta(
             tool_call_id=call.id, tool_name=call.name, result=said, is_error=is_error
@@ -75,7 +75,7 @@ class DaemonTools:
         return str(await running)
 
     def take_shown(self) -> list[Event]:
-        """Return what is to be shown of the calls now."""
+        """Return the events that the calls have produced since the last time."""
         shown = list(self._shown)
         self._shown.clear()
         return shown

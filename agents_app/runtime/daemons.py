@@ -1,4 +1,4 @@
-"""The daemons of a connected agent, as its run sees them: a small port, with a socket behind it."""
+"""The port through which a run reaches the daemons of a connected agent; sockets are behind it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class DaemonLost(Exception):
-    """The socket of the daemon closed, or it unregistered the agent."""
+    """The daemon's socket closed, or it unregistered the agent."""
 
 
 class HeldElsewhere(Exception):
-    """The agent's daemon is connected to another process, in which the run has to go on."""
+    """The agent's daemon is connected to another process, where the run has to continue."""
 
     def __init__(self, process: str) -> None:
         super().__init__(process)
@@ -21,27 +21,27 @@ class HeldElsewhere(Exception):
 
 
 class DaemonAnswer(Protocol):
-    """One answer that a daemon was asked for; one task reads it."""
+    """One answer requested from a daemon; a single task reads it."""
 
     @property
     def sent_bytes(self) -> int:
-        """The conversation as the daemon was sent it, without results of tools."""
+        """The size of the conversation sent to the daemon, without tool results."""
 
     async def next(self) -> Event:
-        """Return what the daemon sends next; raises DaemonLost and AgentError."""
+        """Return the daemon's next event; raises DaemonLost and AgentError."""
 
     def send(self, event: Event) -> None:
         """Send the daemon an event of this answer."""
 
     def close(self, *, cancel: bool) -> None:
-        """Read no further; `cancel` sends the daemon `response.cancel` (UAMP §5.13)."""
+        """Stop reading; `cancel` sends the daemon `response.cancel` (UAMP §5.13)."""
 
 
 class Daemons(Protocol):
-    """The daemons of the agent of one response."""
+    """The daemons of one response's agent."""
 
     async def ask(self) -> DaemonAnswer:
-        """Send the least busy daemon the conversation (UAMP §5.6), and return its answer.
+        """Send the conversation to the least busy daemon (UAMP §5.6) and return its answer.
 
-        Raises HeldElsewhere, and AgentError: agent_offline where no daemon is connected.
+        Raises HeldElsewhere, and AgentError (agent_offline) if no daemon is connected.
         """

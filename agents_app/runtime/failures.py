@@ -1,8 +1,8 @@
-"""The errors that users read when a run fails.
+"""The errors shown to users when a run fails.
 
-A provider's own texts may hold keys, prompts and addresses. They go to the log and, without
-credentials, to the row of the response (`AgentError.cause`), which operators read; users get the
-words that are written here.
+A provider's own message may contain keys, prompts and addresses. It goes to the log and, without
+credentials, to the response's row for operators (`AgentError.cause`); users see the messages
+defined here.
 """
 
 import logging
@@ -23,22 +23,22 @@ logger = logging.getLogger(__name__)
 
 TOOL_RESULT = "tool.result"
 CAUSE_CHARS = 2_000
-"""So much of a provider's own words is kept for operators."""
+"""The most characters of a provider's message that are stored for operators."""
 
 _redact: Callable[[str], str] | None = None
 
 
 def redact_with(redact: Callable[[str], str]) -> None:
-    """Set what takes credentials out of a cause; without it no cause is kept."""
+    """Set the function that removes credentials from causes; without it, no cause is stored."""
     global _redact  # noqa: PLW0603 one for the process
     _redact = redact
 
 
 def cause_of(error: Exception) -> str:
-    """Return what went wrong in the words of what raised it, for operators; "" where unknown.
+    """Describe an error for operators; return "" if that is not possible.
 
-    Of a provider: its name, the code, the HTTP status and its own message. Without credentials, and
-    cut to CAUSE_CHARS.
+    For a provider's error: its name, the code, the HTTP status and its own message. Without
+    credentials, and cut to CAUSE_CHARS.
     """
     if isinstance(error, AgentError):
         return error.cause
@@ -53,7 +53,7 @@ def cause_of(error: Exception) -> str:
 
 
 class AgentError(Exception):
-    """A run failed; `message` is for users, `cause` for operators, `retry_after` in seconds."""
+    """A failed run: `message` is for users, `cause` for operators, `retry_after` in seconds."""
 
     def __init__(
         self,
@@ -154,10 +154,10 @@ _REMOTE_FAILURE = (ErrorCode.PROVIDER_ERROR, "The remote agent {name} failed. Tr
 
 
 def check_remote(spec: AgentSpec, *, servers: int) -> None:
-    """Raise AgentError for a remote agent that is not called now.
+    """Raise AgentError if a remote agent must not be called now.
 
-    That is one that failed again and again, until its pause is over, and any one for a request that
-    `servers` servers have passed on already.
+    That is the case while an agent pauses after repeated failures, and for every agent once
+    `servers` servers have passed the request on.
     """
     if servers >= settings.UAMP_REMOTE_HOPS:
         raise AgentError(
@@ -181,11 +181,11 @@ def fail(
     parts: Collection[str] = (),
     declined: Collection[str] = (),
 ) -> NoReturn:
-    """Raise the AgentError that users may read for what a provider or a broker raised.
+    """Raise the AgentError that users see for an error of a provider or a broker.
 
-    `parts` names what the request was the first to carry of what the client sent. The provider took
-    what the agent and the server send, so a refusal is that of the parts. `declined` are the ids
-    of calls that the client or a person made fail. The line in the log names the response.
+    `parts` are the client's parts that this request was the first to carry. The provider has
+    accepted what the agent and the server send, so a refusal must be due to them. `declined` are
+    the ids of calls that the client or a person made fail. The log line names the response.
     """
     if isinstance(error.__cause__, AgentError):
         raise error.__cause__

@@ -1,9 +1,9 @@
-"""The limits of one model: the ids and the number of its calls, and the tokens of its answer.
+"""The limits of one model: the ids and number of its calls, and the tokens of its answer.
 
-A model may write anything, and any number of it. An id stays as it is where it fits a row
-and means one call of the conversation; any other call gets an id of this server before an event
-names it. Each call costs a row, a worker or another agent, so that only some of one answer run. No
-inference is asked for more tokens than the answer has left.
+A model may write anything, in any amount. Its call id is kept if it fits a row and is unique in the
+conversation; otherwise the call gets an id of this server before any event names it. Each call
+costs a row, a worker or another agent, so only a limited number per answer is run. No inference may
+use more tokens than the answer has left.
 """
 
 import re
@@ -30,16 +30,16 @@ from upp.model import EmittingModel, infer
 from upp.stream import Emit
 
 CALLS_AT_ONCE = 32
-"""So many calls of one answer of a model are run."""
+"""The most calls of one answer that are run."""
 NAME_CHARS = 128
 TOKENS_COUNTED = 10**12
-"""So many tokens of one inference are in the metrics at most; what is paid has its own bound."""
+"""The most tokens of one inference in the metrics; payment has its own limit."""
 _ID = re.compile(r"[!-~]{1,128}")
 
 
 @dataclass
 class Tokens:
-    """How many tokens an answer may write, None for any number, and how many it has written."""
+    """How many tokens an answer may write (None: no limit) and has written so far."""
 
     most: int | None = None
     written: int = 0
@@ -47,11 +47,11 @@ class Tokens:
 
 @dataclass(frozen=True)
 class OrderlyModel(EmittingModel):
-    """A model whose every call has an id of its own and a name that can be kept.
+    """A model whose calls all have a unique id and a name that can be stored.
 
-    `surplus` are the ids of calls that are not to be run. With `keeps_ids` an id of the model's own
-    stays where it fits; else each call gets one that is unique on this server. `sent` is called
-    when an inference is sent, and `answered` when its provider has answered it.
+    `surplus` collects the ids of calls that must not be run. With `keeps_ids`, valid ids of the
+    model are kept; otherwise each call gets an id that is unique on this server. `sent` is called
+    when an inference is sent, `answered` when its provider has answered.
     """
 
     model: Model
@@ -77,7 +77,7 @@ class OrderlyModel(EmittingModel):
         return self.model.capabilities
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """See Model. The events are the model's own; the calls of its last message are executed."""
+        """See Model. Events pass through unchanged; the calls of the final message are executed."""
         if self.tokens.most is not None and self.tokens.written:
             left = max(self.tokens.most - self.tokens.written, 1)
             request = replace(request, params=at_most(request.params, left))
@@ -113,7 +113,7 @@ class OrderlyModel(EmittingModel):
 
 
 def _counted(tokens: int) -> int:
-    """Return a provider's number as metrics and spans take it: none below 0, or without an end."""
+    """Return a provider's token count for metrics and spans, clamped to a sane range."""
     return min(max(tokens, 0), TOKENS_COUNTED)
 
 

@@ -1,6 +1,6 @@
-"""The tools that a model is offered: the server's, those of MCP servers, the client's.
+"""The tools offered to a model: the server's, those of MCP servers and the client's.
 
-A client's tool cannot take the name of a server tool.
+A client's tool cannot use the name of a server tool.
 """
 
 import logging
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
-    """Return the server's and the sources' tools that an agent has, by name."""
+    """Return an agent's tools from this server and from MCP servers, by name."""
     known = {
         **{listed.name: served(listed) for listed in spec.source_tools},
         **server_tools(),
@@ -40,7 +40,7 @@ def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
     tools = {name: known[name] for name in spec.tools if name in known}
     for name in spec.approvals:
         if name in tools and not tools[name].long_running:
-            # The row was written past the form that checks it; no person could be asked.
+            # The row was written without the form that checks it; no person could be asked.
             logger.warning("Agent %s: %s is short and cannot wait for a person", spec.name, name)
             del tools[name]
         elif name in tools:
@@ -49,7 +49,7 @@ def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
 
 
 def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Return the tools that a model is offered: names, descriptions and parameters."""
+    """Return the tools offered to a model: names, descriptions and parameters."""
     served_here = tools_of_agent(spec)
     tools: list[tuple[str, str, Mapping[str, Any]]] = [
         (tool.name, tool.description, tool.parameters) for tool in served_here.values()
@@ -79,7 +79,7 @@ def run_by_client(spec: AgentSpec, request: RunRequest) -> frozenset[str]:
 def tools_of_client(
     declared: Sequence[ToolDefinition], taken: Mapping[str, ServerTool]
 ) -> dict[str, ToolDefinition]:
-    """Return the client's functions by name; it cannot take the name of a server tool."""
+    """Return the client's functions by name, except those with the name of a server tool."""
     found: dict[str, ToolDefinition] = {}
     own = {PRESENT, SET_STATE, DELEGATE}
     for tool in declared:

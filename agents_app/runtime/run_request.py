@@ -1,4 +1,4 @@
-"""The input and the result of one run of an agent; the port to its response."""
+"""The input and the result of one agent run, and the port to its response."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -17,14 +17,14 @@ from uamp.types.session import ResponseFormat, ToolDefinition, UsageStats
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The request that a run answers.
 
-    `tools` are those that the client declared, `params` may hold model, the GenerationOptions that
-    are set, as builtins, and `extensions`, the session's options by vendor, and `resume` is the
-    output of this response before its process died: texts, thoughts, calls and results. Calls in
-    `resume` without a result are run again, under their old ids. With a `checkpoint` the agent goes
-    on from there, and `resume` is its output and what was added to it. `written` are the tokens
-    that the response has cost before. With `ends_at_tools` the run ends after a step in which the
-    client's tools were called. `asker` is the key under which limits count one client's requests,
-    and `servers` how many servers passed this one on.
+    `tools` are the tools that the client declared. `params` may hold model, the GenerationOptions
+    that are set, as builtins, and `extensions`, the session's options by vendor. `resume` is the
+    output of this response before its process died: texts, thoughts, calls and results; calls
+    without a result are run again under their old ids. With a `checkpoint`, the agent continues
+    from there, and `resume` is its output plus anything added since. `written` are the tokens that
+    the response has used so far. With `ends_at_tools`, the run ends after a step that calls the
+    client's tools. `asker` is the key by which limits count a client's requests, and `servers` the
+    number of servers that passed this request on.
     """
 
     response_id: str
@@ -42,26 +42,26 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolBroker(ContentPresenter, Delegator, SharedStateStore, Protocol):
-    """The response's side of a run: pays for steps and calls, runs the tools that do not run here.
+    """The response's side of a run: pays for steps and calls and runs tools that run elsewhere.
 
     The task that iterates the run calls `admit_step`, `inference_sent` and `wrote`; the task of
-    each tool call calls the others.
+    each tool call calls the other methods.
     """
 
     async def admit_step(self) -> None:
-        """Let another step of the answer begin, once it is paid; raises AgentError."""
+        """Allow another step of the answer once it is paid for; raises AgentError."""
 
     def inference_sent(self) -> None:
-        """Count the input of an inference that is sent now."""
+        """Count the input of an inference that is being sent."""
 
     async def wrote(self, text: str) -> None:
-        """Count what the model writes into its calls, once it is paid; raises AgentError.
+        """Count text that the model writes into its calls, once it is paid for; raises AgentError.
 
-        Not called for an agent without a price.
+        Not called for free agents.
         """
 
     async def admit_tool(self, call: ToolCallData) -> None:
-        """Let a call of a tool run, once it is paid; raises AgentError."""
+        """Allow a tool call once it is paid for; raises AgentError."""
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
         """Send `tool.call` and wait for `tool.result` (UAMP §6.10, §5.14)."""
@@ -70,15 +70,15 @@ class ToolBroker(ContentPresenter, Delegator, SharedStateStore, Protocol):
         """Send `tool.call` for a call at which the response ends."""
 
     async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
-        """Have a worker run a long tool, or wait for the one that already runs this call."""
+        """Have a worker run a long tool, or wait for one that is already running this call."""
 
 
 class RunFinished(msgspec.Struct, frozen=True, kw_only=True):
     """The last item of a run; not an event.
 
-    `usage` counts this run only, not what came before it in a resumed response. `finish_reason` is
-    stop, length, tool_calls or the provider's own word. `steps` are inferences. An answer that the
-    provider's filter stopped is an AgentError instead.
+    `usage` covers this run only, not earlier runs of a resumed response. `finish_reason` is stop,
+    length, tool_calls or the provider's own word. `steps` counts inferences. An answer that the
+    provider's filter stopped raises AgentError instead.
     """
 
     usage: UsageStats

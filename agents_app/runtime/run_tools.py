@@ -1,6 +1,6 @@
-"""The tools of one run: of the client, of the server, and `present`, `set_state`, `delegate`.
+"""The tools of one run: the client's, the server's, `present`, `set_state` and `delegate`.
 
-A call runs once it is paid. Its outcome is kept for the translator, and its text goes to the model.
+A call runs once it is paid for. The translator reads its outcome, the model its text.
 """
 
 import logging
@@ -46,20 +46,20 @@ _NO_PARAMETERS = {"type": "object", "properties": {}}
 
 
 class HandedOver(Exception):
-    """The client has calls to answer in another turn."""
+    """The client has to answer calls in a later turn."""
 
 
 class ToolFailedError(Exception):
-    """A tool's own failure, in words that the model and users may read."""
+    """A tool's own failure, with a message that the model and users may read."""
 
 
 class RunTools:
-    """The tools of one run, and what its calls share.
+    """The tools of one run and the state that its calls share.
 
-    The task that iterates the run calls `admit_step`, `saw` and `sent`; each call of a tool runs in
-    a task of its own and waits until `saw` has read its `tool_execution_start`. `outcomes` are the
-    outcomes by call id, `declined` the calls that the client or a person made fail, `surplus` those
-    that are not to be run.
+    The task that iterates the run calls `admit_step`, `saw` and `sent`. Each tool call runs in its
+    own task and waits until `saw` has read its `tool_execution_start`. `outcomes` maps call ids to
+    outcomes, `declined` holds the calls that the client or a person made fail, and `surplus` those
+    that must not be run.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class RunTools:
         self.outcomes: dict[str, ToolOutcome] = {}
         self.surplus: set[str] = set()
         self.declined: set[str] = set()
-        # Whether the client was given calls whose results come in another turn.
+        # Whether the client was given calls whose results arrive in a later turn.
         self._handed_over = False
         self._is_free = spec.pricing.is_free
         self._named: set[str] = set()
@@ -90,7 +90,7 @@ class RunTools:
         )
 
     def offered(self) -> list[Tool]:
-        """Return the tools as `upp` calls them; the client's come first."""
+        """Return the tools in the form that `upp` calls; the client's come first."""
         return [
             *(self._client_tool(tool) for tool in self.client_tools.values()),
             *(self._server_tool(tool) for tool in self._server_tools.values()),
@@ -98,13 +98,13 @@ class RunTools:
         ]
 
     async def admit_step(self) -> None:
-        """Let another step begin once it is paid, unless the response ends at client's tools."""
+        """Allow another paid step, unless the response ends at the client's tools."""
         if self._handed_over:
             raise HandedOver
         await self._broker.admit_step()
 
     async def count(self, event: AgentStreamEvent) -> None:
-        """Count the text of a call, which has a payer."""
+        """Count the text of a call towards its payment."""
         if event.upp is None or event.upp.type != "tool_call_delta":
             return
         delta = event.upp.delta
@@ -115,14 +115,14 @@ class RunTools:
         await self._broker.wrote(text)
 
     def sent(self, request: LLMRequest) -> None:
-        """Take note that an inference is sent."""
+        """Note that an inference is being sent."""
         self.parts.sent(request)
         self._broker.inference_sent()
 
     def _client_tool(self, definition: ToolDefinition) -> Tool:
         async def run(_arguments: dict[str, Any]) -> str:
             call = self._call()
-            # It has no price, but the tokens that it was written with have.
+            # The tool is free, but the tokens of the call are not.
             await self._admit(call)
             if self._request.ends_at_tools:
                 return await self._hand_over(call)
@@ -133,7 +133,7 @@ class RunTools:
             self.parts.result_came()
             if outcome.is_error:
                 self.declined.add(call.id)
-            # The client sends JSON text; the model reads what it says, as in every later turn.
+            # The client sends JSON; the model reads the decoded text, as in every later turn.
             return replace(outcome, result=plain_result(outcome.result))
 
         function = definition.function
@@ -145,7 +145,7 @@ class RunTools:
         )
 
     async def _hand_over(self, call: ToolCallData) -> str:
-        """Give the client a call; the text that this returns is not used."""
+        """Hand a call to the client; the returned text is not used."""
         self._handed_over = True
         try:
             await self._broker.hand_over(call)
@@ -166,7 +166,7 @@ class RunTools:
         )
 
     def _call(self) -> ToolCallData:
-        """Return the call that runs in this task; raises ToolFailedError for one too many."""
+        """Return the call that runs in this task; raises ToolFailedError if it is surplus."""
         call = current_tool_call.get()
         if call.tool_call_id in self.surplus:
             raise ToolFailedError(
@@ -176,20 +176,20 @@ class RunTools:
         return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
 
     async def _admit(self, call: ToolCallData) -> None:
-        """Let a call run once it is paid, and the tokens that it was written with.
+        """Allow a call once it and the tokens it was written with are paid for.
 
-        All events before it were received, counted and paid when a tool begins.
+        All earlier events have been received, counted and paid for when a tool begins.
         """
         if self._is_free:
             return
         try:
             await self._broker.admit_tool(call)
         except AgentError as error:
-            # It is not paid: the run is over, and the model is not asked again.
+            # Payment failed: the run is over, and the model is not called again.
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
 
     def _tools_of_agents(self) -> list[Tool]:
-        """Return `present`, `set_state` and `delegate`, where the agent has them."""
+        """Return `present`, `set_state` and `delegate`, if the agent has them."""
 
         async def present(arguments: dict[str, Any]) -> str:
             await self._admit(self._call())
@@ -237,15 +237,16 @@ class RunTools:
         return tools
 
     async def _finish(self, kind: str, running: Awaitable[ToolOutcome]) -> str:
-        """Keep the outcome for the translator and return its text; an error is raised.
+        """Store the outcome for the translator and return its text; raise if it is an error.
 
-        `kind` is by what it runs: the server, a worker, the client or another agent.
+        `kind` says where the tool runs: on the server, in a worker, at the client or in another
+        agent.
         """
         began = time.monotonic()
         try:
             outcome = await running
         except AgentError as error:
-            # The broker ended the run, not the tool: the model is not asked again.
+            # The broker, not the tool, ended the run: the model is not called again.
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
         except Exception:
             logger.exception("Agent %s: a tool broke", self._spec.name)
@@ -264,7 +265,7 @@ class RunTools:
 
 
 def _ends_in_result(request: RunRequest, client_tools: Mapping[str, ToolDefinition]) -> bool:
-    """Return whether the run goes on with a result that the client's tool returned."""
+    """Return whether the run resumes after a result of a client's tool."""
     if not request.resume or not isinstance(request.resume[-1], ToolResultContent):
         return False
     call_id = request.resume[-1].tool_result.call_id

@@ -1,7 +1,7 @@
-"""Server tools that run where their agent runs: a thread, a time limit, no progress.
+"""Server tools that run in their agent's process: a thread, a time limit, no progress.
 
-A short tool has neither a chat nor contents; one that needs them is a long one. Each call has a
-thread of its own: one that hangs takes no other call's place, and no process waits for it.
+A short tool has no access to the chat or its contents; a tool that needs them has to be a long one.
+Each call has its own thread: a hanging call blocks no other call, and no process waits for it.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ SHORT_TOOL_SECONDS = 30.0
 """A tool that may take longer has to be a long one."""
 
 THREADS = 64
-"""So many calls run at once in a process, those that hang included."""
+"""The most calls that run at once in a process, including those that hang."""
 
 _EXCERPT_CHARS = 2000
 _places = threading.BoundedSemaphore(THREADS)
 
 
 async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome:
-    """Run a tool in a thread; errors, except defects, are returned to the model."""
+    """Run a tool in a thread; return its errors, except for defects, to the model."""
     limit = asyncio.timeout(SHORT_TOOL_SECONDS)
     try:
         async with limit:
@@ -43,14 +43,14 @@ async def run_here(tool: ServerTool, call_id: str, arguments: dict[str, Any]) ->
     except TimeoutError:
         if not limit.expired():
             raise
-        # A thread cannot be ended; what it may still return is discarded.
+        # A thread cannot be killed; a late result is discarded.
         logger.warning("the tool %s is left behind after %s s", tool.name, SHORT_TOOL_SECONDS)
         outcome = ToolOutcome(result="The tool took too long.", is_error=True)
     return _fit(outcome)
 
 
 async def _in_thread(tool: ServerTool, context: "_Context", arguments: dict[str, Any]) -> Any:
-    """Return what a tool gives, in a thread that ends with it; raises what it raises."""
+    """Run a tool in a thread of its own; return its result or raise its error."""
     places = _places
     if not places.acquire(blocking=False):
         raise ToolError("Too many tools run on this server now. Try again later.")
@@ -72,15 +72,15 @@ async def _in_thread(tool: ServerTool, context: "_Context", arguments: dict[str,
         try:
             result = run(tool.run, context, arguments)
         except (StopIteration, SystemExit) as error:
-            # No future can hold the one, and the other would end the server.
+            # A future cannot hold StopIteration, and SystemExit would end the server.
             failed = RuntimeError(type(error).__name__)
             failed.__cause__ = error
-        except Exception as error:  # noqa: BLE001 it is raised where the tool is waited for
+        except Exception as error:  # noqa: BLE001 it is raised in the caller
             failed = error
         finally:
             connections.close_all()
             places.release()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process is ending
             loop.call_soon_threadsafe(settle, result, failed)
 
     threading.Thread(target=work, name=f"tool-{tool.name}", daemon=True).start()
@@ -88,7 +88,7 @@ async def _in_thread(tool: ServerTool, context: "_Context", arguments: dict[str,
 
 
 def _fit(outcome: ToolOutcome) -> ToolOutcome:
-    """Return an outcome that a response can carry; a short tool has no file for the rest."""
+    """Cut an outcome to the size limit of a response; there is no file for the rest."""
     text = storable(outcome.result)
     size = len(text.encode())
     if size > DEFAULT_LIMITS.tool_result_bytes:
@@ -99,7 +99,7 @@ def _fit(outcome: ToolOutcome) -> ToolOutcome:
 
 
 class _Context:
-    """The context of a short tool: it has no progress, no worker, no content and no chat."""
+    """The context of a short tool, without progress, contents or a chat."""
 
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id

@@ -1,7 +1,7 @@
-"""Hooks between two steps of a run: checkpoints and limits.
+"""Hooks between the steps of a run: checkpoints and limits.
 
-A checkpoint states what has been shown. It is saved when the next step begins, after the events of
-its own step were received; the next step waits for it.
+A checkpoint records what has been shown. It is saved when the next step begins, once all events of
+its own step have been received; the next step waits for it.
 """
 
 import logging
@@ -20,17 +20,17 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointSaver(Protocol):
-    """Saves the progress of the response."""
+    """Saves the progress of a response."""
 
     async def save(self, state: AgentState, *, step: int) -> None:
-        """Save a state with the output so far; all events of its steps were received.
+        """Save a state with the output so far; all events of its steps have been received.
 
-        The messages of the state are those of the response, `step` is the number of its steps.
+        `state` holds the messages of the response only; `step` is the number of its steps.
         """
 
 
 def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
-    """Return what the agent is shown of a history: its last messages, and what is no message."""
+    """Return the last messages of a history that an agent may see, and all system messages."""
     most = spec.history_messages
     if most is None or len(history) <= most:
         return history
@@ -41,9 +41,9 @@ def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
 class StepHooks:
     """Hooks between the steps of one run.
 
-    `kept` is the checkpoint that the run goes on from, `before` the number of messages that the
-    conversation had before the response, `tokens` what it writes, and `admit` lets each further
-    step begin. The agent calls the hooks in the task of the run.
+    `kept` is the checkpoint from which the run continues, `before` the number of messages in the
+    conversation before the response, and `tokens` counts its output. `admit` allows each further
+    step. The agent calls the hooks in the run's task.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StepHooks:
         self._spec = spec
         self._admit = admit
         self._saver = saver
-        # Of the response, in all of its runs.
+        # Across all runs of the response.
         self._steps = kept.step if kept else 0
         self._messages_before = before
         self._tokens = tokens
@@ -74,7 +74,7 @@ class StepHooks:
 
     async def _begin(self, _number: int, _state: AgentState) -> None:
         steps, self._steps = self._steps, self._steps + 1
-        # Only plans have steps without a round of tools, and a model may make plans without end.
+        # Only plans have steps without a round of tools, and a model may keep making plans.
         if steps > 2 * self._spec.max_steps + 1:
             raise AgentError(
                 f"{self._spec.name} took {steps} steps without coming to an answer.",
@@ -96,5 +96,5 @@ class StepHooks:
         try:
             await self._saver.save(of_response(ended, after=self._messages_before), step=steps)
         except Exception:
-            # An answer without a checkpoint is better than none.
+            # An answer without a checkpoint is better than no answer.
             logger.exception("Agent %s: a checkpoint was not saved", self._spec.name)

@@ -1,8 +1,9 @@
-"""Answers in the form that a client asked for with `response_format` (UAMP §5.1, §8.3).
+"""Answers in the form that a client requested with `response_format` (UAMP §5.1, §8.3).
 
-A vendor that can hold its model to a schema does; whatever the model, its answer is checked here
-before it is shown. A misfit is asked for again once, as a step that is admitted and paid like
-any other. What does not fit then either is shown, and the run fails with `invalid_output`.
+Vendors that can constrain their model to a schema do so; every answer is checked here in any case
+before it is shown. An answer that does not fit is requested again once, as a step that is admitted
+and paid for like any other. If that does not fit either, it is shown, and the run fails with
+`invalid_output`.
 """
 
 import asyncio
@@ -34,19 +35,19 @@ from upp.stream import Emit as EmitModel
 from upp.stream import reasoning_delta
 
 FORM_CHARS = 1_000_000
-"""So much is held back of one answer; a longer one is none."""
-# No thread is held for long: the end of this process waits for them.
+"""The most characters of an answer that are held back; a longer answer is invalid."""
+# Its checks are short: the process waits for these threads when it exits.
 _QUICK = ThreadPoolExecutor(2, thread_name_prefix="response_format")
 QUEUE_SECONDS = 30.0
-"""A check that has not begun by then is given up, so that an answer never hangs on others'."""
+"""A check that has not begun by then is abandoned, so that one client cannot hang another."""
 _PROMPT_CHARS = 20_000
 _MARK = {"uap": {"synthetic": True, "phase": "form"}}
 
 
 class Form:
-    """The form of one answer: its schema, and how often the model may still be asked again.
+    """The form of one answer: its schema, and how often the model may be asked again.
 
-    `asker` is the payer or visitor whose checks are made one after another. The tasks of one run
+    `asker` is the payer or visitor; checks of one asker run one after another. The tasks of one run
     call it; a check runs in a thread or in another process.
     """
 
@@ -55,18 +56,18 @@ class Form:
     ) -> None:
         self.schema = dict(schema)
         self.repeats = repeats
-        # Whether what the model says is the answer; else it is on its way to it.
+        # Whether the model's text is the answer itself, not a step towards it.
         self.is_answering = True
         self._agent = agent
         self._asker = asker
         self._judged: tuple[str, str | None] | None = None
 
     async def check(self) -> None:
-        """Raise AgentError for what is no schema, or takes too long to be checked."""
+        """Raise AgentError if the schema is invalid or takes too long to check."""
         await self._misfit(None)
 
     async def problem(self, text: str) -> str | None:
-        """Return why a text is not the answer that was asked for; None when it is."""
+        """Return why a text is not a valid answer, or None if it is."""
         if self._judged is None or self._judged[0] != text:
             try:
                 value = msgspec.json.decode(text)
@@ -97,9 +98,9 @@ class Form:
 
 
 def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Form | None:
-    """Return the form that a request of `asker` asks for; None for plain text.
+    """Return the form of the answer to a request by `asker`, or None for plain text.
 
-    A script says the same again when it is asked again.
+    Scripts are not asked again, since they would repeat themselves.
     """
     if wanted is None or wanted.type == "text":
         return None
@@ -112,8 +113,8 @@ def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Fo
 class FormedModel(EmittingModel):
     """A model whose answers are held back until they are known to fit their form.
 
-    What it says beside calls, or before it is asked for the answer, is thinking. An answer that
-    does not fit is not shown while it can be asked for again.
+    Text next to calls, or before the answer is requested, becomes thinking. An answer that does not
+    fit is not shown while it can be requested again.
     """
 
     model: Model
@@ -138,7 +139,7 @@ class FormedModel(EmittingModel):
         """See Model."""
         form, structure = self.form, request.structure
         if structure is not (form.schema if form.is_answering else None):
-            # A strategy asks something for its own sake.
+            # The strategy calls the model for its own purposes.
             return await infer(self.model, request, emit)
         held: list[StreamEvent] = []
         chars = 0
@@ -175,10 +176,10 @@ def _thought(event: StreamEvent) -> StreamEvent:
 
 @dataclass(frozen=True)
 class Formed:
-    """A strategy that ends in an answer of the form, or in one that did not come to fit.
+    """A strategy that ends with an answer in the form, or fails if the answer does not fit.
 
-    A plan is carried out in plain words first, since each of its steps has words of its own, and
-    then the answer is asked for.
+    A plan is carried out in plain text first, since its steps have their own prompts; the answer is
+    requested afterwards.
     """
 
     strategy: ExecutionStrategy
@@ -204,7 +205,7 @@ class Formed:
         result = await _executed(self.strategy, plain if is_plan else context, emit)
         form.is_answering = True
         if result.turn.response.has_tool_calls:
-            # The run has stopped and is no answer yet.
+            # The run has paused at calls; this is not an answer yet.
             return result
         if is_plan:
             result = await self._ask(context, result, emit, "Give the whole answer now.")
@@ -217,7 +218,7 @@ class Formed:
         return result
 
     async def _problem(self, turn: Turn) -> str | None:
-        # What a filter cut off is reported as filtered.
+        # An answer cut off by a filter is reported as filtered.
         is_filtered = turn.stop_reason == "content_filter"
         return None if is_filtered else await self.form.problem(turn.response.text)
 

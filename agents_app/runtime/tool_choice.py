@@ -1,7 +1,7 @@
-"""Demands of a request on its model: which options the vendor takes, which tool is called.
+"""A request's demands on its model: unsupported options and the choice of tools.
 
-A demand for a tool binds the model until it has called one. A model that is forced in every
-inference would call tools until its rounds are used up.
+A forced tool choice holds until the model has called a tool. A model forced in every inference
+would call tools until it runs out of rounds.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ from upp.providers.parameters import tool_parameters, unknown_parameters
 from upp.stream import Emit
 
 _ACTING = frozenset({"act", "plan_step"})
-"""The phases of prompts that a strategy writes and that the model acts on."""
+"""The phases whose prompts are written by a strategy and acted on by the model."""
 
 
 def refused_options(spec: AgentSpec, request: RunRequest) -> list[str]:
-    """Return the options of a request that an agent's model cannot keep to, by name.
+    """Return the names of the options in a request that an agent's model does not support.
 
-    A script takes every option and heeds none.
+    Scripts accept every option and ignore them all.
     """
     if spec.provider == "scripted":
         return []
@@ -52,13 +52,13 @@ def _can_keep_to(spec: AgentSpec, request: RunRequest) -> bool:
     if isinstance(choice, Mapping) and choice["function"]["name"] not in names:
         return False
     thinking = vendor_params(spec, request.params).get("thinking")
-    # Anthropic's API has thinking and a forced tool exclude each other.
+    # Anthropic's API does not allow a forced tool together with thinking.
     thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
     return bool(names) and not (spec.provider == "anthropic" and thinks)
 
 
 def choosing(model: Model, provider: str, request: RunRequest) -> Model:
-    """Return the model of a run, which keeps to what the request demands of its tool calls."""
+    """Wrap the model of a run so that it follows the request's tool choice."""
     choice = request.params.get("tool_choice")
     parallel = request.params.get("parallel_tool_calls")
     if choice in (None, "auto") and parallel is None:
@@ -71,7 +71,7 @@ def choosing(model: Model, provider: str, request: RunRequest) -> Model:
 
 @dataclass
 class ChoosingModel(EmittingModel):
-    """A model that is sent a request's tool choice, until it has called a tool.
+    """A model that is sent a request's tool choice until it has called a tool.
 
     `provider_kind` is the provider as agents name it. One run calls it, one inference at a time.
     """
@@ -103,7 +103,7 @@ class ChoosingModel(EmittingModel):
             return await infer(self.model, request, emit)
         choice = self.choice if self.choice == "none" or not self.has_called else None
         if choice == "none" and request.structure is not None:
-            # A call may stand for the structure: no tool but that one.
+            # A call may stand in for the structure, so this is the only tool allowed.
             return await infer(self.model, replace(request, tools=()), emit)
         wanted = tool_parameters(self.provider_kind, choice=choice, parallel=self.parallel)
         if "toolConfig" in wanted:
@@ -116,7 +116,7 @@ class ChoosingModel(EmittingModel):
 
 
 def _is_for_strategy(request: LLMRequest) -> bool:
-    """Return whether a strategy asks for its own sake, and drops the calls of the reply."""
+    """Return whether a strategy calls the model for its own purposes and ignores its calls."""
     last = request.messages[-1] if request.messages else None
     if not isinstance(last, UserMessage):
         return False

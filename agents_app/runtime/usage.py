@@ -1,10 +1,10 @@
-"""Sums of the tokens of several inferences (UAMP §8.7)."""
+"""Sums of token usage over several inferences (UAMP §8.7)."""
 
 from uamp.types.session import AudioUsage, UsageStats
 
 
 def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
-    """Return the sum of the tokens of two usages."""
+    """Return the sum of two token usages."""
 
     def total(name: str) -> int | None:
         return (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
@@ -20,7 +20,7 @@ def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
 
 
 def added_audio(one: AudioUsage | None, other: AudioUsage | None) -> AudioUsage | None:
-    """Return the sum of the sound of two usages; None where neither has any."""
+    """Return the sum of two audio usages, or None if both are None."""
     if one is None or other is None:
         return one or other
     sums = {

@@ -1,10 +1,10 @@
-"""Child processes for work of unknown length, which are killed when it takes too long.
+"""Child processes for work of unknown duration, killed when it takes too long.
 
-Requests go to a process over a pipe, each as a big-endian uint32 length and that many bytes; an
-answer comes back in the same form. A process that was killed is replaced with the next request.
-Its environment has none of the server's secrets. Askers take turns (`fair_turns`): each has one
-process at a time. Threads do not do this work, because they cannot be ended, and one regular
-expression can hold the interpreter's lock for minutes.
+Each request is sent over a pipe as a big-endian uint32 length followed by that many bytes; answers
+come back in the same format. A killed process is replaced on the next request. The environment has
+none of the server's secrets. Askers take turns (`fair_turns`): each has one process at a time.
+Threads would not do, because they cannot be killed and a single regular expression can hold the
+interpreter's lock for minutes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PROCESSES: Final = 2
 START_SECONDS: Final = 30.0
 KILL_SECONDS: Final = 10.0
-# A process whose server was killed ends after so long, whatever it does.
+# A process whose server was killed exits after this long, whatever it is doing.
 _ORPHAN_SECONDS: Final = 60
 _HEADER: Final = struct.Struct(">I")
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -47,42 +47,43 @@ class TooSlow(Exception):
 
 
 class NoneFree(TooSlow):
-    """No process was free for the request in time."""
+    """No process became free in time."""
 
 
 class ChildProcesses:
-    """Up to PROCESSES processes of one module, started when they are needed.
+    """Up to PROCESSES processes that run one module, started on demand.
 
-    Any thread may call `ask`, the tasks of any event loop `ask_from_loop`; `close` is called when
-    the interpreter ends.
+    Any thread may call `ask`, and tasks of any event loop `ask_from_loop`; `close` is called when
+    the interpreter exits.
     """
 
     def __init__(self, module: str) -> None:
         self._module = module
         self._forget()
         atexit.register(self.close)
-        # The pipes are the parent's: two processes must not read from one.
+        # The pipes belong to the parent: two processes must not read from the same one.
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
         self._turns: FairTurns[_ChildProcess | None] = FairTurns([None] * PROCESSES)
-        # No thread of it waits for a process, nor works for long: the end of this process waits.
+        # Its threads only work briefly, because the process waits for them when it exits.
         self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix=self._module)
         self._lock = threading.Lock()
         self._all: set[_ChildProcess] = set()
 
     @property
     def free(self) -> int:
-        """How many processes, or places for one, wait for a request."""
+        """The number of processes, or slots for one, that are waiting for a request."""
         return len(self._turns.free)
 
     def ask(
         self, request: bytes, *, asker: str, seconds: float, wait: float | None = None
     ) -> bytes:
-        """Return what a process answers to a request.
+        """Send a request to a process and return its answer.
 
-        Raises TooSlow `seconds` after a process has it, and NoneFree when none was free for `wait`
-        seconds, which are `seconds` where they are not given, or too many of this asker wait.
+        Raises TooSlow `seconds` after a process received the request. Raises NoneFree if none
+        became free within `wait` seconds (default: `seconds`) or if too many requests of this asker
+        are waiting.
         """
         try:
             turn = self._turns.ask(asker)
@@ -100,7 +101,7 @@ class ChildProcesses:
     async def ask_from_loop(
         self, request: bytes, *, asker: str, seconds: float, wait: float
     ) -> bytes:
-        """Do as `ask`, without holding up the event loop."""
+        """Do the same as `ask`, without blocking the event loop."""
         try:
             turn = self._turns.ask(asker)
         except TooManyWait:
@@ -113,7 +114,7 @@ class ChildProcesses:
             if isinstance(error, TimeoutError):
                 raise NoneFree from None
             raise
-        # The process is given back whichever task is cancelled; there is a thread for each process.
+        # The process is returned even if a task is cancelled; there is one thread per process.
         loop = asyncio.get_running_loop()
         return await asyncio.shield(
             loop.run_in_executor(self._threads, self._answer, process, request, asker, seconds)
@@ -125,7 +126,7 @@ class ChildProcesses:
         try:
             if process is not None:
                 with suppress(OSError):
-                    # It may have ended since: then a new one gets the request.
+                    # It may have died since; a new process then gets the request.
                     return process.ask(request, time.monotonic() + seconds)
                 self._end(process)
             process = self._start()
@@ -145,7 +146,7 @@ class ChildProcesses:
         return process
 
     def close(self) -> None:
-        """End the processes."""
+        """Kill all processes."""
         for process in list(self._all):
             self._end(process)
 
@@ -156,7 +157,7 @@ class ChildProcesses:
 
 
 class _ChildProcess:
-    """One process, and the pipes to it.
+    """One process and the pipes to it.
 
     Only the thread whose turn it is calls `ask`; any thread may call `kill`.
     """
@@ -182,13 +183,13 @@ class _ChildProcess:
         stdin = self._process.stdin
         if stdin is None:
             raise OSError("the process has no input")
-        # It reads a request whole before it does anything, so that this waits for no work.
+        # The process reads a request completely before it starts working, so this does not block.
         stdin.write(_HEADER.pack(len(request)) + request)
         stdin.flush()
         return self._read(deadline)
 
     def kill(self) -> None:
-        """End the process and close its pipes."""
+        """Kill the process and close its pipes."""
         self._process.kill()
         try:
             self._process.wait(KILL_SECONDS)
@@ -220,7 +221,7 @@ class _ChildProcess:
 
 
 def serve(answer: Callable[[bytes], bytes], requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until the pipe is closed, which the server's end does; for the process."""
+    """Answer requests until the server closes the pipe or exits; runs in the child process."""
     _answer(answers, _READY)
     while header := requests.read(_HEADER.size):
         (size,) = _HEADER.unpack(header)

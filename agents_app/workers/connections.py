@@ -1,4 +1,4 @@
-"""Database connections are given back before a thread waits for something else."""
+"""Release of database connections before a thread waits for something else."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.db import connections
 
 
 def release() -> None:
-    """Give the connections of this thread back, unless they persist or a transaction is open.
+    """Release this thread's connections, unless they are persistent or in a transaction.
 
-    Django's `close_old_connections` closes them within a transaction, too, and so ends it.
+    Django's `close_old_connections` also closes connections in a transaction, which aborts it.
     """
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_WAITING: Final = 64
-"""Requests of one asker that wait."""
+"""The most waiting requests per asker."""
 
 
 class TooManyWait(Exception):
-    """The asker has MOST_WAITING requests that wait."""
+    """The asker already has MOST_WAITING waiting requests."""
 
 
 class FairTurns(Generic[T]):
-    """Hands out things as futures, for threads and event loops; thread-safe."""
+    """Hands out a set of things as futures, to threads and event loops. Thread-safe."""
 
     def __init__(self, things: Iterable[T]) -> None:
         self.free = list(things)
         self._lock = threading.Lock()
-        # The askers who wait; the one whose turn is next comes first.
+        # The waiting askers, in the order of their turns.
         self._waiting: OrderedDict[str, deque[Future[T]]] = OrderedDict()
         self._busy: set[str] = set()
 
@@ -45,14 +45,14 @@ class FairTurns(Generic[T]):
         return turn
 
     def give_back(self, asker: str, thing: T) -> None:
-        """Let the next asker have a thing."""
+        """Return a thing so that the next asker can have it."""
         with self._lock:
             self._busy.discard(asker)
             self.free.append(thing)
             self._hand_out()
 
     def give_up(self, asker: str, turn: Future[T]) -> None:
-        """Wait no more; what the future got meanwhile is given back."""
+        """Stop waiting; a thing that the future has received in the meantime is returned."""
         if not turn.cancel():
             self.give_back(asker, turn.result())
             return

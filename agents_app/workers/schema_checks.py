@@ -1,8 +1,8 @@
-"""Checks of values against JSON Schemas of clients and MCP servers, within a time limit.
+"""Validation against JSON Schemas of clients and MCP servers, with a time limit.
 
-A keyword can keep a check busy for hours, and a pattern holds up every thread of its process
-meanwhile. A schema that is not known to be cheap is checked by one of a few processes, which is
-killed when its time is over.
+A single keyword can keep a check busy for hours, and a pattern blocks every thread of its process
+while it is matched. Schemas that are not known to be cheap are checked in one of a few processes,
+which is killed when its time is up.
 """
 
 import re
@@ -17,18 +17,18 @@ from agents_app.workers.schema_cost import is_cheap
 
 CHECK_SECONDS = 2.0
 WAIT_SECONDS = 10.0
-"""For so long a check waits for a process that is free."""
-# The messages of a check may be as long as the value, each of them.
+"""How long a check waits for a free process."""
+# A check produces many messages, each of which may be as long as the value.
 _MEMORY_BYTES = 512 * 1024 * 1024
 _processes = ChildProcesses("agents_app.workers.schema_checks")
 
 
 class NoSchemaError(Exception):
-    """The schema is none, or refers to what is not in it."""
+    """The schema is invalid, or refers to something outside it."""
 
 
 class TooMuchWorkError(Exception):
-    """The check did not end in CHECK_SECONDS, or needs too much memory."""
+    """The check did not finish within CHECK_SECONDS, or needs too much memory."""
 
 
 class _Verdict(msgspec.Struct, omit_defaults=True):
@@ -38,11 +38,11 @@ class _Verdict(msgspec.Struct, omit_defaults=True):
 
 
 def misfit(schema: dict[str, Any], value: Any, *, asker: str) -> str | None:
-    """Return what does not fit and where, None for what fits.
+    """Return what does not match and where, or None if the value is valid.
 
-    `asker` is whose schema it is: the checks of one asker are made one after another. Raises
-    NoSchemaError and TooMuchWorkError. It blocks, for WAIT_SECONDS and CHECK_SECONDS at most, and
-    for a fraction of a second where `is_quick`.
+    `asker` is the owner of the schema; checks of one asker run one after another. Raises
+    NoSchemaError and TooMuchWorkError. Blocks for at most WAIT_SECONDS plus CHECK_SECONDS, and for
+    a fraction of a second if `is_quick`.
     """
     if is_quick(schema, value):
         return _problem_of(_check(schema, value))
@@ -55,9 +55,9 @@ def misfit(schema: dict[str, Any], value: Any, *, asker: str) -> str | None:
 
 
 async def slow_misfit(schema: dict[str, Any], value: Any, *, asker: str, wait: float) -> str | None:
-    """Do as `misfit` for what is not `is_quick`, without holding up the event loop.
+    """Do the same as `misfit` if the check is not `is_quick`, without blocking the event loop.
 
-    Raises TooMuchWorkError also when no process was free for `wait` seconds.
+    Also raises TooMuchWorkError if no process became free within `wait` seconds.
     """
     given = msgspec.json.encode([schema, value])
     try:
@@ -76,13 +76,13 @@ def _problem_of(verdict: _Verdict) -> str | None:
 
 
 def is_quick(schema: dict[str, Any], value: Any) -> bool:
-    """Return whether a check needs no process of its own."""
+    """Return whether a check is cheap enough to run in this process."""
     sizes = len(msgspec.json.encode(schema)), len(msgspec.json.encode(value))
     return is_cheap(schema, *sizes)
 
 
 def _check(schema: dict[str, Any], value: Any) -> _Verdict:
-    import jsonschema  # noqa: PLC0415 a server without sources never loads it
+    import jsonschema  # noqa: PLC0415 servers without sources never load it
     from jsonschema.validators import validator_for  # noqa: PLC0415 see above
     from referencing import Registry  # noqa: PLC0415 see above
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 see above
@@ -108,6 +108,6 @@ def _checked(given: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    _check({}, None)  # what it imports is loaded before the first check is timed
+    _check({}, None)  # loads the imports before the first check is timed
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     serve(_checked, sys.stdin.buffer, sys.stdout.buffer)

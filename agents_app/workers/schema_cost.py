@@ -1,16 +1,16 @@
-"""Which JSON Schemas are cheap enough to check in a thread of this process.
+"""Decides which JSON Schemas are cheap enough to check in a thread of this process.
 
-What a keyword costs is not bounded by its size: `uniqueItems` compares every pair, a pattern or a
-reference can take exponential time. A schema is cheap only when every keyword in it is known to be.
+The size of a keyword does not bound its cost: `uniqueItems` compares every pair, and a pattern or a
+reference can take exponential time. A schema is cheap only if every keyword in it is known to be.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-# Together they bound a check to a fraction of a second.
+# Together, these limit a check to a fraction of a second.
 SCHEMA_BYTES = 4_000
 VALUE_BYTES = 100_000
-# Bytes of the schema times bytes of the value: each keyword may be looked at for each item.
+# Bytes of the schema times bytes of the value: each keyword may be checked for each item.
 _EFFORT = 400_000
 _DEPTH = 20
 _DIALECTS = frozenset(
@@ -20,14 +20,14 @@ _DIALECTS = frozenset(
         "https://json-schema.org/draft/2020-12/schema",
     }
 )
-# Their values are not looked at in a check.
+# Annotations are ignored in a check.
 _ANNOTATIONS = frozenset(
     {"$comment", "default", "deprecated", "description", "readOnly", "title", "writeOnly"}
 )
 
 
 def is_cheap(schema: Any, schema_bytes: int, value_bytes: int) -> bool:
-    """Return whether checking a value of so many bytes takes well under a second."""
+    """Return whether checking a value of this size takes well under a second."""
     return (
         schema_bytes <= SCHEMA_BYTES
         and value_bytes <= VALUE_BYTES
@@ -61,7 +61,7 @@ def _are_scalars(said: Any) -> bool:
 
 
 def _are_names(said: Any) -> bool:
-    # What is not sortable would be compared pair by pair, since names are to be unique.
+    # Names must be unique, and values that cannot be sorted would be compared pair by pair.
     return isinstance(said, list) and all(isinstance(name, str) for name in said)
 
 
