@@ -1,5 +1,5 @@
-"""Tools of MCP servers: where a server is, how it is reached, what it lists.
+"""Tools of MCP servers: where a server is, how to reach it, and what it lists.
 
-Rows of tool sources are in `agents_app.models`, their admin is in `agents_app.admin`, and
-the tools that ship with the server are in `agents_app.tools`.
+The rows of tool sources are in `agents_app.models`, their admin is in `agents_app.admin`, and the
+tools that ship with this server are in `agents_app.tools`.
 """

@@ -1,8 +1,8 @@
-"""Sessions with MCP servers, for code without an event loop: list the tools, call one.
+"""Sessions with MCP servers for code without an event loop: list the tools, call one.
 
-One session for one call or listing, and it is closed whatever happens. Everything that can go wrong
-is a SourceFailed in words for a person. Only this module and its transports know the `mcp` package;
-it is imported when a source is used first.
+Each call or listing has one session, which is always closed. Every failure is raised as a
+SourceFailed with a message for people. Only this module and its transports know the `mcp` package,
+which is imported when a source is first used.
 """
 
 import logging
@@ -33,16 +33,16 @@ from agents_app.workers.schema_checks import NoSchemaError, TooMuchWorkError, mi
 logger = logging.getLogger(__name__)
 
 START_SECONDS = 30.0
-"""A server has this long to start and to list its tools."""
+"""How long a server may take to start and list its tools."""
 END_SECONDS = 10.0
-"""A session that ends has this long to do so."""
+"""How long a session may take to end."""
 TICK_SECONDS = 1.0
 """How often the progress of a waiting call is reported."""
 MAX_PAGES = 50
 _QUOTED_CHARS = 500
 _FORBIDDEN = frozenset({401, 403})
 
-# What the package raises for answers that it cannot take.
+# Errors that the package raises for invalid answers.
 _NOT_ALLOWED = (ValidationError, RuntimeError, ValueError)
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The tools of a server, as it sent them, and what it is called."""
+    """The tools of a server as it sent them, and the server's name."""
 
     tools: list[ListedTool]
     server: str
@@ -58,7 +58,7 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class CallProgress:
-    """The progress of a running call; `percent` is set when the server knows the end."""
+    """The progress of a running call; `percent` is set if the server knows the total."""
 
     percent: float | None
     message: str | None
@@ -66,11 +66,11 @@ class CallProgress:
 
 @dataclass
 class _McpSession:
-    """One session, and what is known of it when it fails.
+    """One session, and the facts needed to explain its failure.
 
-    The work has a scope within that of the session: what ends it still goes out to the server.
-    Only the event loop of the session uses it. The thread that waits for the call ends the work by
-    `cancel`, which it has run on that loop.
+    The work has a cancel scope inside that of the session, so that a cancellation can still be sent
+    to the server. Only the session's event loop uses this object. The thread that waits for the
+    call stops the work by running `cancel` on that loop.
     """
 
     place: Place
@@ -82,7 +82,7 @@ class _McpSession:
     is_calling: bool = False
 
     async def cancel(self) -> None:
-        """End the work, or the session where there is none yet."""
+        """Cancel the work, or the whole session if it is not connected yet."""
         (self.work if self.is_connected else self.session).cancel()
 
 
@@ -103,11 +103,12 @@ def call_tool(
     check: Callable[[Listing], None],
     tick: Callable[[CallProgress | None], None],
 ) -> CallToolResult:
-    """Call a tool of a source and return what it answered; raises SourceFailed.
+    """Call a tool of a source and return its answer; raises SourceFailed.
 
-    `check` receives the listing before the call; what it raises ends the session without a call.
-    `tick` is called in this thread with each progress, and with None when there is none for
-    TICK_SECONDS; what it raises cancels the call at its server, and is raised here.
+    `check` receives the listing before the call; an exception from it ends the session without a
+    call. `tick` is called in this thread with each progress report, and with None after
+    TICK_SECONDS without one; an exception from it cancels the call at the server and is raised
+    here.
     """
     news: queue.SimpleQueue[CallProgress | None] = queue.SimpleQueue()
 
@@ -141,7 +142,7 @@ def call_tool(
 
 
 def _latest(news: queue.SimpleQueue[CallProgress | None]) -> CallProgress | None:
-    """Wait for news, and of several return the last."""
+    """Wait for progress reports and return the latest."""
     latest = None
     try:
         latest = news.get(timeout=TICK_SECONDS)
@@ -166,7 +167,7 @@ async def _listing(client: Client) -> Listing:
 
 
 def _leave_results_to_us(client: Client) -> None:
-    """Keep the package from checking results: the server's own patterns may hold it up for ever."""
+    """Stop the package from validating results: a server's own patterns could hang it."""
 
     async def check_nothing(name: str, result: CallToolResult) -> None:
         """See ClientSession; `_is_as_listed` checks instead."""
@@ -175,7 +176,7 @@ def _leave_results_to_us(client: Client) -> None:
 
 
 def _is_as_listed(place: Place, listing: Listing, name: str, result: CallToolResult) -> bool:
-    """Return whether a result fits the tool's output schema, as far as that can be decided."""
+    """Return whether a result matches the tool's output schema, if that can be decided."""
     schema = next((tool.output_schema for tool in listing.tools if tool.name == name), None)
     if schema is None or result.is_error:
         return True
@@ -231,15 +232,15 @@ async def _http(place: Place, address: Address, talk: Talk) -> AsyncGenerator[An
         yield streams
 
 
-# --- What went wrong, in words ---
+# --- Messages for failures ---
 
 
 @contextmanager
 def _in_words(opened: _McpSession, results: list[T]) -> Iterator[None]:
-    """Raise what went wrong as SourceFailed, unless the result is there."""
+    """Raise failures as SourceFailed, unless there is a result already."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 whatever it is, a person reads that it failed
+    except Exception as error:  # noqa: BLE001 every failure is reported to a person
         cause = _first(error)
         if results:
             logger.info("%s: its session did not end well: %r", opened.place.source, cause)
@@ -251,7 +252,7 @@ def _in_words(opened: _McpSession, results: list[T]) -> Iterator[None]:
             is_unsure=opened.is_calling and not _was_answered(opened, cause),
         )
         logger.warning("%s", _for_the_log(opened, failed, cause))
-        # Neither the cause nor its frames go on: they may hold secrets.
+        # Drop the cause and its frames: they may hold secrets.
         raise failed from None
 
 
@@ -265,7 +266,7 @@ def _was_answered(opened: _McpSession, cause: BaseException) -> bool:
     if opened.talk.is_too_large or opened.life.is_too_large:
         return True
     if isinstance(cause, MCPError):
-        # The number is also what servers give to errors of their own.
+        # Servers use the same number for errors of their own.
         is_http = isinstance(opened.place.way, Address)
         return not (opened.life.is_gone or (is_http and cause.code == CONNECTION_CLOSED))
     return isinstance(cause, _NOT_ALLOWED)

@@ -1,7 +1,7 @@
-"""An MCP server that is asked over HTTP: a client that goes to one checked address only.
+"""MCP over HTTP, with a client that only connects to one checked address.
 
-The same as of `agents_app.outbound.guard`: the name is looked up for each connection, and a
-connection goes to an address that the rules let through. A redirect leads nowhere else.
+As in `agents_app.outbound.guard`, the name is looked up for each connection, and connections are
+made only to addresses that the rules allow. Redirects do not lead elsewhere.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
@@ -21,7 +21,7 @@ _ERROR_STATUS = 400
 
 @dataclass
 class Talk:
-    """The state of the requests to a server: `status` is that of its last refusal."""
+    """The state of the requests to a server; `status` is that of the last error response."""
 
     status: int | None = None
     is_too_large: bool = False
@@ -31,7 +31,7 @@ class Talk:
 def guarded_client(
     address: Address, *, seconds: float, max_bytes: int, talk: Talk
 ) -> httpx2.AsyncClient:
-    """Return a client for one server; each answer may have `max_bytes`."""
+    """Return a client for one server; each response may have at most `max_bytes`."""
     return httpx2.AsyncClient(
         transport=_GuardedTransport(address.target, max_bytes, talk),
         headers={**address.headers, "accept-encoding": "identity", "user-agent": "uamp-server"},
@@ -41,7 +41,7 @@ def guarded_client(
 
 
 class _GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over connections that were checked, and counts what comes back."""
+    """Sends requests over checked connections and limits the size of responses."""
 
     def __init__(self, target: Target, max_bytes: int, talk: Talk) -> None:
         self._target = target
@@ -84,7 +84,7 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
             extensions=response.extensions,
         )
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
-            # The request asked for no compression: a few bytes may unpack to anything.
+            # The request asked for no compression: a few bytes may unpack to any size.
             await answer.aclose()
             raise httpx2.DecodingError("the answer is compressed")
         return answer
@@ -95,7 +95,7 @@ class _GuardedTransport(httpx2.AsyncBaseTransport):
 
 
 class _CountedStream(httpx2.AsyncByteStream):
-    """The body of an answer, up to a limit."""
+    """The body of a response, up to a size limit."""
 
     def __init__(self, response: httpcore2.Response, max_bytes: int, talk: Talk) -> None:
         self._response = response
@@ -120,12 +120,12 @@ class _CountedStream(httpx2.AsyncByteStream):
             raise httpx2.ReadTimeout(str(error)) from error
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it."""
+        """Release the connection, or close it."""
         await self._response.aclose()
 
 
 class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to the addresses of one target, after they were checked."""
+    """Connects to the addresses of one target once they have been checked."""
 
     def __init__(self, target: Target, talk: Talk) -> None:
         self._target = target
@@ -140,7 +140,7 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Return a connection to the first address that takes one."""
+        """Connect to the first address that accepts."""
         seconds = _CONNECT_SECONDS if timeout is None else timeout
         try:
             addresses = await self._addresses(host, port, seconds)

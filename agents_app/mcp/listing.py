@@ -1,7 +1,7 @@
-"""Listings of MCP servers as tools of agents: names, hints, and which of them an agent has.
+"""Listings of MCP servers as tools of agents: their names, hints and assignment to agents.
 
-A tool of a source is named `<source>__<tool>` in letters, digits, _ and -, at most 64 of
-them, whatever its server calls it; one name never means two tools.
+Whatever its server calls it, a source's tool is named `<source>__<tool>`, with letters, digits, _
+and -, and at most 64 characters; names are unique.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class SourceTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that a source listed; `own_name` is its server's, `parameters` a JSON Schema."""
+    """A tool listed by a source; `own_name` is the server's name, `parameters` a JSON Schema."""
 
     name: str
     source: str
@@ -33,10 +33,10 @@ class SourceTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tool_names(source: str, own_names: Iterable[str]) -> dict[str, str]:
-    """Return a server's own names of its tools with the names that agents use.
+    """Map a server's own tool names to the names that agents use.
 
-    What was cut, and what would be named like another tool, ends in a hash of its own name, so that
-    the name does not depend on the order of the list.
+    A name that is cut or would be ambiguous ends in a hash of the tool's own name, so that it does
+    not depend on the order of the list.
     """
     plain = {own: f"{source}{_SEPARATOR}{_UNFIT.sub('_', own)}" for own in own_names}
     uses = Counter(plain.values())
@@ -52,7 +52,7 @@ def _fitting(own: str, name: str, *, is_taken: bool) -> str:
 
 
 def tools_of(source: ToolSource) -> tuple[SourceTool, ...]:
-    """Return the tools that a source listed last."""
+    """Return the tools in a source's most recent listing."""
     listed = {tool["name"]: tool for tool in source.tools}
     found: dict[str, SourceTool] = {}
     for own, name in tool_names(source.name, listed).items():
@@ -74,7 +74,7 @@ def tools_of(source: ToolSource) -> tuple[SourceTool, ...]:
 
 
 def wanted_tools(names: Sequence[str]) -> tuple[SourceTool, ...]:
-    """Return the tools of enabled sources that a list of names means; `<source>__*` means all."""
+    """Return the tools of enabled sources that are named; `<source>__*` names all of a source."""
     wanted = {name for name in names if _SEPARATOR in name}
     sources = {source_of(name) for name in wanted}
     if not sources:
@@ -88,23 +88,23 @@ def wanted_tools(names: Sequence[str]) -> tuple[SourceTool, ...]:
 
 
 def listed_tools() -> tuple[SourceTool, ...]:
-    """Return every tool of every enabled source."""
+    """Return all tools of all enabled sources."""
     sources = ToolSource.objects.filter(is_enabled=True)
     return tuple(tool for source in sources for tool in tools_of(source))
 
 
 def source_of(name: str) -> str:
-    """Return the source in the name of a tool."""
+    """Return the source in a tool's name."""
     return name.partition(_SEPARATOR)[0]
 
 
 def all_of(source: str) -> str:
-    """Return the name that means all tools of a source."""
+    """Return the name that stands for all tools of a source."""
     return f"{source}{_SEPARATOR}{ALL}"
 
 
 def resolved_names(names: Sequence[str], found: Sequence[SourceTool]) -> tuple[str, ...]:
-    """Return the names with `<source>__*` replaced by the names that it means, each once."""
+    """Return the names with each `<source>__*` expanded, without duplicates."""
     resolved: list[str] = []
     for name in names:
         if name == all_of(source_of(name)):

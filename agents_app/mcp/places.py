@@ -1,7 +1,7 @@
-"""How an MCP server is reached, read from its row once: program or address, secrets, limits.
+"""How to reach an MCP server, read from its row: program or address, secrets, limits.
 
-A program is started only when UAMP_MCP_COMMANDS lists it, an address is asked only when
-the rules of outbound requests let it through, and no secret is in any message or log.
+A program is started only if UAMP_MCP_COMMANDS lists it, an address is contacted only if the rules
+for outbound requests allow it, and no message or log contains a secret.
 """
 
 import os
@@ -18,14 +18,14 @@ HIDDEN = "********"
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OPEN_VALUE = re.compile(rf"(?:[A-Za-z]+ )?{_REFERENCE.pattern}")
 _OPEN_NAMES = "MCP_"
-# A shorter value is a setting such as "1" or "en", and would be hidden wherever it occurs.
+# Shorter values are settings such as "1" or "en", which would be hidden wherever they occur.
 _SECRET_CHARS = 6
 
 
 class SourceFailed(Exception):
-    """The source cannot be used now; the message gives the reason, for a person, without secrets.
+    """The source cannot be used now; the message says why, for people, without secrets.
 
-    `is_unsure`: the call was on its way, and may have been carried out.
+    `is_unsure`: the call had been sent and may have been carried out.
     """
 
     def __init__(self, message: str, *, is_unsure: bool = False) -> None:
@@ -52,7 +52,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a source is; `seconds` are for one call, `max_bytes` for one answer."""
+    """Where a source is; `seconds` is the limit of one call, `max_bytes` that of one answer."""
 
     source: str
     way: Program | Address
@@ -61,14 +61,14 @@ class Place:
     secrets: tuple[str, ...] = ()
 
     def hide(self, text: str) -> str:
-        """Return a text without the secrets of this source."""
+        """Remove the secrets of this source from a text."""
         for secret in self.secrets:
             text = text.replace(secret, HIDDEN)
         return text
 
 
 def place_of(source: ToolSource) -> Place:
-    """Return where a source is; raises SourceFailed when it may not be used."""
+    """Return where a source is; raises SourceFailed if it may not be used."""
     given = source.env if source.transport == ToolSourceTransport.STDIO else source.headers
     values = {str(name): resolved(str(value)) for name, value in given.items()}
     way: Program | Address
@@ -93,7 +93,7 @@ def place_of(source: ToolSource) -> Place:
 
 
 def check_command(command: str) -> None:
-    """Raise SourceFailed for a program that this server may not start."""
+    """Raise SourceFailed if this server may not start a program."""
     if command not in settings.UAMP_MCP_COMMANDS:
         raise SourceFailed(
             f"The program {command!r} may not be started: the setting UAMP_MCP_COMMANDS does not"
@@ -102,7 +102,7 @@ def check_command(command: str) -> None:
 
 
 def policy() -> Policy:
-    """Return which addresses may be asked."""
+    """Return the policy for addresses of sources."""
     return Policy(
         allowed=frozenset(name.lower() for name in settings.UAMP_MCP_PRIVATE_HOSTS),
         own_hosts=tuple(name for name in settings.ALLOWED_HOSTS if name != "*"),
@@ -110,9 +110,9 @@ def policy() -> Policy:
 
 
 def check_references(value: str) -> None:
-    """Raise SourceFailed for a `${NAME}` that is not open to sources.
+    """Raise SourceFailed if a value has a `${NAME}` that sources may not use.
 
-    Only names that begin with MCP_ are: a row must not be a way to this server's own secrets.
+    Only names that begin with MCP_ are allowed: rows must not reveal this server's own secrets.
     """
     for name in _REFERENCE.findall(value):
         if not name.startswith(_OPEN_NAMES):
@@ -120,7 +120,7 @@ def check_references(value: str) -> None:
 
 
 def resolved(value: str) -> str:
-    """Return a value with its `${MCP_…}` replaced; raises SourceFailed for what is not there."""
+    """Return a value with every `${MCP_…}` replaced; raises SourceFailed if one is not set."""
     check_references(value)
 
     def found(match: re.Match[str]) -> str:
@@ -133,12 +133,12 @@ def resolved(value: str) -> str:
 
 
 def shown(value: str) -> str:
-    """Return a value as a person may see it: a reference, with a word before it, or nothing."""
+    """Return a value if it is only a reference, with at most a word before it; hide any other."""
     return value if _OPEN_VALUE.fullmatch(value) else HIDDEN
 
 
 def _secrets(values: Mapping[str, str], given: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what to hide, the longest first: whole values, their words, what references gave."""
+    """Return the secrets to hide, longest first: values, their words and expanded references."""
     found = set(values.values())
     for value in values.values():
         found.update(value.split())

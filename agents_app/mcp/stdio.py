@@ -1,7 +1,7 @@
-"""An MCP server that is a program here: lines of JSON on its standard input and output.
+"""MCP over the standard input and output of a local program, as lines of JSON.
 
-The program ends with its session, and what it started with it; a line is never larger
-than the limit. (The transport of the `mcp` package keeps a line of any size in memory.)
+The program and its children end with the session, and no line may exceed the size limit. (The
+transport of the `mcp` package buffers lines of any size.)
 """
 
 import os
@@ -23,7 +23,7 @@ from agents_app.mcp.places import Program
 Incoming = SessionMessage | Exception
 
 STDERR_CHUNKS = 8
-"""How many of the last pieces of its standard error are kept for the log."""
+"""How many of the last chunks of standard error are kept for the log."""
 _FLUSH_SECONDS = 0.5
 _EXIT_SECONDS = 2.0
 _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError)
@@ -31,9 +31,9 @@ _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream
 
 @dataclass
 class Life:
-    """The state of a program that was started; `is_gone`: it ended before its session.
+    """The state of a started program; `is_gone` means that it ended before its session.
 
-    The tasks that read and write its pipes and the task of the session set it, on one event loop.
+    Set by the tasks that read and write its pipes and by the session's task, all on one event loop.
     """
 
     is_too_large: bool = False
@@ -55,7 +55,7 @@ async def stdio_streams(
 ) -> AsyncGenerator[
     tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Start a program and yield the streams of its session; raises OSError when it cannot be."""
+    """Start a program and yield the streams of its session; raises OSError if it does not start."""
     process = await anyio.open_process(
         [program.command, *program.args],
         env=get_default_environment() | dict(program.env),
@@ -73,13 +73,13 @@ async def stdio_streams(
         finally:
             life.is_ending = True
             with anyio.CancelScope(shield=True):
-                # What was accepted, a cancellation above all, still goes out.
+                # Accepted messages, above all a cancellation, are still sent.
                 to_it.close()
                 with anyio.move_on_after(_FLUSH_SECONDS):
                     await flushed.wait()
                 await _end(process)
                 life.exit_status = process.returncode
-                # Its last words; a process that left its group may hold the pipes without end.
+                # Its last words; a process that has left the group may hold the pipes open forever.
                 with anyio.move_on_after(_FLUSH_SECONDS):
                     await drained.wait()
             for stream in (from_it, to_it, to_us, from_us):
@@ -102,7 +102,7 @@ async def _read(
             await to_us.send(_message(line, life))
         else:
             life.is_gone = not life.is_ending
-    # A program that cannot write does not end.
+    # A program that cannot write does not exit.
     with suppress(*_GONE):
         async for _ in _chunks(process.stdout):
             pass
@@ -110,7 +110,7 @@ async def _read(
 
 
 async def _lines(stream: ByteReceiveStream | None, max_bytes: int) -> AsyncGenerator[bytes]:
-    """Yield the lines of a stream; of one that is too large what came so far, which is the last."""
+    """Yield the lines of a stream; stop after yielding the start of one that is too long."""
     buffer = bytearray()
     async for chunk in _chunks(stream):
         *lines, rest = chunk.split(b"\n")
@@ -144,7 +144,7 @@ async def _write(
                 if process.stdin is not None:
                     await process.stdin.send(line.encode() + b"\n")
     except _GONE:
-        # No task reads any more: every call that waits for an answer has to fail.
+        # The program reads no more: every call that waits for an answer has to fail.
         to_us.close()
     finally:
         flushed.set()
@@ -163,7 +163,7 @@ async def _chunks(stream: ByteReceiveStream | None) -> AsyncGenerator[bytes]:
 
 
 async def _end(process: Process) -> None:
-    """Close the program's input, and kill its group when that does not end it."""
+    """Close the program's input; kill its process group if that does not end it."""
     with suppress(*_GONE):
         if process.stdin is not None:
             await process.stdin.aclose()
@@ -172,7 +172,7 @@ async def _end(process: Process) -> None:
             _kill(process, end)
         if await _has_ended(process):
             break
-    # What it left behind in its group.
+    # Kill any processes left in its group.
     _kill(process, signal.SIGKILL)
 
 
@@ -182,7 +182,7 @@ def _kill(process: Process, number: signal.Signals) -> None:
 
 
 async def _has_ended(process: Process) -> bool:
-    # It may wait longer, for a process that holds the pipes; the status is known all the same.
+    # This may wait for a process that holds the pipes, but the exit status is known anyway.
     with anyio.move_on_after(_EXIT_SECONDS):
         await process.wait()
     return process.returncode is not None

@@ -1,8 +1,8 @@
-"""Tools of MCP servers as tools of this server: what runs them, and what their answers become.
+"""Tools of MCP servers as tools of this server: how they run and how their answers are converted.
 
-A call is one session of the worker with the server, under the row as it is then; a tool's
-answer has content ids where it had media, and neither addresses nor base64. What goes wrong is a
-ToolError in words.
+Each call is a session between the worker and the server, configured by the row as it is at that
+time. Media in a tool's answer are stored and replaced with content ids; addresses and base64 are
+not passed on. Failures are ToolErrors with a message.
 """
 
 import logging
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LISTING_AGE = timedelta(hours=1)
-"""A call keeps the listing that it saw when the row's is older."""
+"""A call updates the row's listing if that is older."""
 MAX_TOOLS = 200
 DESCRIPTION_CHARS = 4000
 SCHEMA_BYTES = 65_536
@@ -44,11 +44,11 @@ _STAGE = "call"
 T = TypeVar("T")
 
 
-# --- Finding them ---
+# --- Lookup ---
 
 
 def find_tool(name: str) -> ServerTool | None:
-    """Return a tool by name, of this server or an enabled source (one query)."""
+    """Return a tool of this server or of an enabled source by name (one query)."""
     if name in server_tools():
         return server_tools()[name]
     source = ToolSource.objects.filter(name=source_of(name), is_enabled=True).first()
@@ -58,7 +58,7 @@ def find_tool(name: str) -> ServerTool | None:
 
 
 def served(tool: SourceTool) -> ServerTool:
-    """Return a listed tool as one that agents call and workers run."""
+    """Convert a listed tool to one that agents call and workers run."""
     return ServerTool(
         name=tool.name,
         description=tool.description,
@@ -74,11 +74,11 @@ def served(tool: SourceTool) -> ServerTool:
 
 
 def refresh(source: ToolSource) -> bool:
-    """Ask a source for its tools and keep them; what went wrong is kept as `error`.
+    """Refresh a source's tools and return whether that succeeded; a failure is stored as `error`.
 
-    Returns whether they came. It takes at most mcp_client.START_SECONDS and the end of a session.
+    Takes at most mcp_client.START_SECONDS plus the time to end a session.
     """
-    from agents_app.mcp import client  # noqa: PLC0415 a server without sources never loads mcp
+    from agents_app.mcp import client  # noqa: PLC0415 servers without sources never load mcp
 
     try:
         _keep(source, client.list_tools(place_of(source)))
@@ -90,7 +90,7 @@ def refresh(source: ToolSource) -> bool:
 
 
 def _keep(source: ToolSource, listing: "Listing") -> None:
-    """Write a listing to its row; tools that no agent could have are left out and named."""
+    """Store a listing in its row; unusable tools are left out and reported."""
     found: dict[str, dict[str, Any]] = {}
     left_out: list[str] = []
     for tool in listing.tools:
@@ -122,7 +122,7 @@ def _keep(source: ToolSource, listing: "Listing") -> None:
 
 
 def _run(tool: SourceTool, context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
-    from agents_app.mcp import client  # noqa: PLC0415 a server without sources never loads mcp
+    from agents_app.mcp import client  # noqa: PLC0415 servers without sources never load mcp
 
     source = _scoped(lambda: ToolSource.objects.filter(name=tool.source, is_enabled=True).first())
     if source is None:
@@ -154,7 +154,7 @@ def _is_old(source: ToolSource) -> bool:
 
 
 def _scoped(function: Callable[[], T]) -> T:
-    """Call a database function with a usable connection: tools run on threads of workers."""
+    """Call a database function on a usable connection, because tools run on worker threads."""
     close_old_connections()
     try:
         return function()
@@ -163,11 +163,11 @@ def _scoped(function: Callable[[], T]) -> T:
 
 
 class _Misfit(SourceFailed):
-    """The arguments do not fit the tool, or it is gone; the model may read why."""
+    """The arguments do not match the tool, or it is gone; the model may read why."""
 
 
 def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> None:
-    """Raise _Misfit for arguments that do not fit the tool as its server lists it now."""
+    """Raise _Misfit if the arguments do not match the tool as its server lists it now."""
     schema = next((t.input_schema for t in listing.tools if t.name == tool.own_name), None)
     if schema is None:
         raise _Misfit(f"{tool.source} has no tool named {tool.own_name!r} any more.")
@@ -186,9 +186,9 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
 
 
 class _ProgressReporter:
-    """Sends the chat the progress of a call, also while its server is silent.
+    """Reports the progress of a call to the chat, even while its server is silent.
 
-    Only the thread of the call calls it.
+    Only the thread of the call uses it.
     """
 
     def __init__(self, tool: SourceTool, context: ToolContext) -> None:
@@ -199,7 +199,7 @@ class _ProgressReporter:
         self._message: str | None = None
 
     def __call__(self, news: "CallProgress | None") -> None:
-        """Send progress; raises ToolCancelled, which ends the call at its server too."""
+        """Report progress; raises ToolCancelled, which also cancels the call at its server."""
         if news is not None:
             self._percent, self._message = news.percent, news.message
         seconds = round(time.monotonic() - self._began)
@@ -209,7 +209,7 @@ class _ProgressReporter:
         )
 
 
-# --- Its answer ---
+# --- The answer ---
 
 
 def _outcome(
@@ -227,7 +227,7 @@ def _outcome(
 
 
 class _Parts:
-    """The texts and the media of one answer."""
+    """The texts and media of one answer."""
 
     def __init__(self, tool: SourceTool, context: ToolContext) -> None:
         self.texts: list[str] = []
@@ -236,7 +236,7 @@ class _Parts:
         self._context = context
 
     def add(self, block: Any) -> None:
-        """Take one block of MCP content."""
+        """Add one block of MCP content."""
         match block.type:
             case "text":
                 self.texts.append(block.text)
@@ -248,7 +248,7 @@ class _Parts:
                 mime_type = block.resource.mime_type or "application/octet-stream"
                 self._keep(block.resource.blob, mime_type, "file")
             case _:
-                # What it points to is at its server; its address is nothing for a chat.
+                # The resource is at the tool's server; its address is of no use in a chat.
                 self.texts.append(f"[The tool names a resource that is not here: {block.name}]")
 
     def _keep(self, data: str, mime_type: str, kind: str) -> None:

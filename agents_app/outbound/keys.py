@@ -1,4 +1,4 @@
-"""Keys of agents: each is stored in its row, encrypted, and goes to one place alone.
+"""Keys of agents, encrypted in their rows and bound to one place each.
 
 A place is a scheme, host and port, such as `https://api.openai.com:443`.
 """
@@ -18,14 +18,14 @@ class Undecipherable(Exception):
 
 
 class _Kept(msgspec.Struct):
-    """A key, and the scheme, host and port that it was given for."""
+    """A key and the scheme, host and port that it was entered for."""
 
     place: str
     key: str
 
 
 def kept(key: str, place: str) -> str:
-    """Return what a row stores of a key for a place; "" for no key."""
+    """Encrypt a key for a row; return "" for an empty key."""
     if not key:
         return ""
     found = _Kept(place=place, key=key)
@@ -33,9 +33,9 @@ def kept(key: str, place: str) -> str:
 
 
 def key_for(secret: str, place: str) -> str | None:
-    """Return the key that a row stores for this place; None without one.
+    """Return the key in a row if it was entered for this place, else None.
 
-    Changing the address of a row does not send its key elsewhere. Raises Undecipherable.
+    Changing the address of a row therefore does not reveal its key. Raises Undecipherable.
     """
     if not secret:
         return None

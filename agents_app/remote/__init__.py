@@ -1,4 +1,5 @@
-"""Remote agents: a row with an address, which answers as a model does, over its own protocol.
+"""Remote agents: rows with an address, called over their own protocols in place of a model.
 
-`models` calls one, `health` keeps how it does. Where requests may go: `agents_app.outbound.rules`.
+`models` calls an agent, `health` tracks its failures. `agents_app.outbound.rules` decides where
+requests may go.
 """

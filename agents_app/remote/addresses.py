@@ -1,4 +1,4 @@
-"""Where remote agents may be: public and over https, or in UAMP_REMOTE_ALLOW_HOSTS."""
+"""Where remote agents may be: at public https addresses, or in UAMP_REMOTE_ALLOW_HOSTS."""
 
 import ssl
 from functools import partial
@@ -18,7 +18,7 @@ _connectors: dict[tuple[str, bool, ssl.SSLContext | None], MakeConnector] = {}
 
 
 def policy() -> Policy:
-    """Return which addresses may be called, and what discovery reads of one."""
+    """Return the policy for addresses of remote agents, with the limits of discovery."""
     return Policy(
         allowed=frozenset(name.lower() for name in settings.UAMP_REMOTE_ALLOW_HOSTS),
         own_hosts=tuple(name for name in settings.ALLOWED_HOSTS if name != "*"),
@@ -28,14 +28,14 @@ def policy() -> Policy:
 
 
 def target_of(url: str) -> Target:
-    """Return where the address of a row leads; raises Unreachable."""
+    """Check the address of a row; raises Unreachable."""
     return check_url(url, policy())
 
 
 def session_of(target: Target, *, tls: ssl.SSLContext | None = None) -> HttpSession:
-    """Return the running loop's connections to the place of a target, which agents there share.
+    """Return the running loop's connections to a target, shared by all agents there.
 
-    `tls` are other settings of TLS than those for servers of public authorities.
+    `tls` replaces the default settings, which trust public certificate authorities.
     """
     place = (target.place, target.is_allowed, tls)
     if place not in _connectors:
@@ -46,5 +46,5 @@ def session_of(target: Target, *, tls: ssl.SSLContext | None = None) -> HttpSess
 
 
 async def close_remotes() -> None:
-    """Close the running loop's connections to remote agents; for the end of the process."""
+    """Close the running loop's connections to remote agents, at the end of the process."""
     await _sessions.aclose()

@@ -1,7 +1,7 @@
-"""Discover the agent behind an address: protocols, name, description, price.
+"""Discovery of the agent behind an address: protocols, name, description, price.
 
-It reads an agent card (A2A §8), a directory and capabilities of UAMP (§9.2), and a list of models.
-Nothing that it reads is trusted: each address is checked before an agent is called there.
+Reads agent cards (A2A §8), UAMP directories and capabilities (§9.2), and lists of models. Nothing
+it reads is trusted: each address is checked before an agent is called there.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,16 +21,16 @@ from agents_app.remote.addresses import policy, target_of
 from uamp.storable_text import storable, storable_json
 
 MOST = 50
-"""So many ways to call are kept, and so many names of models."""
+"""The most ways to call an agent, and the most model names, that are kept."""
 TEXT_CHARS = 2000
 NAME_CHARS = 200
 _WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 
 class FoundWay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One way to call an agent: protocol, address, and its name over there.
+    """One way to call an agent: the protocol, the address, and the agent's name there.
 
-    `streams` is False where a card says so.
+    `streams` is False if a card says so.
     """
 
     protocol: str
@@ -40,7 +40,7 @@ class FoundWay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FoundAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The agent at an address; `pricing` as a row has it, empty where none is said."""
+    """The agent at an address; `pricing` is in the format of a row, empty if not announced."""
 
     name: str = ""
     description: str = ""
@@ -50,10 +50,10 @@ class FoundAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def discover(url: str, key: str = "") -> FoundAgent:
-    """Return what an address says of its agent. Synchronous; a few seconds at most.
+    """Return what an address says about its agent. Synchronous; takes a few seconds at most.
 
-    The key is sent to the scheme, host and port of the address alone. Raises Unreachable for an
-    address that may not be called, or where nothing answers as an agent does.
+    The key is sent only to the scheme, host and port of the address. Raises Unreachable if the
+    address is forbidden or nothing there answers like an agent.
     """
     target_of(url)
     base = url.rstrip("/")
@@ -62,7 +62,7 @@ def discover(url: str, key: str = "") -> FoundAgent:
     if key:
         headers["Authorization"] = f"Bearer {key}"
     places = dict.fromkeys(base + path for path in _WELL_KNOWN)
-    # The card of the server's root is another agent's where the address names one.
+    # If the address names one agent, the card at the server's root describes another one.
     places |= dict.fromkeys(origin + path for path in _WELL_KNOWN) if base == origin else {}
     asked: list[tuple[str, Callable[[str, Any], FoundAgent]]] = [
         (base, _of_directory),
@@ -84,9 +84,9 @@ def discover(url: str, key: str = "") -> FoundAgent:
 
 
 def facts_of(agent: Agent) -> dict[str, Any]:
-    """Return what the address of a row says, as the row keeps it; nothing where it says nothing.
+    """Return what a row's address says, in the row's format; empty if it says nothing.
 
-    An agent is often called at a path below the one that says what it is.
+    An agent is often called at a path below the one that describes it.
     """
     try:
         url = target_of(agent.url).url
@@ -104,7 +104,7 @@ def facts_of(agent: Agent) -> dict[str, Any]:
 
 
 def _read(url: str, headers: Mapping[str, str]) -> Any:
-    """Return the JSON object at an address; None where there is none."""
+    """Return the JSON object at an address, or None."""
     try:
         answer = fetch(url, policy(), headers=headers)
         found = msgspec.json.decode(answer.data)
@@ -115,7 +115,7 @@ def _read(url: str, headers: Mapping[str, str]) -> Any:
 
 
 def _of_directory(_url: str, found: Any) -> FoundAgent:
-    """Read an agent of a directory as this server has it (docs/adapters.md)."""
+    """Read an agent from a directory in this server's format (docs/adapters.md)."""
     if found.get("object") != "agent":
         return FoundAgent()
     name, base = _text(found.get("name"), NAME_CHARS), _text(found.get("url"), TEXT_CHARS)
@@ -212,7 +212,7 @@ def _of_models(url: str, found: Any) -> FoundAgent:
 
 
 def _merged(found: list[FoundAgent]) -> FoundAgent:
-    """Return one agent: of what is said twice, what was asked first counts."""
+    """Merge descriptions into one agent; the first source of each fact wins."""
     ways: dict[tuple[str, str, str], FoundWay] = {}
     for one in found:
         for way in one.ways:
@@ -245,7 +245,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _pricing(value: object) -> dict[str, Any]:
-    """Return prices as a row has them; none for what is no price."""
+    """Return prices in the format of a row; empty if they are invalid or free."""
     if not isinstance(value, dict):
         return {}
     kept: dict[str, Any] = storable_json(

@@ -1,8 +1,8 @@
-"""How remote agents do, as columns of their rows: the circuit breaker and its pauses.
+"""The health of remote agents, stored in their rows: a circuit breaker with growing pauses.
 
-After FAILURES calls in a row that failed by the other side's fault an agent is not called for a
-while, which doubles with each further failure, and its answers end at once. An answer that comes
-ends that.
+After FAILURES consecutive calls that failed through the other side's fault, an agent is not called
+for a while and its answers fail at once. The pause doubles with each further failure and ends with
+the next successful answer.
 """
 
 import asyncio
@@ -49,36 +49,36 @@ def written_by(run: RunSync) -> None:
 
 
 def pause_of(spec: AgentSpec) -> float:
-    """Return for how many seconds an agent is not called; 0 for one that is."""
+    """Return for how many more seconds an agent must not be called; 0 if it may be."""
     return max(0.0, (spec.retry_at or 0.0) - time.time())
 
 
 async def run_sync(function: Callable[..., Any], *args: object) -> Any:
-    """Run a synchronous database function off the event loop, and return what it returns."""
+    """Run a synchronous database function off the event loop and return its result."""
     return await _run(function, *args)
 
 
 async def note_failure(spec: AgentSpec, error: UPPError, *, said: str) -> None:
-    """Keep what went wrong, where it is the other side's fault; `said` is without credentials."""
+    """Record an error if it is the other side's fault; `said` must be free of credentials."""
     if error.code in _ITS_FAULT:
         await _run(failed, spec.id, said[:ERROR_CHARS])
 
 
 async def note_answer(spec: AgentSpec) -> None:
-    """Keep that an agent answered; nothing is written where it did before."""
+    """Record that an agent answered; writes nothing unless it had failed before."""
     if spec.failures:
         await _run(answered, spec.id)
 
 
 def pause_after(failures: int) -> int:
-    """Return the seconds of pause after so many failures in a row."""
+    """Return the pause in seconds after a number of consecutive failures."""
     if failures < FAILURES:
         return 0
     return min(FIRST_PAUSE << min(failures - FAILURES, 16), LONGEST_PAUSE)
 
 
 def failed(agent_id: str, said: str) -> None:
-    """Write that a call of an agent failed, in words for operators. Synchronous."""
+    """Record a failed call of an agent, with a message for operators. Synchronous."""
     now = timezone.now()
     rows = Agent.objects.filter(pk=agent_id)
     if not rows.update(failures=F("failures") + 1, last_error=said, failed_at=now):
@@ -95,7 +95,7 @@ def failed(agent_id: str, said: str) -> None:
 
 
 def answered(agent_id: str) -> None:
-    """Write that an agent answers again. Synchronous."""
+    """Record that an agent answers again. Synchronous."""
     agent = Agent.objects.filter(pk=agent_id).first()
     if agent is None:
         return

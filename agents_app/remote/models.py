@@ -1,8 +1,8 @@
-"""The model of a remote agent: what `agents_app.runtime` asks in the place of a provider's.
+"""The model of a remote agent, used by `agents_app.runtime` in place of a provider's.
 
-A remote agent is asked as a model is: it gets the conversation and the tools of the client, and
-its calls, thoughts and text take the same way to the chat. So it is paid, stopped, resumed and
-limited as every other agent.
+A remote agent is called like a model: it gets the conversation and the client's tools, and its
+calls, thoughts and text reach the chat in the same way. Payment, stopping, resuming and limits
+therefore work as for every other agent.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from upp.model import EmittingModel, infer
 from upp.stream import Emit
 
 Give = Callable[[Event], Awaitable[None]]
-"""Receives the UAMP events of an answer that a model has none for."""
+"""Receives UAMP events of an answer that have no counterpart in a model's stream."""
 
 _SERVERS: Mapping[str, type[RemoteServer]] = {
     "a2a": A2aServer,
@@ -55,9 +55,9 @@ _cancelling: set[asyncio.Task[None]] = set()
 def remote_model(spec: AgentSpec, *, response_id: str, servers: int, give: Give) -> Model:
     """Return the model of a remote agent for one run.
 
-    `servers` is how many servers passed the request on before this one. Raises UPPError
-    INVALID_REQUEST for a row without an address that may be called, AUTHENTICATION_FAILED for a
-    key that cannot be read any more, PROVIDER_ERROR for a request that passed too many servers.
+    `servers` is the number of servers that passed the request on before this one. Raises UPPError
+    INVALID_REQUEST if the row has no permitted address, AUTHENTICATION_FAILED if its key can no
+    longer be decrypted, PROVIDER_ERROR if the request has passed too many servers.
     """
     shown = Shown()
     called = called_of(spec, response_id=response_id, servers=servers)
@@ -68,7 +68,7 @@ def remote_model(spec: AgentSpec, *, response_id: str, servers: int, give: Give)
 
 
 def called_of(spec: AgentSpec, *, response_id: str, servers: int) -> Called:
-    """Return where and how an agent is called; raises UPPError as `remote_model`."""
+    """Return where and how to call an agent; raises UPPError like `remote_model`."""
     if spec.protocol not in _SERVERS.keys() | _MODELS.keys():
         raise _refused(spec, "it names no protocol", ErrorCode.INVALID_REQUEST)
     try:
@@ -97,9 +97,9 @@ def called_of(spec: AgentSpec, *, response_id: str, servers: int) -> Called:
 
 @dataclass(frozen=True)
 class RemoteModel(EmittingModel):
-    """A remote agent as a model; `give` receives what it shows besides.
+    """A remote agent as a model; `give` receives its further events.
 
-    `cancel` stops over there what is stopped here, and nothing waits for that.
+    `cancel` stops an answer on the other side when it is stopped here; it is not awaited.
     """
 
     inner: Model
@@ -140,13 +140,13 @@ class RemoteModel(EmittingModel):
                 _begin(self.called.payments.settle())
             raise
         if self.called.payments is not None:
-            # A run that is stopped here has its answer: its cost is counted all the same.
+            # The answer exists even if the run is stopped now, so its cost must be counted.
             await asyncio.shield(_begin(self.called.payments.settle(self.called.payments.cost)))
         return response
 
 
 def _begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Run something to its end, whatever becomes of the run."""
+    """Run a coroutine to its end, whatever happens to the run."""
     task = asyncio.create_task(work)
     _cancelling.add(task)
     task.add_done_callback(_cancelling.discard)

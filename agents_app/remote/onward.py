@@ -1,8 +1,8 @@
 """Payments to a remote agent's own server, within the budget of its owner.
 
-The ledger is above this app and is set when the server starts. One `OnwardPayments` counts for one
-run: what was submitted is taken from the budget at the end of each inference, as much of it as the
-other side says that its answer cost, or all of it where it does not say.
+The ledger belongs to an app above this one and is set at start-up. Each run has one
+`OnwardPayments`. At the end of an inference, the budget is charged with the cost that the other
+side states, up to the payments submitted; if it states none, with all of them.
 """
 
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ OPTION = "pays_per_answer"
 
 
 class OverBudget(Exception):
-    """A payment is not allowed; the message says why, for operators."""
+    """A payment is not allowed; the message explains why, for operators."""
 
 
 class OnwardLedger(Protocol):
-    """Counts payments; synchronous."""
+    """Counts payments. Synchronous."""
 
     def reserve(self, agent_id: str, response_id: str, amount: str, currency: str) -> str:
-        """Return the id of a hold of the agent's budget; raises OverBudget."""
+        """Reserve part of the agent's budget and return the id of the hold; raises OverBudget."""
 
     def settle(self, hold_id: str, amount: str, currency: str) -> None:
-        """Take an amount of what is held for a response, and release the rest."""
+        """Charge an amount to a hold and release the rest."""
 
 
 _ledger: OnwardLedger | None = None
@@ -39,19 +39,19 @@ def counted_by(ledger: OnwardLedger) -> None:
 
 
 class OnwardPayments:
-    """The payments of one run; one task at a time uses it."""
+    """The payments of one run, used by one task at a time."""
 
     def __init__(self, agent_id: str, response_id: str, options: Mapping[str, Any]) -> None:
         self._agent_id = agent_id
         self._response_id = response_id
         self._left = amount_of(options.get(OPTION)) or Decimal(0)
         self.cost: Decimal | None = None
-        """The cost of the answer, as the other side states it."""
+        """The cost of the answer, as stated by the other side."""
         self._hold_id: str | None = None
         self._submitted: list[Decimal] = []
 
     async def reserve(self, amount: str, currency: str) -> None:
-        """Reserve a payment that is submitted next; raises OverBudget."""
+        """Reserve a payment before it is submitted; raises OverBudget."""
         wanted = amount_of(amount)
         if currency != CURRENCY or wanted is None:
             raise OverBudget(f"it asks for {amount[:40]} {currency[:20]}, which is no amount here")
@@ -67,12 +67,12 @@ class OnwardPayments:
         self._submitted.append(wanted)
 
     def refused(self) -> None:
-        """Take note that the other side did not take the last payment."""
+        """Note that the other side rejected the last payment."""
         if self._submitted:
             self._left += self._submitted.pop()
 
     async def settle(self, cost: Decimal | None = None) -> None:
-        """Take from the budget what the inference cost, at most what was submitted."""
+        """Charge the budget with the cost of the inference, at most what was submitted."""
         hold_id, self._hold_id = self._hold_id, None
         submitted, self._submitted = sum(self._submitted, Decimal(0)), []
         self.cost = None
@@ -84,7 +84,7 @@ class OnwardPayments:
 
 
 def amount_of(value: object) -> Decimal | None:
-    """Return a decimal string of more than nothing, as a number; None for anything else."""
+    """Parse a positive decimal string; return None for anything else."""
     if not isinstance(value, str) or not value.isascii():
         return None
     try:
@@ -95,7 +95,7 @@ def amount_of(value: object) -> Decimal | None:
 
 
 def cost_in(cost: object, currency: object) -> Decimal | None:
-    """Return the cost that another server states as a number; None where it is none of CURRENCY.
+    """Return the cost stated by another server, or None if it is not an amount of CURRENCY.
 
     It is rounded up to the ledger's smallest unit.
     """

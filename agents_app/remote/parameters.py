@@ -1,4 +1,4 @@
-"""Which options of a request reach a remote agent, by its protocol (docs/agents.md)."""
+"""The options of a request that are sent to a remote agent, by protocol (docs/agents.md)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -27,7 +27,7 @@ _KNOWN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 
 
 def unknown_options(spec: AgentSpec, wanted: Mapping[str, Any]) -> list[str]:
-    """Return which of these options a remote agent is not sent, in alphabetical order."""
+    """Return those of these options that are not sent to a remote agent, sorted by name."""
     known = _KNOWN.get(spec.protocol, frozenset())
     return sorted(
         name
@@ -37,9 +37,9 @@ def unknown_options(spec: AgentSpec, wanted: Mapping[str, Any]) -> list[str]:
 
 
 def params_of(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request: those of the row, then those that the client set.
+    """Return a request's options: those of the row, overridden by the client's.
 
-    None asks for more tokens than the agent may write.
+    The token limit never exceeds that of the agent.
     """
     known = _KNOWN.get(spec.protocol, frozenset())
     params = {**spec.options.get("params", {})}

@@ -1,6 +1,6 @@
-"""Looks whether remote agents that failed are there again, at the end of their pauses.
+"""Probes of failed remote agents at the end of their pauses.
 
-One that says nothing of itself (`agents_app.remote.discovery`) is called by the next question.
+An agent that does not describe itself (`agents_app.remote.discovery`) is tried by its next call.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from agents_app.remote import discovery, health
 from agents_app.selectors import forget
 
 AT_ONCE = 20
-"""So many agents are looked at in one round."""
+"""The most agents probed in one round."""
 ERROR = "Its address does not say any more what it is."
 
 
 async def probe_due() -> None:
-    """Look at the agents whose pauses are over; each is looked at by one process."""
+    """Probe the agents whose pauses are over; each is probed by one process only."""
     due = await health.run_sync(claim)
     found = await asyncio.gather(*(asyncio.to_thread(discovery.facts_of, agent) for agent in due))
     for agent, facts in zip(due, found, strict=True):
@@ -29,10 +29,10 @@ async def probe_due() -> None:
 
 
 def probe(agent: Agent) -> None:
-    """Look at the address of a saved row now, and write what it says and how it does.
+    """Probe the address of a saved row now; save its description and health.
 
-    Synchronous; a few seconds at most. An address that never said anything of itself, as of AG-UI
-    and ACP, does not fail for it.
+    Synchronous; takes a few seconds at most. An address that has never described itself, as with
+    AG-UI and ACP, does not count as failed.
     """
     facts, said_before = discovery.facts_of(agent), bool(agent.found)
     agent.found, agent.probed_at = facts or agent.found, timezone.now()
@@ -45,7 +45,7 @@ def probe(agent: Agent) -> None:
 
 
 def claim() -> list[Agent]:
-    """Return the agents that this process looks at, whose pauses begin anew until it has."""
+    """Return the agents for this process to probe; their pauses are renewed in the meantime."""
     now = timezone.now()
     rows = Agent.objects.filter(
         kind=AgentKind.REMOTE,

@@ -1,4 +1,4 @@
-"""Rules for the row of a remote agent, and for stored keys, in the admin's form and in REST."""
+"""Validation of remote agents' rows and of stored keys, shared by the admin's form and REST."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from agents_app.providers.options import problem_of, unknown_options
 from agents_app.remote.addresses import target_of
 
 OPTIONS = "remote"
-"""The provider of whose options remote agents are (agents_app.providers.options)."""
+"""The provider whose options apply to remote agents (agents_app.providers.options)."""
 NO_KEY = f"A key has at most {KEY_CHARS} printable ASCII characters and no spaces."
 KEY_WITHOUT_MODEL = "Only a remote agent, or one with a model, has a key."
 KEY_TWICE = "Enter a key or name an environment variable, not both."
@@ -24,11 +24,11 @@ _WITHOUT_TOOLS = ENVELOPES | {
 }
 _DID = "did:web:"
 PEERS = "federation_app.change_peer_trust"
-"""The permission of those who make agents that this server asks by envelopes of its own."""
+"""The permission to create agents of peers, which this server calls with signed envelopes."""
 
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is wrong with the fields of a remote agent, in words for who writes them."""
+    """Return the problems with the fields of a remote agent, in words for their author."""
     found: dict[str, str | None] = {}
     protocol, options = values.get("protocol"), values.get("options") or {}
     try:
@@ -56,7 +56,7 @@ def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is wrong with the fields of an agent that is asked by signed envelopes."""
+    """Return the problems with the fields of an agent called with signed envelopes."""
     found: dict[str, str] = {}
     if values.get("protocol") not in ENVELOPES:
         return found
@@ -68,12 +68,12 @@ def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def complete(agent: Agent, key: str | None) -> None:
-    """Complete a row that was checked: `key` is its new key, "" for none, None for the one it has.
+    """Complete a validated row; `key` is its new key, "" to remove it, None to keep it.
 
-    A key that is kept does not follow to another scheme, host or port.
+    A stored key is dropped when the scheme, host or port changes.
     """
     if agent.kind == AgentKind.REMOTE:
-        # What answers is at its address.
+        # The provider field is unused: the agent at the address answers.
         agent.provider = ModelProvider.SCRIPTED
         place = target_of(agent.url).place
     elif has_model(agent.kind, agent.provider):
@@ -109,7 +109,7 @@ def problem_of_key(key: str, kind: str, provider: str, options: Mapping[str, Any
 def may_own(agent: Agent) -> bool:
     """Return whether the owner of a row may have an agent of its protocol.
 
-    An agent of a peer is asked in the name of this server, and the peer's account for it pays.
+    An agent of a peer is called in this server's name and paid from its account with the peer.
     """
     owner = agent.owner
     is_of_peer = agent.kind == AgentKind.REMOTE and agent.protocol in ENVELOPES

@@ -1,7 +1,7 @@
-"""Server tools: what a tool is, and those that ship with the server (docs/tools.md).
+"""Server tools: the definition of a tool, and the tools that ship with the server (docs/tools.md).
 
-Tools of MCP servers are in `mcp`; how a call runs is in `sessions_app.tools`. Modules of tools
-import what they need of a tool from here.
+Tools of MCP servers are in `mcp`; running calls is the job of `sessions_app.tools`. Modules that
+define tools import what they need from here.
 """
 
 from agents_app.tools.registry import (

@@ -1,12 +1,12 @@
-"""Text of bytes from the web.
+"""Decoding of bytes from the web.
 
-Whatever the bytes are and whatever is said about them, text comes out, and soon.
+Always produces text, quickly, whatever the bytes are and whatever they claim to be.
 """
 
 import codecs
 import re
 
-# The encodings of the web. Others that Python knows are slow, or are none of text.
+# The encodings of the web. Python's others are slow or are not text encodings.
 # fmt: off
 _ENCODINGS = {
     "utf-8", "utf-16", "utf-16-le", "utf-16-be", "big5", "big5hkscs", "cp866", "cp874", "cp932",
@@ -29,9 +29,9 @@ _META_BYTES = 2048
 
 
 def decode(data: bytes, charset: str | None) -> str:
-    """Return text: a byte order mark decides, then the charset that was said, then a `meta` tag.
+    """Decode bytes by the byte order mark, else the declared charset, else a `meta` tag.
 
-    What fits no encoding becomes U+FFFD. Without any of them it is UTF-8, or else windows-1252.
+    Invalid bytes become U+FFFD. The default is UTF-8, or windows-1252 if that fails.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
@@ -51,13 +51,13 @@ def decode(data: bytes, charset: str | None) -> str:
 
 
 def _encoding(label: str | None) -> str | None:
-    """Return Python's name for an encoding of the web, or None."""
+    """Return Python's name for a web encoding, or None."""
     if label is None or not _LABEL.fullmatch(label):
         return None
     try:
         name = codecs.lookup(label).name
     except LookupError:
         return None
-    # What calls itself Latin-1 is windows-1252 on the web.
+    # On the web, Latin-1 means windows-1252.
     name = "cp1252" if name in {"ascii", "iso8859-1"} else name
     return name if name in _ENCODINGS else None

@@ -1,6 +1,6 @@
-"""The tool `search_chat`: finds what was said earlier in the chat that the tool is asked in.
+"""The tool `search_chat`: searches earlier messages of the chat it is called in.
 
-The chat is the context's, never an argument, so that no word of a model leads to another.
+The chat comes from the context and is never an argument, so a model cannot reach another chat.
 """
 
 from typing import Annotated, Any
@@ -42,7 +42,7 @@ def search_chat(
 
 
 def excerpt(text: str, words: list[str]) -> str:
-    """Return the text around the first word that occurs in it, on one line."""
+    """Return the text around the first match on one line."""
     text = " ".join(text.split())
     lower = text.lower()
     places = [place for word in words if (place := lower.find(word.lower())) >= 0]

@@ -1,7 +1,7 @@
-"""Draws one chart of a table: what its columns suggest, in a plain light design.
+"""Draws one chart of a table, chosen by its columns, in a plain light design.
 
-The object interface of matplotlib on its Agg canvas only, which keeps no state between two
-charts. It is imported when a chart is drawn, because it takes half a second and tens of megabytes.
+Only matplotlib's object interface with the Agg canvas is used, which keeps no state between charts.
+It is imported when a chart is drawn, because that takes half a second and tens of megabytes.
 """
 
 import io
@@ -30,14 +30,14 @@ _LABEL_CHARS = 24
 def draw(title: str, columns: Sequence[Column], *, rows: int) -> tuple[bytes, str]:
     """Return a PNG of 1200 x 675 pixels and a sentence that describes it.
 
-    Numbers over a date column are lines, numbers of few named rows are bars, other numbers are
+    Numbers with a date column become lines, numbers of a few named rows bars, other numbers
     histograms; a table without numbers shows how often the values of a column occur. Columns are
-    put side by side only when they have a value in each of the `rows`. What no axis can hold (days
-    at the end of time, numbers that differ by less than they are rounded by) is shown otherwise.
+    combined only if they have a value in each of the `rows`. Values that no axis can show (days at
+    the end of time, numbers that differ by less than the rounding error) get a different chart.
     """
     for chart in _charts(columns, rows):
         try:
-            # Where the ends of an axis lie too far apart, nothing sensible would be drawn.
+            # If the ends of an axis are too far apart, the chart would make no sense.
             with np.errstate(over="raise"):
                 return _drawn(title, chart)
         except (ArithmeticError, RuntimeError, ValueError) as error:
@@ -46,7 +46,7 @@ def draw(title: str, columns: Sequence[Column], *, rows: int) -> tuple[bytes, st
 
 
 def _charts(columns: Sequence[Column], rows: int) -> list[Callable[[Axes], str]]:
-    """Return the charts of numbers that a table has, the best one first."""
+    """Return the possible charts of a table's numbers, best first."""
     numbers = [column for column in columns if column.numbers]
     complete = [column for column in columns if column.filled == rows]
     whole = [column for column in complete if column.numbers][: len(_COLORS)]
@@ -89,7 +89,7 @@ def _lines(axes: Axes, dates: Column, numbers: Sequence[Column]) -> str:
 
 
 def _named_bars(axes: Axes, names: Column, numbers: Column) -> str:
-    # Each name occurs once, so the most frequent names are all names, in the order of the rows.
+    # Each name occurs once, so the most frequent names are all names, in row order.
     _bars(axes, [name for name, _ in names.frequent], numbers.numbers)
     axes.set_xlabel(_label(numbers.name))
     return f"{numbers.name} of each {names.name}"
@@ -130,7 +130,7 @@ def _listed(columns: Sequence[Column]) -> str:
 
 
 def _label(text: str, limit: int = _LABEL_CHARS) -> str:
-    """Return a text that the font can draw, without what matplotlib takes for a formula."""
+    """Return a label that the font can draw, with matplotlib's math markup escaped."""
     glyphs = get_font(findfont(FontProperties()))
     drawn = "".join(c if glyphs.get_char_index(ord(c)) else "?" for c in text)
     short = drawn if len(drawn) <= limit else f"{drawn[: limit - 1]}…"

@@ -1,11 +1,11 @@
-"""Numbers of a column as people of many places write them: 1,234.50, 1.234,50, $5.00, 5 %, (12)."""
+"""Numbers in the formats of many countries: 1,234.50, 1.234,50, $5.00, 5 %, (12)."""
 
 import math
 import re
 from collections.abc import Sequence
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-# What stands around the digits: a currency, by its sign or code, or a share.
+# Around the digits: a currency by sign or code, or a percentage.
 _CODES = (
     "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|JPY|KRW|MXN|NOK|NZD|PLN|RUB|SEK|TRY|USD|ZAR"
 )
@@ -23,10 +23,11 @@ _CLEARLY_COMMA = re.compile(r"\d(?:[. ']\d{3})+,\d")
 
 
 def numbers_of(values: Sequence[str], *, delimiter: str) -> tuple[float, ...]:
-    """Return the numbers that all values of a column are; none where one of them is no number.
+    """Parse all values of a column as numbers; return () if one of them is not a number.
 
-    A column has one unit and one decimal sign. A comma between values is no decimal sign, unless
-    another sign groups the digits; where a semicolon is between them, a comma is one first.
+    A column has one unit and one decimal separator. A comma that separates values is not a decimal
+    separator unless another character groups the digits; with semicolons between the values, a
+    comma is taken as the decimal separator first.
     """
     if all(_NUMBER.fullmatch(value) for value in values):
         return _finite([float(value) for value in values])
@@ -61,5 +62,5 @@ def _float(text: str, *, comma: bool) -> float:
 
 
 def _finite(numbers: list[float]) -> tuple[float, ...]:
-    """Return numbers that can be compared; none where one is too large for this machine."""
+    """Return the numbers if all of them are finite, else ()."""
     return tuple(numbers) if all(map(math.isfinite, numbers)) else ()

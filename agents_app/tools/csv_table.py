@@ -1,7 +1,7 @@
-"""Reads a CSV file as people make them, and says what is in each column.
+"""Parses the CSV files that people have, and describes each column.
 
-A file is data from a stranger. It is limited before it is parsed, and what is wrong with
-the ToolError describes what to do.
+Files are untrusted input: they are limited before they are parsed, and a ToolError explains how to
+fix an invalid one.
 """
 
 import csv
@@ -22,11 +22,11 @@ MAX_BYTES = 25 * 1024 * 1024
 MAX_ROWS = 500_000
 MAX_COLUMNS = 100
 ROWS_PER_STEP = 20_000
-"""How many rows are read between two signs of life."""
+"""The rows read between two progress reports."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
 _UNFIT_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
-# The first line with which spreadsheets name the separator.
+# The first line in which spreadsheets name the separator.
 _SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?[ \t]*(?:\r\n?|\n|\Z)', re.IGNORECASE)
 _SEPARATORS = ",;\t|"
 _SAMPLE_CHARS = 65_536
@@ -35,18 +35,18 @@ _SAMPLE_LINES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A parsed file: named columns of equally many values; a missing value is empty."""
+    """A parsed file: named columns of equal length; missing values are empty."""
 
     columns: dict[str, list[str]]
     rows: int
     ragged: int
-    """Rows with too few or too many values; they were filled up or cut."""
+    """Rows with too few or too many values, which were padded or cut."""
     delimiter: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column; `numbers` and `dates` are its values, when all of them are that."""
+    """A column; `numbers` and `dates` are set if all values are of that type."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ class Column:
 
     @property
     def facts(self) -> tuple[str, str, str]:
-        """Smallest, largest and middle: the mean of numbers, the most frequent of other values."""
+        """Minimum, maximum, and the mean of numbers or the most frequent other value."""
         if self.numbers:
             mean = statistics.fmean(self.numbers)
             return _short(min(self.numbers)), _short(max(self.numbers)), f"mean {_short(mean)}"
@@ -71,7 +71,7 @@ class Column:
 
 
 def decode(data: bytes) -> DecodedText:
-    """Return a file's text, and which encoding was found where nothing in it says that.
+    """Decode a file, noting the encoding if it had to be guessed.
 
     Raises ToolError for an empty, too large or binary file.
     """
@@ -87,10 +87,10 @@ def decode(data: bytes) -> DecodedText:
 
 
 def parse(text: str, *, on_rows: Callable[[int], None]) -> Table:
-    """Return the table in a text; the first row names the columns.
+    """Parse a table; the first row names the columns.
 
-    `on_rows` is called with the number of rows read, every ROWS_PER_STEP rows. Raises ToolError for
-    what is no table, has no rows, or has too many rows or columns.
+    `on_rows` is called with the number of rows read, every ROWS_PER_STEP rows. Raises ToolError if
+    the text is not a table, has no rows, or has too many rows or columns.
     """
     delimiter, text = _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -124,7 +124,7 @@ def parse(text: str, *, on_rows: Callable[[int], None]) -> Table:
 
 
 def describe(name: str, values: Sequence[str], *, delimiter: str) -> Column:
-    """Return what is in a column."""
+    """Determine the type and statistics of a column."""
     filled = [value for value in values if value]
     counts = Counter(filled)
     numbers = numbers_of(filled, delimiter=delimiter)
@@ -154,10 +154,10 @@ def _dates(values: Sequence[str]) -> list[datetime]:
 
 
 def _delimiter(text: str) -> tuple[str, str]:
-    """Return the separator of values, and the text without a line that names it.
+    """Return the separator, and the text without a line that names it.
 
-    Otherwise it is the one that most of the first lines have as often as the first row, and of
-    these the one that this has most often, outside quotation marks.
+    By default, it is the separator that occurs equally often in most of the first lines; among
+    equals, the most frequent in the first row. Quoted text is ignored.
     """
     if (named := _SEPARATOR_LINE.match(text)) is not None:
         return named[1], text[named.end() :]

@@ -1,7 +1,7 @@
-"""The text of a table's file, whichever encoding it was saved in.
+"""Decoding of a table's file, in whichever encoding it was saved.
 
-Nothing in such a file says its encoding. What fits and reads like a language is taken, and named
-to the reader, who alone can tell.
+Such a file does not declare its encoding. An encoding that fits and yields plausible language is
+used and named to the reader, the only one who can confirm it.
 """
 
 import re
@@ -13,12 +13,12 @@ _PLAUSIBLE = 0.6
 _SURE_CHARS = 12
 _CLOSE = 0.2
 _ACCENTS = re.compile(r"[^\x00-\x7f]+")
-# Letters of Russian in words of one case, or with a capital: signs of other scripts are mixed.
+# Russian letters in words of one case or with a capital: mojibake mixes the cases.
 _WORDS = re.compile(r"(?<![\u0400-\u04ff])[А-ЯЁ]?(?:[а-яё]{2,}|[А-ЯЁ]+)(?![\u0400-\u04ff])")  # noqa: RUF001
 
 
 class DecodedText(NamedTuple):
-    """A text; `encoding` is its name for people where nothing in the file said it, else ''."""
+    """Decoded text; `encoding` is a display name if it had to be guessed, else ''."""
 
     text: str
     encoding: str
@@ -26,7 +26,7 @@ class DecodedText(NamedTuple):
 
 
 class _Encoding(NamedTuple):
-    """An encoding, and how much of a text in it is written as people of its languages write."""
+    """An encoding, and a measure of how plausible a text in it is for its languages."""
 
     codec: str
     name: str
@@ -34,7 +34,7 @@ class _Encoding(NamedTuple):
 
 
 def detect(data: bytes) -> DecodedText | None:
-    """Return the text of bytes; None for bytes that are no text in any encoding."""
+    """Decode bytes; return None if they are not text in any encoding."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = _decoded(data, "utf-16")
         return None if text is None else DecodedText(text, "")
@@ -70,11 +70,11 @@ def _foreign(text: str) -> list[str]:
 def _double_byte(
     codec: str, first: range, *, trail: int, script: str = ""
 ) -> Callable[[str], float]:
-    """Return how many characters are among the frequent ones of an East Asian encoding.
+    """Return a measure of the share of frequent characters in an East Asian encoding.
 
-    Their first byte is in a range and the second at least `trail`: each standard has the frequent
-    characters in front. Full-width signs and those of a `script` count, too; half-width kana less,
-    since each of their bytes is one in Chinese and Korean text.
+    Their first byte is in a range and their second is at least `trail`, since each standard lists
+    frequent characters first. Full-width signs and those of a `script` count too. Half-width kana
+    count less, because each of their bytes is also part of Chinese and Korean text.
     """
 
     def likeness(text: str) -> float:
@@ -93,7 +93,7 @@ def _double_byte(
 
 
 def _hangul(text: str) -> float:
-    """Return the share of syllables that Korean has often: the bytes of Chinese give rare ones."""
+    """Return the share of frequent Korean syllables: Chinese bytes decode to rare ones."""
     foreign = _foreign(text)
     often = sum(_is_frequent_syllable(c) or c in _SIGNS for c in foreign)
     return often / len(foreign) if foreign else 0.0
@@ -110,14 +110,14 @@ def _is_frequent_syllable(c: str) -> bool:
 
 
 def _chinese(text: str) -> float:
-    """Return the share of frequent characters; Korean has only bytes of their first half."""
+    """Return the share of frequent characters; Korean uses only the first half of the bytes."""
     share, foreign = _FREQUENT_CHINESE(text), _foreign(text)
     is_half = not any(c.encode("gb18030")[0] > _LAST_OF_KOREAN for c in foreign)
     return share * _HALF if is_half and len(foreign) >= _SURE_CHARS else share
 
 
 def _latin(text: str) -> float:
-    """Return the share of accented letters and signs that stand alone or in twos."""
+    """Return the share of accented letters and signs that stand alone or in pairs."""
     runs = _ACCENTS.findall(text[: 100 * _SAMPLE_CHARS])[:_SAMPLE_CHARS]
     total = sum(map(len, runs))
     return sum(len(run) for run in runs if len(run) <= 2) / total if total else 0.0  # noqa: PLR2004
@@ -132,7 +132,7 @@ def _cyrillic(text: str) -> float:
 _SIGNS = {chr(c) for c in (*range(0x3000, 0x3040), *range(0xFF01, 0xFF5F))}
 _HALF_WIDTH = {chr(c) for c in range(0xFF61, 0xFFA0)}
 _FREQUENT_CHINESE = _double_byte("gb18030", range(0xB0, 0xD8), trail=0xA1)
-# By their places among the initials, vowels and finals of Hangul.
+# By their indexes among the initials, vowels and finals of Hangul.
 _TENSE = {1, 4, 8, 10, 13}
 _RARE_VOWELS = {3, 10, 11, 15}
 _NEVER = {3, 10}

@@ -1,7 +1,7 @@
-"""The tool `edit_picture`: changes a picture of the chat and answers with a new one.
+"""The tool `edit_picture`: edits a picture from the chat and answers with a new one.
 
-The picture that was given stays as it is. A large one is worked on in bands, so that each
-part of the work is reported as it begins and may be cancelled there.
+The original picture is not changed. Large pictures are processed in bands, so that progress is
+reported and the call can be cancelled between them.
 """
 
 import io
@@ -18,7 +18,7 @@ _BAND_PIXELS = 500_000
 _MAX_PIXELS = 50_000_000
 _SMALLEST_LETTERS = 6
 _SAVED_AS = {"JPEG": ("image/jpeg", "jpg"), "WEBP": ("image/webp", "webp")}
-# A file of several pictures, as telephones write them, is a JPEG to its readers.
+# Readers treat an MPO, a file of several pictures written by phones, as a JPEG.
 _READ_AS = {"MPO": "JPEG"}
 _TURNS = {
     90: Image.Transpose.ROTATE_270,
@@ -88,7 +88,7 @@ def edit_picture(
 
 
 class _Work:
-    """The changes of one picture, and how far they are; they take from 10 to 90 percent."""
+    """The changes to one picture and their progress, from 10 to 90 percent."""
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
@@ -96,11 +96,11 @@ class _Work:
         self.changes: list[tuple[str, str, _Change]] = []
 
     def add(self, stage: str, said: str, change: _Change) -> None:
-        """Add a change; `said` is how the picture is after it."""
+        """Add a change; `said` describes the picture after it."""
         self.changes.append((stage, said, change))
 
     def run(self, picture: Image.Image) -> Image.Image:
-        """Return the picture with all changes, each reported as it begins."""
+        """Apply all changes to the picture, reporting each as it begins."""
         for step, (stage, said, change) in enumerate(self.changes, start=1):
             self._step, self._stage, self._said = step, stage, said
             self._part(0)
@@ -108,9 +108,9 @@ class _Work:
         return picture
 
     def in_bands(self, prepare: Callable[[Image.Image], _Change]) -> _Change:
-        """Have a change that keeps the size see a large picture band by band.
+        """Apply a size-preserving change to a large picture band by band.
 
-        `prepare` is shown the whole picture and returns what is done to each band.
+        `prepare` receives the whole picture and returns the change for each band.
         """
 
         def run(picture: Image.Image) -> Image.Image:
@@ -129,7 +129,7 @@ class _Work:
         return run
 
     def report(self, stage: str, message: str, *, percent: float) -> None:
-        """Report how far the work is; raises ToolCancelled."""
+        """Report progress; raises ToolCancelled."""
         self._context.progress(
             percent=percent,
             step=self._step,
@@ -145,7 +145,7 @@ class _Work:
 
 
 def _opened(content: ReadContent) -> tuple[Image.Image, str]:
-    """Return the picture, upright and in a mode that all changes know, and its file format."""
+    """Return the picture, upright and in a mode that all changes support, and its file format."""
     message = f"{content.filename or 'The content'} is no picture that can be read."
     try:
         with Image.open(io.BytesIO(content.data)) as picture:
@@ -172,12 +172,12 @@ def _grey(_picture: Image.Image) -> _Change:
 
 
 def _contrasted(factor: float) -> Callable[[Image.Image], _Change]:
-    """Return a change that moves every colour away from the picture's mean grey, or towards it."""
+    """Return a change that moves every colour away from or towards the picture's mean grey."""
 
     def prepare(picture: Image.Image) -> _Change:
         mean = ImageStat.Stat(picture.convert("L")).mean[0]
         levels = [min(255, max(0, round(mean + factor * (v - mean)))) for v in range(256)]
-        # Transparency stays as it is.
+        # Transparency is unchanged.
         tables = levels * 3 + (list(range(256)) if picture.mode == "RGBA" else [])
         return lambda band: band.point(tables)
 
@@ -185,7 +185,7 @@ def _contrasted(factor: float) -> Callable[[Image.Image], _Change]:
 
 
 def _captioned(picture: Image.Image, words: str) -> Image.Image:
-    """Return the picture with a line below it, in letters that fit its width."""
+    """Return the picture with a caption below it, in letters that fit its width."""
     size = max(8, min(picture.height // 12, 96))
     font = ImageFont.load_default(size)
     while size > _SMALLEST_LETTERS and font.getlength(words) > picture.width * 0.94:
@@ -202,7 +202,7 @@ def _captioned(picture: Image.Image, words: str) -> Image.Image:
 
 def _saved(picture: Image.Image, kind: str) -> bytes:
     buffer = io.BytesIO()
-    # What the file said besides its pixels (place, camera) is not carried on.
+    # The metadata of the original file (place, camera) is not copied.
     if kind == "JPEG":
         picture.convert("RGB").save(buffer, "JPEG", quality=90)
     elif kind == "WEBP":

@@ -1,7 +1,7 @@
 """The title of a web page, and its text as Markdown.
 
-It is written as it is read, tag by tag, and there is an end to what is kept. A page that
-means harm costs no more than another one (`agents_app.tools.page_tokens`).
+The text is written tag by tag as it is read, up to a limit. A malicious page costs no more than any
+other (`agents_app.tools.page_tokens`).
 """
 
 import html
@@ -28,7 +28,7 @@ _BLOCKS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PageText:
-    """A page, read; `is_cut` when there was more than was asked for."""
+    """The text of a page; `is_cut` if there was more than requested."""
 
     title: str
     text: str
@@ -36,7 +36,7 @@ class PageText:
 
 
 def read_page(source: str, *, base: str, limit: int) -> PageText:
-    """Return what HTML says, up to `limit` characters; links are made absolute with `base`."""
+    """Convert HTML to text of up to `limit` characters; `base` makes links absolute."""
     title = ""
     writer = _Writer(base)
     for token in tokens(source):
@@ -57,24 +57,24 @@ def read_page(source: str, *, base: str, limit: int) -> PageText:
 
 
 class _Writer:
-    """Puts the pieces of a page together as Markdown; `size` is about how much there is."""
+    """Assembles the pieces of a page as Markdown; `size` is its approximate length."""
 
     def __init__(self, base: str) -> None:
         self.size = 0
         self._base = base
         self._parts: list[str] = []
         self._line: list[str] = []
-        # What the next line begins with, and its kind: lines of one kind stand close together.
+        # The prefix of the next line, and its kind: lines of one kind are not spaced apart.
         self._prefix = self._kind = ""
         self._latest_kind = ""
         self._is_after_break = False
-        # The number of the last item of each open list; None in those without numbers.
+        # The number of the last item in each open list; None for unnumbered lists.
         self._lists: list[int | None] = []
         self._link: tuple[int, str] | None = None
         self._is_code = False
 
     def add(self, text: str) -> None:
-        """Add text to the line."""
+        """Add text to the current line."""
         self._line.append(text)
         self.size += len(text)
 
@@ -110,7 +110,7 @@ class _Writer:
             self._is_code = self._is_code and name != "pre"
 
     def finished(self) -> str:
-        """Return all of it."""
+        """Return the complete text."""
         self._end_line()
         return "".join(self._parts)
 

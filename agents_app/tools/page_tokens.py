@@ -1,9 +1,8 @@
 """The tags and texts of a web page, in order.
 
-The time that a page takes grows with its length and with nothing else: its
-author may mean harm. No tree is built, and every character is looked at a few times. (`html.parser`
-needs seconds for 24 kB of "<a ", and a tree of open elements, as browsers build it, minutes for
-500 kB of "<div>".)
+The running time depends only on the length of the page, since its author may be malicious. No tree
+is built, and every character is read only a few times. (`html.parser` needs seconds for 24 kB of
+"<a ", and a tree of open elements, as browsers build it, minutes for 500 kB of "<div>".)
 """
 
 import html
@@ -11,17 +10,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Possessive, and each quote ends at the next one: no part of a tag is read again.
+# Possessive, and each quote ends at the next one: no part of a tag is read twice.
 _TAG = re.compile(
     r"""<(/?)([a-z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""", re.IGNORECASE
 )
 NAMED = ("alt", "href", "content", "name", "property")
 _ATTRIBUTE = r"""(?<![^\s"'/]){}\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))"""
 _ATTRIBUTES = {name: re.compile(_ATTRIBUTE.format(name), re.IGNORECASE) for name in NAMED}
-# Inside of these, tags are text; only their own end ends them.
+# Inside these elements, tags are text until the element's own end tag.
 _RAW = ("script", "style", "noscript", "iframe", "noembed", "noframes", "textarea", "title")
 _RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
-# What is in these is not what a page has to say.
+# Elements whose contents are not part of the page's message.
 # fmt: off
 _SKIPPED = {
     "audio", "button", "canvas", "datalist", "dialog", "footer", "map", "math", "nav", "object",
@@ -38,13 +37,13 @@ class Tag(NamedTuple):
     is_end: bool
 
     def attribute(self, name: str) -> str:
-        """Return one of NAMED, or nothing."""
+        """Return one of NAMED, or ""."""
         found = _ATTRIBUTES[name].search(self.rest)
         return html.unescape(next(filter(None, found.groups()), "")).strip() if found else ""
 
 
 def tokens(source: str) -> Iterator[Tag | str]:
-    """Yield tags and the texts between them; what is never closed ends the page.
+    """Yield tags and the texts between them; an unclosed construct ends the page.
 
     Scripts, menus, footers and the like are left out.
     """
@@ -90,7 +89,7 @@ def _markup(source: str) -> Iterator[Tag | str]:
 
 
 def _past(source: str, start: int) -> int:
-    """Return where to go on after a "<" that begins no whole tag; -1 for nowhere."""
+    """Return where to continue after a "<" that begins no complete tag; -1 for nowhere."""
     first, second = source[start + 1 : start + 2], source[start + 2 : start + 3]
     if source.startswith("<!--", start):
         # The shortest comment is <!-->.

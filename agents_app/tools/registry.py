@@ -1,8 +1,8 @@
-"""The contract of server tools, and the table of those that this server has.
+"""The contract of server tools, and the table of the tools on this server.
 
-A tool is a plain function of its arguments and a ToolContext. It knows neither the process
-that it runs in nor where content is kept, and what went wrong it says in words for a person.
-Arguments come from a model: a function that `tool` wraps sees only those that fit its annotations.
+A tool is a plain function of its arguments and a ToolContext. It knows neither the process it runs
+in nor where contents are stored, and reports failures in words for people. Arguments come from a
+model: a function wrapped by `tool` only sees arguments that match its annotations.
 """
 
 import inspect
@@ -22,20 +22,20 @@ from uamp.types.content import ContentItem
 
 
 class ToolError(Exception):
-    """A tool cannot do what was asked; the message describes what to do, and users may read it."""
+    """A tool cannot do its job; the message says what to do, and users may read it."""
 
 
 class ToolCancelled(Exception):
-    """The tool's call was cancelled, or another process took it over: stop and write nothing."""
+    """The call was cancelled or taken over by another process: stop and write nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOutcome:
     """The result of a tool: text for the model and for people, and media.
 
-    `result` is plain text, JSON-serialised on the wire (UAMP §8.4.2). The result of a client's
-    tool is the client's own JSON text. What `is_presented` is shown in the answer itself. A call
-    that `is_refused` was not allowed by a person, and did not run.
+    `result` is plain text, serialised as JSON on the wire (UAMP §8.4.2); the result of a client's
+    tool is the client's own JSON text. `is_presented` results are shown in the answer itself. A
+    call that `is_refused` was not approved by a person and did not run.
     """
 
     result: str
@@ -47,7 +47,7 @@ class ToolOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadContent:
-    """A stored content, read."""
+    """A stored content and its data."""
 
     data: bytes
     mime_type: str
@@ -56,7 +56,7 @@ class ReadContent:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundMessage:
-    """A message of the chat that a search found; `name` is its sender's."""
+    """A message of the chat found by a search; `name` is the sender's."""
 
     at: datetime
     role: str
@@ -78,21 +78,21 @@ class ToolContext(Protocol):
         stage: str | None = None,
         message: str | None = None,
     ) -> None:
-        """Report how far the tool is (UAMP §6.12); `percent` is 0-100.
+        """Report progress (UAMP §6.12); `percent` is 0-100.
 
-        Raises ToolCancelled when the call was cancelled or another process took it over.
+        Raises ToolCancelled if the call was cancelled or another process took it over.
         """
 
     def read_content(self, content_id: str) -> ReadContent:
-        """Return a stored content; raises ToolError when it may not be read or does not exist."""
+        """Return a stored content; raises ToolError if it does not exist or may not be read."""
 
     def write_content(self, data: bytes, *, mime_type: str, filename: str) -> ContentItem:
-        """Store a content for the chat and return the item that shows it; raises ToolCancelled."""
+        """Store a content for the chat and return an item that shows it; raises ToolCancelled."""
 
     def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
-        """Return messages of this chat that have all of the words, newest first.
+        """Return messages of this chat that contain all of the words, newest first.
 
-        Upper and lower case are the same. The message that is being answered is left out.
+        Case is ignored. The message that is being answered is left out.
         """
 
 
@@ -100,18 +100,19 @@ class ToolContext(Protocol):
 class ServerTool:
     """A tool of this server; `parameters` is a JSON Schema object.
 
-    `run` is called in a thread. A long-running one gets a worker process, its progress reaches the
-    chat, and it survives the process that asked for it; a short one runs where the agent runs and
-    has no content to read or write.
+    `run` is called in a thread. A long-running tool gets a worker process, reports its progress to
+    the chat, and survives the process that called it. A short one runs where the agent runs and
+    cannot read or write contents.
 
-    A process may die with a tool in its hands. An idempotent one is then run again; another one is
-    not, and its call ends as "outcome unknown". That takes a row: what must not run twice is long.
+    A process may die while it runs a tool. An idempotent tool is then run again; any other is not,
+    and its call ends as "outcome unknown". This needs a row, so a tool that must not run twice has
+    to be a long one.
 
-    A long one that runs `in_worker` gets no process of its own: its work is done elsewhere, and it
-    stops by itself when a call of its context raises.
+    A long tool that runs `in_worker` gets no process of its own: its work is done elsewhere, and it
+    stops when a method of its context raises.
 
-    One that `needs_approval` waits until a person of the chat allows the call. The wait is a row,
-    so that only a long-running tool can have it.
+    A tool that `needs_approval` waits until a person in the chat allows the call. The wait is a
+    row, so only long-running tools can have it.
     """
 
     name: str
@@ -160,14 +161,15 @@ def tool(
     idempotent: bool = True,
     needs_approval: bool = False,
 ) -> ServerTool | Callable[[Callable[..., Any]], ServerTool]:
-    """Make a ServerTool of a function: its schema comes from the annotations.
+    """Turn a function into a ServerTool, with a schema from its annotations.
 
-    The first line of the docstring is the description. A first parameter annotated `ToolContext` is
-    given the context, and every other one is an argument; `Annotated[..., msgspec.Meta(...)]`
-    describes and bounds it. Arguments that do not fit are answered with an error that names what
-    is wrong, and the function is not called. It returns text, a ToolOutcome, or what becomes JSON.
+    The first line of the docstring is the description. A first parameter annotated `ToolContext`
+    receives the context; all others are arguments, which `Annotated[..., msgspec.Meta(...)]`
+    describes and bounds. Invalid arguments are answered with an error that names the problem,
+    without calling the function. The function returns text, a ToolOutcome, or a value to encode as
+    JSON.
 
-    Raises TypeError for a function from which no schema can be made.
+    Raises TypeError if no schema can be made from the function.
     """
 
     def make(function: Callable[..., Any]) -> ServerTool:
@@ -234,7 +236,7 @@ def _arguments_type(
 
 
 def schema_of(expected: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments; what it refers to is in its own `$defs`."""
+    """Return the JSON Schema of a tool's arguments, with references in its own `$defs`."""
     _, parts = msgspec.json.schema_components([expected], ref_template="#/$defs/{name}")
     schema = {key: value for key, value in parts.pop(expected.__name__).items() if key != "title"}
     return {**schema, "$defs": parts} if parts else schema
@@ -243,7 +245,7 @@ def schema_of(expected: type[msgspec.Struct]) -> dict[str, Any]:
 def _outcome(value: Any) -> ToolOutcome:
     if isinstance(value, ToolOutcome):
         return value
-    # What is no JSON either raises TypeError: the tool is broken, and its caller says so.
+    # A value that cannot be encoded raises TypeError: the tool is broken, and its caller says so.
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return ToolOutcome(result=text)
 
@@ -252,9 +254,9 @@ def _outcome(value: Any) -> ToolOutcome:
 
 
 def server_tools() -> Mapping[str, ServerTool]:
-    """Return the tools that `settings.UAMP_SERVER_TOOLS` names, by name.
+    """Return the tools named in `settings.UAMP_SERVER_TOOLS`, by name.
 
-    Raises ImproperlyConfigured for a path that leads to no ServerTool, and for two of one name.
+    Raises ImproperlyConfigured for a path that is not a ServerTool, and for duplicate names.
     """
     return _load(tuple(settings.UAMP_SERVER_TOOLS))
 

@@ -1,5 +1,5 @@
-"""How remote agents are asked: a module for each protocol, as a model that answers one request.
+"""The protocols of remote agents: one module each, with a model that answers one request.
 
-A module has what is sent and what the answer's pieces mean. Which agent is called where, and how it
-does, is in the folder above.
+A module defines the request and interprets the pieces of the answer. Addresses and health are
+handled in the folder above.
 """

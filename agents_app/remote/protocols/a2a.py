@@ -1,7 +1,8 @@
-"""A remote agent over A2A, versions 1.0 and 0.3, by JSON-RPC: its address is that of the interface.
+"""Remote agents over A2A 1.0 and 0.3 with JSON-RPC; the address is that of the interface.
 
-A message has the whole conversation, so that each answer is a task in a context of its own. A task
-goes on over there when its client leaves: one whose answer is stopped here is cancelled there.
+The message holds the whole conversation, so every answer is a task in a new context. A task
+continues on the other side when its client disconnects, so an answer stopped here has to be
+cancelled there.
 """
 
 import uuid
@@ -22,13 +23,13 @@ _ASKS = frozenset({"input-required", "auth-required"})
 ARTIFACTS = 1_000
 """The most artifacts in one frame."""
 REPEATS = 100
-"""So many artifacts that are over are looked for in the whole text."""
+"""The most completed artifacts that are searched for in the whole text."""
 _PAYMENT = "x402.payment.required"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """The words of a version."""
+    """The method names and message format of a version."""
 
     version: str
     stream: str
@@ -57,16 +58,16 @@ V03 = Dialect(
 
 
 class A2aServer(RemoteServer):
-    """An agent of A2A 1.0."""
+    """An A2A 1.0 agent."""
 
     dialect = V1
     takes_json = True
     task_id = ""
-    """The task of the answer that is under way."""
+    """The task of the current answer."""
 
     @property
     def path(self) -> str:
-        """See RemoteServer. A path may end in a slash."""
+        """See RemoteServer. A trailing slash is significant."""
         return str(self.called.target.url)
 
     def credentials(self, key: str | None) -> dict[str, str]:
@@ -126,19 +127,19 @@ class A2aServer(RemoteServer):
 
 
 class A2a03Server(A2aServer):
-    """An agent of A2A 0.3."""
+    """An A2A 0.3 agent."""
 
     dialect = V03
 
 
 class TaskAnswer(RemoteAnswer):
-    """The task, or the message, that answers a message."""
+    """The task or message that answers a request."""
 
     server: A2aServer
 
     def __init__(self, server: A2aServer, request: LLMRequest, failures: Failures) -> None:
         super().__init__(server, request, failures)
-        # Where the text of each artifact begins in the answer.
+        # The offset in the answer at which the text of each artifact begins.
         self._begins: dict[str, int] = {}
         self._last = ""
         self._repeats = 0
@@ -210,7 +211,7 @@ class TaskAnswer(RemoteAnswer):
         return events
 
     def _was_said(self, texts: str, begins: int) -> bool:
-        """Return whether an artifact that is over is said again: at its place, or among media."""
+        """Return whether a completed artifact is a repetition of text already sent."""
         if self.text.startswith(texts, begins):
             return True
         self._repeats += 1
@@ -258,7 +259,7 @@ class TaskAnswer(RemoteAnswer):
 
 
 def _text_of(part: object) -> str:
-    """Return the text of a part; data is its JSON."""
+    """Return the text of a part; data is returned as JSON."""
     if text := text_in(part, "text"):
         return text
     if isinstance(part, dict) and part.get("data") is not None:

@@ -1,7 +1,7 @@
-"""A remote agent over the Agent Client Protocol on a WebSocket: its address is that of the socket.
+"""Remote agents over the Agent Client Protocol on a WebSocket, whose URL is the address.
 
-A session of its own has one prompt, with the whole conversation. What the agent asks of an editor,
-files and terminals, is refused, and so is what a person would have to allow.
+Each session has a single prompt with the whole conversation. The agent's requests to an editor, for
+files and terminals, are refused, as are requests for a person's permission.
 """
 
 from typing import Any
@@ -31,11 +31,11 @@ _CODES = {
 
 
 class AcpModel(SocketModel):
-    """A connection and a session for each inference."""
+    """Opens a connection and a session for each inference."""
 
     @property
     def address(self) -> str:
-        """See SocketModel. A path may end in a slash."""
+        """See SocketModel. A trailing slash is significant."""
         return str(self.called.target.url)
 
     async def ask(self, request: LLMRequest, emit: Emit) -> LLMResponse:
@@ -73,7 +73,7 @@ class AcpModel(SocketModel):
         method: str,
         params: dict[str, Any],
     ) -> dict[str, Any]:
-        """Return the result of a request; what comes before it is shown or refused."""
+        """Return the result of a request; earlier messages are shown or refused."""
         await _send(frames, {"id": call_id, "method": method, "params": params})
         while True:
             frame = answer.frame(await frames.receive())
@@ -104,14 +104,14 @@ class PromptAnswer(RemoteAnswer):
         return self.notified(self.frame(data.decode()))
 
     def frame(self, text: str) -> dict[str, Any]:
-        """Return a message of JSON-RPC; raises UPPError INVALID_RESPONSE."""
+        """Parse a JSON-RPC message; raises UPPError INVALID_RESPONSE."""
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError) as error:
             raise self.invalid(f"what is no message of JSON-RPC: {error}") from error
 
     def notified(self, frame: dict[str, Any]) -> list[StreamEvent]:
-        """Keep an update of the session and return what it means."""
+        """Process a session update and return its events."""
         params = object_in(frame, "params")
         if text_in(frame, "method") != "session/update" or not self.session_id:
             return []
@@ -155,7 +155,7 @@ class PromptAnswer(RemoteAnswer):
         return []
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Take the result of the prompt; raises UPPError for one that was cancelled."""
+        """Process the result of the prompt; raises UPPError if it was cancelled."""
         reason = text_in(result, "stopReason")
         if reason == "cancelled":
             raise self.failed("the prompt was cancelled over there", ErrorCode.CANCELLED)
@@ -171,7 +171,7 @@ async def _send(frames: SocketFrames, message: dict[str, Any]) -> None:
 
 
 def _refusal(method: str) -> dict[str, Any]:
-    """Return the answer to what an agent asks of its client."""
+    """Return the response to an agent's request to its client."""
     if method == "session/request_permission":
         return {"result": {"outcome": {"outcome": "cancelled"}}}
     return {"error": {"code": _UNKNOWN_METHOD, "message": "This client has no such method."}}

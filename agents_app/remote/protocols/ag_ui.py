@@ -1,4 +1,4 @@
-"""A remote agent over AG-UI: its address is the one that a RunAgentInput is posted to."""
+"""Remote agents over AG-UI; each RunAgentInput is posted to the address."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ _CODES = {
 
 
 class AgUiServer(RemoteServer):
-    """A thread for each answer, with the whole conversation."""
+    """Uses a new thread for each answer, with the whole conversation."""
 
     @property
     def path(self) -> str:
@@ -72,7 +72,7 @@ class AgUiAnswer(RemoteAnswer):
         super().__init__(server, request, failures)
         self._began = False
         self._message_id: str | None = None
-        # The calls that are open: their names, and their arguments so far.
+        # The open calls by id, with their names and the arguments so far.
         self._open: dict[str, tuple[str, list[str]]] = {}
         self._made: dict[str, tuple[str, list[str]]] = {}
         self._chunk_id = ""
@@ -118,7 +118,7 @@ class AgUiAnswer(RemoteAnswer):
         text, message_id = text_in(event, "delta"), text_in(event, "messageId")
         is_next = text and message_id and self._message_id not in (None, message_id)
         self._message_id = message_id or self._message_id
-        # Two messages of a run are two paragraphs.
+        # Separate messages of a run become separate paragraphs.
         return self.say(f"\n\n{text}" if is_next and self.length else text)
 
     def _activity(self, content: dict[str, Any]) -> list[StreamEvent]:
@@ -155,7 +155,7 @@ class AgUiAnswer(RemoteAnswer):
                 if name not in self._names:
                     return self.progress(f"uses {name}", stage="working")
             case "TOOL_CALL_RESULT":
-                # A tool of its own, which it ran itself.
+                # The agent ran one of its own tools.
                 self._made.pop(call_id, None)
         return []
 

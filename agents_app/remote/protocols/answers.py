@@ -1,4 +1,4 @@
-"""The answer of a remote agent as it grows: what every protocol's reader fills."""
+"""The answer of a remote agent as it arrives, shared by all protocols."""
 
 from collections.abc import Collection
 from typing import Any
@@ -14,15 +14,15 @@ from upp.stream import reasoning_delta, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 
 MESSAGE_CHARS = 500
-"""So much is shown of what a remote agent says about its progress."""
+"""The most characters shown of a remote agent's progress message."""
 CALLS = 128
-"""The most calls of tools in one answer."""
+"""The most tool calls in one answer."""
 
 
 class RemoteAnswer:
-    """Text, thoughts, calls and the end of one answer; a reader of a protocol derives from it.
+    """Collects the text, thoughts, calls and end of one answer; each protocol subclasses it.
 
-    `add` is the reader's. Nothing is taken after the end, and nothing but a beginning before it.
+    Subclasses implement `add`. Nothing is accepted after the end.
     """
 
     def __init__(self, server: Asking, request: LLMRequest, failures: Failures) -> None:
@@ -39,23 +39,23 @@ class RemoteAnswer:
 
     @property
     def complete(self) -> bool:
-        """Whether the agent said that this is all."""
+        """Whether the agent has reported the end of the answer."""
         return self._stop is not None
 
     @property
     def text(self) -> str:
-        """The text so far; its pieces are joined once."""
+        """The text so far; its pieces are joined lazily."""
         if len(self._texts) > 1:
             self._texts = ["".join(self._texts)]
         return self._texts[0] if self._texts else ""
 
     @property
     def length(self) -> int:
-        """The characters of the text so far."""
+        """The length of the text so far, in characters."""
         return self._length
 
     def say(self, text: str) -> list[StreamEvent]:
-        """Keep a piece of text and return its event."""
+        """Append a piece of text and return its events."""
         if not text:
             return []
         self._texts.append(text)
@@ -63,9 +63,9 @@ class RemoteAnswer:
         return [text_delta(text)]
 
     def say_at(self, text: str, offset: int | None) -> list[StreamEvent]:
-        """Keep text that begins at a place of the answer; what is known of it is not said again.
+        """Append text that starts at an offset of the answer, skipping what is known already.
 
-        Raises UPPError INVALID_RESPONSE for a gap, and for another text than was said before.
+        Raises UPPError INVALID_RESPONSE if it leaves a gap or contradicts the earlier text.
         """
         if offset is None or offset == self._length:
             return self.say(text)
@@ -77,14 +77,14 @@ class RemoteAnswer:
         raise self.invalid("a piece of text that does not follow what was sent before")
 
     def think(self, text: str) -> list[StreamEvent]:
-        """Keep a piece of a thought and return its event."""
+        """Append a piece of a thought and return its events."""
         if not text:
             return []
         self._thoughts.append(text)
         return [reasoning_delta(text)]
 
     def call(self, call_id: str, name: str, arguments: str) -> list[StreamEvent]:
-        """Keep a whole call of a tool of this side and return its event; once for each id."""
+        """Add a complete call of one of this side's tools and return its events; ids count once."""
         if call_id in self._calls:
             return []
         if len(self._calls) >= CALLS:
@@ -100,7 +100,7 @@ class RemoteAnswer:
         ]
 
     def progress(self, message: str, **facts: Any) -> list[StreamEvent]:
-        """Show what the agent says about its progress."""
+        """Show a progress message of the agent."""
         response_id = self.server.called.response_id
         return self.show(
             Progress(
@@ -113,12 +113,12 @@ class RemoteAnswer:
         )
 
     def show(self, event: Event) -> list[StreamEvent]:
-        """Show an event that a model has none for."""
+        """Queue a UAMP event that has no counterpart in a model's stream."""
         self.server.shown.add(event)
         return [NOTHING]
 
     def link(self, url: object, label: str, *, is_image: bool = False) -> list[StreamEvent]:
-        """Say the address of a medium; one that is not http is not passed on."""
+        """Add a link to a media item; only http addresses are passed on."""
         if not isinstance(url, str) or not url.startswith(("https://", "http://")):
             return self.progress(f"{label or 'A medium'} was sent as data, which is not kept.")
         if any(char in url for char in " \t\r\n<>()"):
@@ -128,28 +128,28 @@ class RemoteAnswer:
         return self.say(f"\n\n{text}\n\n" if self._texts else f"{text}\n\n")
 
     def end(self, stop: str = "end_turn") -> list[StreamEvent]:
-        """Keep the end; with calls that were left to this side it is theirs."""
+        """Mark the end; pending calls of this side's tools turn it into `tool_use`."""
         self._stop = "tool_use" if self._calls and stop == "end_turn" else stop
         self.done = True
         return []
 
     def count(self, usage: object, read: str, written: str) -> None:
-        """Keep the tokens in two members of an object; what is no number is none."""
+        """Read the token counts from two members of an object; invalid numbers count as 0."""
         if not isinstance(usage, dict):
             return
         taken, said = number_of(usage.get(read)), number_of(usage.get(written))
         self.usage = TokenUsage(input_tokens=taken, output_tokens=said, total_tokens=taken + said)
 
     def invalid(self, what: str) -> Exception:
-        """Return the error of an answer that breaks its protocol."""
+        """Return the error for an answer that violates its protocol."""
         return self.failures.error(f"The agent sent {what}.", ErrorCode.INVALID_RESPONSE)
 
     def failed(self, message: object, code: ErrorCode = ErrorCode.PROVIDER_ERROR) -> Exception:
-        """Return the error that the agent itself reports."""
+        """Return the error that the agent itself reported."""
         return self.failures.error(f"The agent failed: {message}", code)
 
     def response(self) -> LLMResponse:
-        """Return the whole answer."""
+        """Return the complete answer."""
         content: list[AssistantContent] = []
         if self._thoughts:
             content.append(ReasoningBlock(text="".join(self._thoughts)))
@@ -165,25 +165,25 @@ class RemoteAnswer:
 
 
 def number_of(value: object) -> int:
-    """Return a count of another server; 0 for what is none."""
+    """Return a count reported by another server, or 0 if it is invalid."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     return int(value) if is_count else 0  # type: ignore[call-overload]
 
 
 def text_in(value: object, *names: str) -> str:
-    """Return the text at a path of members; "" where there is none."""
+    """Return the string at a path of members, or ""."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def object_in(value: object, name: str) -> dict[str, Any]:
-    """Return the object in a member; an empty one where there is none."""
+    """Return the object in a member, or an empty one."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
 def list_in(value: object, name: str) -> Collection[Any]:
-    """Return the list in a member; an empty one where there is none."""
+    """Return the list in a member, or an empty one."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, list) else []

@@ -1,4 +1,4 @@
-"""A remote agent over Chat Completions: its address is that of the API, as https://host/v1."""
+"""Remote agents over Chat Completions; the address is that of the API, as https://host/v1."""
 
 from typing import Any
 

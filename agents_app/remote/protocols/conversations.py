@@ -1,7 +1,7 @@
-"""The conversation that a remote agent is sent: as UAMP's messages, or as one text.
+"""The conversation sent to a remote agent, as UAMP messages or as a single text.
 
-A protocol without a history in its requests gets the conversation in one message, with the names of
-who spoke: nothing of this chat is kept over there that was not said in this request.
+A protocol whose requests have no history gets the whole conversation in one message, labelled with
+the speakers: the other side keeps no state of this chat between requests.
 """
 
 import base64
@@ -38,7 +38,7 @@ _NOW = "Answer this:"
 
 
 def uamp_messages(messages: Iterable[ModelMessage]) -> list[Message]:
-    """Return the messages of a request as those of UAMP (§8.5), media as base64."""
+    """Convert the messages of a request to UAMP messages (§8.5), with media as base64."""
     found: list[Message] = []
     for message in messages:
         if isinstance(message, UserMessage):
@@ -75,7 +75,7 @@ def one_text(request: LLMRequest) -> str:
 
 
 def last_media(messages: Sequence[ModelMessage]) -> list[ImageBlock | DocumentBlock]:
-    """Return the pictures and documents of the last message of a user."""
+    """Return the pictures and documents of the last user message."""
     for message in reversed(messages):
         if isinstance(message, UserMessage):
             return [one for one in message.content if isinstance(one, ImageBlock | DocumentBlock)]
@@ -83,7 +83,7 @@ def last_media(messages: Sequence[ModelMessage]) -> list[ImageBlock | DocumentBl
 
 
 def base64_of(block: ImageBlock | DocumentBlock) -> tuple[str, str]:
-    """Return the data of a medium as base64, or "" and its URL."""
+    """Return a media item as base64 data and "", or as "" and its URL."""
     match block.source:
         case Base64Source(data=data):
             return data, ""
@@ -96,12 +96,12 @@ def base64_of(block: ImageBlock | DocumentBlock) -> tuple[str, str]:
 
 
 def json_of(value: object) -> str:
-    """Return JSON text."""
+    """Encode a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
 def result_text(result: object) -> str:
-    """Return the result of a tool as text."""
+    """Return a tool's result as text."""
     return result if isinstance(result, str) else json_of(result)
 
 

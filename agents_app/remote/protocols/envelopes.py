@@ -1,4 +1,4 @@
-"""A remote agent of a peer, asked by signed envelopes; its name over there is its DID."""
+"""Remote agents of peers, called with signed envelopes; the name on the other side is a DID."""
 
 from contextlib import aclosing
 from dataclasses import replace
@@ -15,7 +15,7 @@ from upp.stream import Emit, EventDelta
 
 
 class EnvelopeModel(EmittingModel):
-    """An `ask` for each inference, with the conversation as one text."""
+    """Sends an `ask` for each inference, with the conversation as one text."""
 
     capabilities = LLMCapabilities(tools=False, structured_output=False)
 

@@ -1,7 +1,7 @@
-"""The seam to the app that asks agents of peers by signed envelopes (docs/envelopes.md).
+"""The port to the app that calls agents of peers with signed envelopes (docs/envelopes.md).
 
-Keys, peers and envelopes are of the app above this one. It gives one function: a question in, the
-events of UAMP out.
+Keys, peers and envelopes belong to the app above this one. It provides a single function that takes
+a question and yields UAMP events.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -18,8 +18,8 @@ from upp.providers.http.sse import EventReader
 class PeerQuestion:
     """A text for an agent of a peer.
 
-    `receiver` is the DID of the agent, `target` where its server is, `hops` how many servers have
-    passed the question on with this one. `silent` is in seconds.
+    `receiver` is the DID of the agent, `target` the address of its server, and `hops` the number of
+    servers that have passed the question on, including this one. `silent` is in seconds.
     """
 
     protocol: str
@@ -31,27 +31,27 @@ class PeerQuestion:
 
 
 AskPeer = Callable[[PeerQuestion], AsyncGenerator[Event]]
-"""Yields the answer, up to its end. Closing it before that cancels the answer over there.
+"""Yields the answer up to its end. Closing it early cancels the answer on the other side.
 
-Raises RemoteProtocolError for an answer that fails, or cannot be trusted."""
+Raises RemoteProtocolError if the answer fails or cannot be trusted."""
 
 _asked_by: list[AskPeer] = []
 
 
 def asked_by(ask: AskPeer) -> None:
-    """Set the function that asks the agents of peers."""
+    """Set the function that calls agents of peers."""
     _asked_by[:] = [ask]
 
 
 def ask_peer(question: PeerQuestion) -> AsyncGenerator[Event]:
-    """Ask an agent of a peer; see AskPeer. Raises RuntimeError where no app asks peers."""
+    """Call an agent of a peer; see AskPeer. Raises RuntimeError if no function has been set."""
     if not _asked_by:
         raise RuntimeError("no app asks peers")
     return _asked_by[0](question)
 
 
 async def events_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the data of the server-sent events of a response; raises EventTooLongError."""
+    """Yield the data of a response's server-sent events; raises EventTooLongError."""
     reader = EventReader()
     async for chunk in response.content.iter_any():
         for data in reader.feed(chunk):

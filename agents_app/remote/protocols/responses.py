@@ -1,4 +1,4 @@
-"""A remote agent over OpenAI's Responses API: its address is that of the API, as https://host/v1."""
+"""Remote agents over OpenAI's Responses API; the address is that of the API (https://host/v1)."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ _CODES = {
 
 
 class ResponsesServer(RemoteServer):
-    """Nothing is kept over there: each request has the whole conversation."""
+    """Sends the whole conversation each time; nothing is stored on the other side."""
 
     @property
     def path(self) -> str:

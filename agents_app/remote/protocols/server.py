@@ -1,6 +1,6 @@
-"""The base of remote agents that answer a POST: bounds, the key, the header of hops.
+"""The base of remote agents called with an HTTP POST: limits, the key, the hops header.
 
-One object serves one run. What an agent shows besides text, thoughts and calls goes to `Shown`.
+One object serves one run. Events other than text, thoughts and calls go to `Shown`.
 """
 
 import logging
@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 class Called:
     """Where and how a remote agent is called in one run.
 
-    `hops` is the value of the header: this server is counted. `silent` is in seconds, `reasoning`
-    the tokens that it may use besides what it shows. `streams` is False for one that answers at
-    once. `payments` pays what it asks for.
+    `hops` is the value of the header, including this server. `silent` is in seconds; `reasoning` is
+    the number of tokens allowed besides the visible output. `streams` is False if the agent answers
+    in one piece. `payments` pays its payment requests.
     """
 
     agent: str
@@ -50,22 +50,22 @@ class Called:
 
     @property
     def url(self) -> str:
-        """The address, without a slash at its end."""
+        """The address without a trailing slash."""
         return str(self.target.url).rstrip("/")
 
 
 class Shown:
-    """UAMP events of one answer that a model has none for, in their order; one task uses it."""
+    """UAMP events of one answer without a counterpart in a model's stream; used by one task."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()
 
     def add(self, event: Event) -> None:
-        """Keep an event."""
+        """Append an event."""
         self._events.append(event)
 
     def take(self) -> list[Event]:
-        """Return what came since the last time."""
+        """Return and clear the events so far."""
         events = list(self._events)
         self._events.clear()
         return events
@@ -75,18 +75,18 @@ TELL_SECONDS = 5.0
 
 
 class Asking(Protocol):
-    """The client of a remote agent in one run, as its answer sees it."""
+    """The client of a remote agent in one run, as seen by its answer."""
 
     called: Called
     shown: Shown
 
 
 NOTHING = StreamEvent(type="content_block_start")
-"""An event that shows nothing: with it come the events in `Shown`."""
+"""An event that shows nothing, but flushes the events in `Shown`."""
 
 
 class RemoteServer(HttpProvider):
-    """A remote agent that is sent one POST for an inference and streams its answer."""
+    """A remote agent that gets one POST per inference and streams its answer."""
 
     default_name = "remote"
     default_base_url = ""
@@ -107,25 +107,25 @@ class RemoteServer(HttpProvider):
         self.answer_bytes = settings.UAMP_REMOTE_ANSWER_BYTES
 
     def environment(self) -> tuple[str | None, str | None]:
-        """Return nothing: no key of this server is for an address of others."""
+        """Return nothing: this server's own keys must not go to foreign addresses."""
         return None, None
 
     def session(self, config: ProviderConfig) -> HttpSession:
-        """Return the connections to the agent's place, which runs share."""
+        """Return the connections to the agent's host, shared by all runs."""
         del config
         return session_of(self.called.target)
 
     def post(
         self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
     ) -> Post:
-        """Return what is posted; raises UPPError INVALID_REQUEST."""
+        """Return the request to post; raises UPPError INVALID_REQUEST."""
         del config
         self._sent = self.body(model_id, request)
         return Post(url=self.path, body=self._sent, headers=self.credentials(key))
 
     @property
     def sent_bytes(self) -> int:
-        """How long the body of the POST is."""
+        """The size of the posted body in bytes."""
         return len(plain.encode(self._sent))
 
     def credentials(self, key: str | None) -> dict[str, str]:
@@ -133,14 +133,14 @@ class RemoteServer(HttpProvider):
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def answer(self, request: LLMRequest, failures: Failures) -> Answer:
-        """Return the empty answer to a request, with its bounds."""
+        """Return an empty answer to a request, with its limits applied."""
         return _BoundedAnswer(self, self.read(request, failures), failures)
 
     async def cancel(self) -> None:
-        """Stop an answer that was not read to its end; closing the request does it for most."""
+        """Stop an unfinished answer; for most protocols, closing the request is enough."""
 
     async def tell(self, url: str, body: Any) -> None:
-        """Post something whose answer is not needed, such as that a task is to be cancelled."""
+        """Post a request whose response does not matter, such as a cancellation."""
         headers = {
             "Content-Type": "application/json",
             **self.credentials(self.called.key),
@@ -159,19 +159,19 @@ class RemoteServer(HttpProvider):
     @property
     @abstractmethod
     def path(self) -> str:
-        """The address of the POST."""
+        """The URL of the POST."""
 
     @abstractmethod
     def body(self, name: str, request: LLMRequest) -> Any:
-        """Return the JSON of the POST; raises UPPError INVALID_REQUEST for what cannot be sent."""
+        """Return the JSON body of the POST; raises UPPError INVALID_REQUEST if impossible."""
 
     @abstractmethod
     def read(self, request: LLMRequest, failures: Failures) -> Answer:
-        """Return the empty answer of the protocol."""
+        """Return an empty answer of the protocol."""
 
 
 class _BoundedAnswer:
-    """An answer of so many events, whose tokens are believed as far as bytes were seen for them."""
+    """An answer with a limited number of events, whose usage is capped by the bytes seen."""
 
     def __init__(self, server: RemoteServer, answer: Answer, failures: Failures) -> None:
         self._server = server
@@ -191,7 +191,7 @@ class _BoundedAnswer:
         return self._answer.complete
 
     def add(self, data: bytes) -> list[StreamEvent]:
-        """See Answer; raises UPPError INVALID_RESPONSE for an event too many."""
+        """See Answer; raises UPPError INVALID_RESPONSE when there are too many events."""
         self._events += 1
         self._received += len(data)
         if self._events > settings.UAMP_REMOTE_EVENTS:
@@ -200,7 +200,7 @@ class _BoundedAnswer:
         return self._answer.add(data)
 
     def response(self) -> LLMResponse:
-        """See Answer. A token is at least a byte of what was sent or received."""
+        """See Answer. A token is at least one byte of the data sent or received."""
         response = self._answer.response()
         usage = believed(
             response.usage,
@@ -211,7 +211,7 @@ class _BoundedAnswer:
 
 
 def believed(usage: TokenUsage, *, read: int, written: int) -> TokenUsage:
-    """Return tokens of another server, none below 0 and none that were neither sent nor said."""
+    """Clamp another server's token counts between 0 and the bytes that were exchanged."""
     taken = min(max(usage.input_tokens, 0), read)
     said = min(max(usage.output_tokens, 0), written)
     return TokenUsage(

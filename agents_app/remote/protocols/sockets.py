@@ -1,4 +1,4 @@
-"""The base of remote agents on a WebSocket: the connection, its bounds, its end."""
+"""The base of remote agents on a WebSocket: the connection, its limits and its end."""
 
 import asyncio
 from abc import abstractmethod
@@ -21,12 +21,12 @@ GOODBYE_SECONDS = 2.0
 
 
 class SocketLost(Exception):
-    """The connection is gone; an answer may go on at another one."""
+    """The connection was lost; an answer may be resumed on a new one."""
 
 
 @dataclass
 class SocketFrames:
-    """One connection: texts in and out, which are counted."""
+    """One connection that sends, receives and counts text frames."""
 
     socket: aiohttp.ClientWebSocketResponse
     failures: Failures
@@ -34,7 +34,7 @@ class SocketFrames:
     received: int = 0
     count: int = 0
     last_words: Callable[[], list[str]] = list
-    """Makes what is sent before the connection is closed."""
+    """Returns the frames to send before the connection is closed."""
 
     async def send(self, text: str) -> None:
         """Send a frame; raises SocketLost."""
@@ -45,7 +45,7 @@ class SocketFrames:
             raise SocketLost from error
 
     async def receive(self) -> str:
-        """Return the next frame; raises SocketLost, and UPPError for too much or for bytes."""
+        """Return the next frame; raises SocketLost, and UPPError for binary or too much data."""
         message = await self.socket.receive()
         if message.type is aiohttp.WSMsgType.TEXT:
             text: str = message.data
@@ -70,7 +70,7 @@ class SocketFrames:
 
 
 class SocketModel(EmittingModel):
-    """A remote agent that is asked on a WebSocket of its own for each inference."""
+    """A remote agent that is called on a new WebSocket for each inference."""
 
     capabilities = LLMCapabilities(image_input=True, document_input=True)
 
@@ -92,11 +92,11 @@ class SocketModel(EmittingModel):
     @property
     @abstractmethod
     def address(self) -> str:
-        """The http or https address of the socket."""
+        """The http or https URL of the socket."""
 
     @abstractmethod
     async def ask(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """Do one inference; see Model."""
+        """Run one inference; see Model."""
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """See EmittingModel."""
@@ -111,7 +111,7 @@ class SocketModel(EmittingModel):
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[SocketFrames]:
-        """Give a connection; raises UPPError where there is none, and for one that is silent."""
+        """Yield a connection; raises UPPError if the agent cannot be reached or is silent."""
         key = self.called.key
         headers = {hops.HEADER: str(self.called.hops)}
         if key:
@@ -129,13 +129,13 @@ class SocketModel(EmittingModel):
             with self.failures.translated():
                 yield frames
         finally:
-            # The other side may be silent: nothing waits for its goodbye.
+            # The other side may be silent, so its close frame is not awaited.
             closing = asyncio.ensure_future(_closed(socket, frames.last_words()))
             _CLOSING.add(closing)
             closing.add_done_callback(_CLOSING.discard)
 
     def believed(self, response: LLMResponse, frames: SocketFrames) -> LLMResponse:
-        """Return an answer with the tokens that are believed of it."""
+        """Return a response with its token counts capped."""
         written = frames.received + self.called.reasoning
         return replace(response, usage=believed(response.usage, read=frames.sent, written=written))
 

@@ -1,4 +1,4 @@
-"""Events of a remote agent over UAMP, whichever way they come (UAMP §6)."""
+"""The events of a remote agent over UAMP, whatever the transport (UAMP §6)."""
 
 from agents_app.remote.onward import cost_in
 from agents_app.remote.protocols.answers import RemoteAnswer
@@ -58,7 +58,7 @@ _CODES = {
     UampCode.REQUEST_REFUSED: ErrorCode.INVALID_REQUEST,
     UampCode.UNSUPPORTED_PARAMETER: ErrorCode.INVALID_REQUEST,
     UampCode.TOO_MANY_STEPS: ErrorCode.INVALID_REQUEST,
-    # The asker causes these: they are no fault of the agent (agents_app.remote.health).
+    # These are caused by the asker and are not the agent's fault (agents_app.remote.health).
     UampCode.ANSWER_TOO_LONG: ErrorCode.INVALID_REQUEST,
     UampCode.INVALID_OUTPUT: ErrorCode.INVALID_REQUEST,
     UampCode.INVALID_TOOL_RESULT: ErrorCode.INVALID_REQUEST,
@@ -68,12 +68,12 @@ _STOPS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
 def provider_code(code: str) -> ErrorCode:
-    """Return the code of a provider for one of UAMP."""
+    """Return the provider error code for a UAMP error code."""
     return _CODES.get(code, ErrorCode.PROVIDER_ERROR)  # type: ignore[call-overload,no-any-return]
 
 
 class UampAnswer(RemoteAnswer):
-    """The first response of a session; those of other agents are not read."""
+    """The first response of a session; responses of other agents are ignored."""
 
     response_id: str | None = None
     session_id: str | None = None
@@ -90,7 +90,7 @@ class UampAnswer(RemoteAnswer):
         return self.take(event)
 
     def take(self, event: Event) -> list[StreamEvent]:
-        """Keep an event and return what it means; raises UPPError for a failure."""
+        """Process a UAMP event and return its stream events; raises UPPError for a failure."""
         if self.complete:
             return []
         match event:
@@ -173,7 +173,7 @@ class UampAnswer(RemoteAnswer):
     def _ended(self, done: ResponseOutput) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         if not self.length:
-            # An agent may send its answer at the end alone.
+            # An agent may send its whole answer only at the end.
             for item in done.output:
                 match item:
                     case TextContent(text=text):

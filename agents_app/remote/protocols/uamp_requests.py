@@ -17,7 +17,7 @@ from upp.tools import Tool
 
 
 def response_create(request: LLMRequest) -> ResponseCreate:
-    """Return what asks for an answer, which ends where it calls a tool of this side."""
+    """Return the request for an answer, which ends when it calls one of this side's tools."""
     config = ResponseConfig(
         instructions=request.system,
         messages=tuple(uamp_messages(request.messages)),

@@ -1,7 +1,7 @@
-"""A remote agent over UAMP on a WebSocket; its address is as https://host/agents/echo.
+"""Remote agents over UAMP on a WebSocket; the address is as https://host/agents/echo.
 
-The session is the client's own state (`uamp.client.state`). A connection that breaks in the middle
-of an answer is made again, and the session resumed there after its last durable event (UAMP §10).
+The session is the client's own state (`uamp.client.state`). If the connection breaks during an
+answer, it is re-established, and the session resumes after its last durable event (UAMP §10).
 """
 
 import time
@@ -30,11 +30,11 @@ from upp.stream import Emit
 
 _BALANCE = ("balance", "uamp")
 RESUMES = 3
-"""So often a connection is made again for one answer."""
+"""The most reconnections for one answer."""
 
 
 class UampSocketModel(SocketModel):
-    """A session for each inference."""
+    """Opens a session for each inference."""
 
     def __init__(self, called: Called, shown: Shown) -> None:
         super().__init__(called, shown)
@@ -71,7 +71,7 @@ class UampSocketModel(SocketModel):
     ) -> LLMResponse:
         protocol = uamp.Connection("client")
         session.begin()
-        # What is stopped or refused here is stopped over there.
+        # An answer that is stopped or rejected here is stopped on the other side too.
         frames.last_words = lambda: [
             self._frame(protocol, event, session)
             for event in (ResponseCancel(response_id=answer.response_id), SessionEnd())
@@ -101,11 +101,11 @@ class UampSocketModel(SocketModel):
     async def _pay(
         self, session: ClientSession, event: PaymentRequired, answer: UampAnswer
     ) -> None:
-        """Pay what is asked for, with the money over there of the person whose key is used."""
+        """Pay a payment request from the balance there of the person whose key is used."""
         asked, payments = event.requirements, self.called.payments
         demand = (event.response_id, asked.expires_at, asked.amount)
         if demand in self._paid:
-            # It was asked for again after a lost connection, and the payment is sent again.
+            # The request was repeated after a reconnection, and so is the payment.
             return
         schemes = {(one.scheme, one.network) for one in asked.schemes}
         if payments is None or self.called.key is None or _BALANCE not in schemes:

@@ -1,7 +1,8 @@
-"""A remote agent over UAMP by HTTP: a batch of events out, server-sent events in.
+"""Remote agents over UAMP by HTTP: a batch of events out, server-sent events in.
 
-Its address is that of the agent, as https://host/agents/echo; the batch goes to /uamp/stream below.
-An answer goes on over there when its client leaves, so that one that is stopped here is cancelled.
+The address is that of the agent, as https://host/agents/echo; batches go to /uamp/stream below it.
+An answer continues on the other side when its client disconnects, so one stopped here is cancelled
+there.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from upp.providers.http.failures import Failures
 
 
 class UampStreamServer(RemoteServer):
-    """A batch for each inference, in a session of its own."""
+    """Sends a batch for each inference, in a new session."""
 
     _reading: UampAnswer | None = None
 
