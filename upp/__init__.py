@@ -1,7 +1,7 @@
 """Unified Provider Protocol 1.3: one interface to every model, independent of this server.
 
-Types and loop here, vendors in `upp.providers`; names are UPP's in snake_case, and JSON
-is UPP's camelCase.
+Types and the tool loop are here, vendors in `upp.providers`. Names are UPP's in snake_case; JSON
+uses UPP's camelCase.
 """
 
 from upp.config.keys import DynamicKey, KeyStrategy, RoundRobinKeys, WeightedKeys, mask_key

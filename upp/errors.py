@@ -1,7 +1,7 @@
-"""One error for everything that a model provider can do wrong (UPP-1.3 §4.4).
+"""One error type for all failures of a model provider (UPP-1.3 §4.4).
 
-An error names a code that callers may branch on; its message may hold provider text, so it
-is for logs and for operators, and never goes to a user as it is. Keys never appear in it (§17.1).
+An error has a code that callers may branch on. Its message may contain a provider's text, so it is
+for logs and operators and must not be shown to users unchanged. It never contains keys (§17.1).
 """
 
 from enum import StrEnum
@@ -41,14 +41,14 @@ _CODE_OF_STATUS = {
 
 
 def code_for_status(status: int) -> ErrorCode:
-    """Return the code for an HTTP status of a provider; everything unnamed is PROVIDER_ERROR."""
+    """Return the code for a provider's HTTP status; PROVIDER_ERROR for unlisted ones."""
     return _CODE_OF_STATUS.get(status, ErrorCode.PROVIDER_ERROR)
 
 
 class UPPError(Exception):
-    """A failure of a model call, with code, provider and, where known, retry time.
+    """A failed model call, with its code, provider and, if known, retry time.
 
-    `status_code` is the provider's HTTP status, `retry_after` is in seconds.
+    `status_code` is the provider's HTTP status; `retry_after` is in seconds.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class UPPError(Exception):
         self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors are sent between processes, and Exception only remembers its message.
+        # Errors are sent between processes, and Exception pickles only its message.
         return _remade, (type(self), self.message, {**vars(self)})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON shape of UPP-1.3 §4.4; members without a value are left out."""
+        """Return the JSON shape of UPP-1.3 §4.4, without empty members."""
         cause = str(self.__cause__) if self.__cause__ is not None else None
         shape = {
             "name": "UPPError",
@@ -95,4 +95,4 @@ def _remade(kind: type[UPPError], message: str, members: dict[str, Any]) -> UPPE
 
 
 class TooManyRoundsError(UPPError):
-    """The model wanted one more tool round than `max_iterations` allows (INVALID_REQUEST)."""
+    """The model needed another tool round after `max_iterations` (INVALID_REQUEST)."""

@@ -1,8 +1,8 @@
-"""`llm()`: one model with its configuration, and the loop that runs its tools (UPP-1.3 §5).
+"""`llm()`: one configured model, and the loop that runs its tools (UPP-1.3 §5).
 
-A provider does one request and one response; the loop around it lives here. It sends the
-conversation, runs the calls of an answer together, sends their results, and ends with the first
-answer without calls. Every inference and every tool is cancelled with the task that runs the loop.
+A provider handles one request and one response; the loop around it is here. It sends the
+conversation, runs the calls of an answer in parallel, sends their results, and ends with the first
+answer without calls. Cancelling the task that runs the loop cancels every inference and every tool.
 """
 
 import asyncio
@@ -38,15 +38,15 @@ from upp.tool_runner import ToolRunner
 from upp.tools import Tool, ToolCall, ToolExecution, ToolUseStrategy
 
 History = Sequence[Message] | Thread
-"""The history before the turn; it is not part of the Turn."""
+"""The history before the turn, which is not part of the Turn."""
 
 
 _ROUNDS = 10
-"""Tool rounds of a tool strategy that sets no limit (UPP-1.3 §5.6)."""
+"""The tool rounds of a tool strategy that sets no limit (UPP-1.3 §5.6)."""
 
 
 class LLMOptions(TypedDict, total=False):
-    """The options of `llm()` beside the model; `with_options` changes them."""
+    """The options of `llm()` other than the model; `with_options` changes them."""
 
     system: str | None
     tools: Sequence[Tool]
@@ -59,13 +59,13 @@ class LLMOptions(TypedDict, total=False):
 
 
 def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
-    """Return the model with its configuration (UPP-1.3 §5.1).
+    """Return a configured model (UPP-1.3 §5.1).
 
-    `system` is the system prompt, `structure` the JSON Schema of the answer, `params` go to the
-    vendor as they are, `config` goes over the provider's own. `max_iterations` is the one of
-    `tool_strategy` (10 without one): None for no limit, 0 to get the calls back unexecuted. Raises
-    UPPError INVALID_REQUEST when the API lacks what is asked for or two tools share a name, and
-    TypeError for an option that there is not.
+    `system` is the system prompt, `structure` the JSON Schema of the answer, `params` are passed to
+    the vendor unchanged, and `config` overrides the provider's own. `max_iterations` defaults to
+    that of `tool_strategy`, else 10; None means no limit, 0 returns the calls unexecuted. Raises
+    UPPError INVALID_REQUEST if the API lacks a requested feature or two tools share a name, and
+    TypeError for an unknown option.
     """
     for name in options.keys() - LLMOptions.__annotations__.keys():
         close = get_close_matches(name, LLMOptions.__annotations__, n=1)
@@ -98,10 +98,10 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
 
 @dataclass(frozen=True, kw_only=True)
 class LLMInstance:
-    """A configured model; it keeps no state between two calls.
+    """A configured model. It keeps no state between calls.
 
-    `middleware_state` is for a caller that drives the loop: middleware then has one `state` for
-    all that belongs together, instead of a new one for each call.
+    `middleware_state` is for callers that drive the loop themselves: their middleware then shares
+    one `state` across related calls, instead of a new one for each.
     """
 
     model: Model
@@ -116,12 +116,12 @@ class LLMInstance:
 
     @property
     def max_iterations(self) -> int | None:
-        """The number of tool rounds."""
+        """The maximum number of tool rounds."""
         limit = self.tool_strategy.max_iterations
         return _ROUNDS if isinstance(limit, UnsetType) else limit
 
     def with_options(self, **changes: Unpack[LLMOptions]) -> "LLMInstance":
-        """Return an instance of the same model with some options changed; raises as `llm()`."""
+        """Return an instance of the same model with some options changed; raises like `llm()`."""
         options: LLMOptions = {
             "system": self.system,
             "tools": self.tools,
@@ -138,15 +138,16 @@ class LLMInstance:
     async def generate(self, history: History | InferenceInput, *inputs: InferenceInput) -> Turn:
         """Run to the end and return the Turn.
 
-        Without a history the first argument is an input, too; each input becomes a message of its
-        own. A history that ends in calls without results starts with those calls. Raises UPPError:
-        INVALID_REQUEST when a tool round more than `max_iterations` would be needed, when the API
-        lacks the media, or when the history holds what is no message; else the provider's errors.
+        Without a history, the first argument is an input too; each input becomes a separate
+        message. If the history ends in calls without results, those run first. Raises UPPError
+        INVALID_REQUEST if more tool rounds than `max_iterations` would be needed, the API does not
+        support the media, or the history contains anything but messages; otherwise, the provider's
+        errors.
         """
         return await self._run(history, inputs, _discard, streaming=False)
 
     def stream(self, history: History | InferenceInput, *inputs: InferenceInput) -> StreamResult:
-        """Like `generate`, but live; raises UPPError INVALID_REQUEST at once without streaming."""
+        """Like `generate`, but live; raises UPPError INVALID_REQUEST if there is no streaming."""
         if not self.model.capabilities.streaming:
             raise _refusal(self.model, "The provider has no streaming.")
         return StreamResult(lambda emit: self._run(history, inputs, emit, streaming=True))
@@ -158,13 +159,14 @@ class LLMInstance:
         after: Mapping[int, Collection[int]] | None = None,
         emit: Emit | None = None,
     ) -> tuple[ToolResultMessage, tuple[ToolExecution, ...]]:
-        """Run the calls of one answer and return their results and what was executed.
+        """Run the calls of one answer; return their results and execution records.
 
-        For who drives the loop from outside with `max_iterations=0`. All calls run together, after
-        the `tool_execution_start` of each; but the call at a position in `after` waits for those at
-        the positions there, which must form no circle. Results have the order of the calls,
-        executions that of their ends. The hooks of the tool strategy and of the middleware see the
-        calls. Raises what an approval raised, and UPPError from a tool.
+        For callers that drive the loop themselves with `max_iterations=0`. All calls run in
+        parallel, after the `tool_execution_start` of each, except that a call whose position is in
+        `after` waits for the calls at the positions given there, which must not form a cycle.
+        Results are in the order of the calls, executions in the order in which they ended. The
+        hooks of the tool strategy and of the middleware see the calls. Raises errors of an
+        approval, and UPPError from a tool.
         """
         chain = self._chain((), streaming=emit is not None)
         runner = ToolRunner(
@@ -216,7 +218,7 @@ class LLMInstance:
             raise
 
     async def _loop(self, chain: Chain, known: Collection[str], emit: Emit) -> Turn:
-        """Infer and run tools until the answer is there; messages that are not known are new."""
+        """Infer and run tools until there is an answer; messages not in `known` are new."""
         request = chain.context.request
         _check_media(self.model, request.messages)
         strategy = self.tool_strategy
@@ -270,7 +272,7 @@ class LLMInstance:
     def _conversation(
         self, history: History | InferenceInput, inputs: Sequence[InferenceInput]
     ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """Return what was said before, and the new messages."""
+        """Return the earlier messages and the new ones."""
         if isinstance(history, Thread):
             before: tuple[Any, ...] = tuple(history.messages)
         elif isinstance(history, Sequence) and not isinstance(history, str):
@@ -322,7 +324,7 @@ def _refusal(model: Model, message: str) -> UPPError:
 
 
 def _through(chain: Chain, emit: Emit) -> Emit:
-    """Return an emit whose events pass the middleware."""
+    """Return an emit function that passes events through the middleware."""
     if chain.is_empty:
         return emit
 

@@ -1,6 +1,6 @@
 """Request and response of one inference (UPP-1.3 §5.5).
 
-A provider does one request and one response; it runs no tool and keeps no conversation.
+A provider handles one request and one response; it runs no tools and stores no conversation.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from upp.tools import Tool
 class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The capabilities of a provider's API, whatever the model (UPP-1.3 §5.4).
 
-    `cached_in_input` is ours: whether input tokens hold the cached ones (UAMP §8.7).
+    `cached_in_input` is our addition: whether input tokens include cached ones (UAMP §8.7).
     """
 
     streaming: bool = True
@@ -37,7 +37,7 @@ class LLMCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 @dataclass(frozen=True, kw_only=True)
 class LLMRequest:
-    """The request for one inference; `params` go to the vendor as they are."""
+    """The request for one inference; `params` are passed to the vendor unchanged."""
 
     messages: tuple[Message, ...]
     system: str | None = None
@@ -49,7 +49,7 @@ class LLMRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LLMResponse:
-    """The result of one inference; a provider's stream ends with it."""
+    """The result of one inference and the last item of a provider's stream."""
 
     message: AssistantMessage
     usage: TokenUsage
@@ -58,11 +58,11 @@ class LLMResponse:
 
 
 class Model(Protocol):
-    """A provider bound to a model; what the factories in `upp.providers` return."""
+    """A provider bound to a model, as returned by the factories in `upp.providers`."""
 
     @property
     def model_id(self) -> str:
-        """The provider's name of the model."""
+        """The provider's name for the model."""
 
     @property
     def provider(self) -> str:
@@ -73,32 +73,32 @@ class Model(Protocol):
         """The capabilities of the API."""
 
     def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        """Do one inference: yield its events, and last its LLMResponse.
+        """Run one inference: yield its events, then its LLMResponse.
 
-        Closing the generator, or cancelling the task that reads it, closes the request. Raises
+        Closing the generator or cancelling the task that reads it closes the request. Raises
         UPPError.
         """
 
 
 ModelReference = Model
-"""The specification's name for a model that a provider's factory returned (UPP-1.3 §4.5)."""
+"""The specification's name for a model returned by a provider's factory (UPP-1.3 §4.5)."""
 
 
 class EmittingModel(ABC):
-    """A model that gives its events to a function; `llm()` calls it without a generator between.
+    """A model that passes its events to a function, so `llm()` needs no generator in between.
 
-    A subclass that overrides `stream` is read through `stream`, as any other Model.
+    If a subclass overrides `stream`, it is read through `stream` like any other Model.
     """
 
     @abstractmethod
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """Do one inference: await `emit` with each event and return the response.
+        """Run one inference: await `emit` with each event and return the response.
 
-        Raises UPPError, and what `emit` raises. However it ends, the request is closed.
+        Raises UPPError and errors of `emit`. The request is closed in every case.
         """
 
     async def stream(self, request: LLMRequest) -> AsyncGenerator[StreamEvent | LLMResponse, None]:
-        """Do one inference in a task of its own; see Model."""
+        """Run one inference in a separate task; see Model."""
         work: Following[StreamEvent, LLMResponse]
         work = Following(lambda emit: self.infer(request, emit))
         async with aclosing(aiter(work)) as events:
@@ -108,9 +108,9 @@ class EmittingModel(ABC):
 
 
 async def infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
-    """Do one inference of any model: await `emit` with each event and return the response.
+    """Run one inference of any model: await `emit` with each event and return the response.
 
-    Raises as `EmittingModel.infer`, and UPPError INVALID_RESPONSE where a stream ends without a
+    Raises like `EmittingModel.infer`, and UPPError INVALID_RESPONSE if a stream ends without a
     response.
     """
     stream: object = type(model).stream
@@ -133,24 +133,25 @@ async def infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
 
 
 def kept_of(message: Message, namespace: str) -> dict[str, Any]:
-    """Return what a provider once kept in a message's metadata; empty for what is no object.
+    """Return a provider's entry in a message's metadata; empty if it is not an object.
 
-    A message may come from a store or from another program.
+    A message may come from a database or from another program.
     """
     kept = message.metadata.get(namespace)
     return kept if isinstance(kept, dict) else {}
 
 
 def layout_of(message: Message, namespace: str) -> list[dict[str, Any]]:
-    """Return the places of the parts of a message, as a provider kept them."""
+    """Return the layout of a message's parts, as stored by a provider."""
     layout = kept_of(message, namespace).get("layout")
     return [kept for kept in layout if isinstance(kept, dict)] if isinstance(layout, list) else []
 
 
 def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | None) -> Any:
-    """Return the JSON of an answer's text, when a structure was requested (UPP-1.3 §12).
+    """Parse an answer's text as JSON if a structure was requested (UPP-1.3 §12).
 
-    None without a structure, with tool calls, and for a text that is no JSON; nothing is validated.
+    Returns None without a structure, with tool calls, or if the text is not JSON. Does not
+    validate.
     """
     if structure is None or message.tool_calls:
         return None
@@ -161,5 +162,5 @@ def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | No
 
 
 def wants_any_object(structure: Mapping[str, Any]) -> bool:
-    """Return whether a schema says no more than «an object»: the mode without a schema."""
+    """Return whether a schema only asks for «an object», the mode without a schema."""
     return dict(structure) == {"type": "object"}

@@ -1,8 +1,8 @@
 """Prices of tokens (UAMP §8.7).
 
-Money is Decimal and prices are per 1,000 tokens. Cached tokens without a price of their
-own cost what other input costs, and no token is paid twice, whether input counts hold the cached
-ones (OpenAI, Google) or not (Anthropic).
+Money is Decimal, and prices are per 1,000 tokens. Cached tokens without a price cost as much as
+other input, and no token is charged twice, whether input counts include cached tokens (OpenAI,
+Google) or not (Anthropic).
 """
 
 from decimal import Decimal
@@ -13,7 +13,7 @@ from upp.conversation.turn import TokenUsage
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The price of 1,000 tokens of a model."""
+    """The prices of 1,000 tokens of a model."""
 
     input_per_1k: Decimal = msgspec.field(name="inputPer1k")
     output_per_1k: Decimal = msgspec.field(name="outputPer1k")
@@ -22,19 +22,19 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class TokenCost(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of a usage, in the currency of the prices; nothing is rounded."""
+    """The cost of a usage in the currency of the prices, without rounding."""
 
     input_cost: Decimal
     output_cost: Decimal
 
     @property
     def total_cost(self) -> Decimal:
-        """Both together."""
+        """The sum of both."""
         return self.input_cost + self.output_cost
 
 
 def cost(usage: TokenUsage, prices: Prices, *, cached_in_input: bool) -> TokenCost:
-    """Return what a usage costs; `cached_in_input` is the one of the provider's capabilities."""
+    """Return the cost of a usage; `cached_in_input` is the provider's capability of that name."""
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
     fresh = usage.input_tokens - (read + written if cached_in_input else 0)
     per_read = _or(prices.cache_read_per_1k, prices.input_per_1k)

@@ -1,8 +1,8 @@
-"""Events of a running generation, and the object through which one follows it (UPP-1.3 §9).
+"""Events of a running generation, and the object for following it (UPP-1.3 §9).
 
-A StreamResult is lazy (nothing is sent before it is iterated or awaited), and who stops
-following it ends it: leaving the iteration, `abort()`, `aclose()` and cancellation all reach the
-provider's request.
+A StreamResult is lazy: nothing is sent until it is iterated or awaited. It ends when its follower
+leaves: ending the iteration, `abort()`, `aclose()` and cancellation all reach the provider's
+request.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ StreamEventType = Literal[
     "message_stop",
     "content_block_start",
     "content_block_stop",
-    # An addition: the words of a sound in the last message, which the model's server wrote down.
+    # Our addition: the transcript of audio in the last message, written by the model's server.
     "input_transcript",
 ]
 
 
 class EventDelta(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The news in an event; which members are set follows from the event's type.
+    """The content of an event; its type determines which members are set.
 
-    `timestamp` is in milliseconds since 1970. `parsed` is the object so far, where a middleware
-    parses it. `usage` is our addition: message_stop carries the tokens of its inference, because
-    nothing else in a stream does.
+    `timestamp` is in milliseconds since 1970. `parsed` is the object so far, if a middleware parses
+    it. `usage` is our addition: message_stop carries the tokens of its inference, because no other
+    event does.
     """
 
     text: str | None = None
@@ -70,7 +70,7 @@ def text_delta(text: str, *, index: int = 0) -> StreamEvent:
 
 
 def object_delta(text: str, *, index: int = 0) -> StreamEvent:
-    """Return the event for a piece of structured output; it comes beside the text's (§12.3)."""
+    """Return the event for a piece of structured output, sent alongside its text (§12.3)."""
     return StreamEvent(type="object_delta", index=index, delta=EventDelta(text=text))
 
 
@@ -88,7 +88,7 @@ def tool_call_delta(*, call_id: str, name: str, arguments_json: str, index: int 
 Emit = Callable[[StreamEvent], Awaitable[None]]
 
 _WINDOW = 256
-"""Events that may wait for the reader; then the provider's stream is not read on."""
+"""The most events that wait for the reader before reading from the provider pauses."""
 
 
 EventT = TypeVar("EventT")
@@ -96,13 +96,13 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class Following(Generic[EventT, OutcomeT]):
-    """Work that one follows: `async for` its events, `await` it for its outcome.
+    """Work to follow: iterate over its events with `async for`, `await` its outcome.
 
-    Awaiting without iterating drops the events; both together work. `async with` makes sure of the
-    end. After `abort()` both the iteration and the await raise UPPError CANCELLED. There is one
-    iteration: events that one reader took are gone for another.
+    Awaiting without iterating drops the events; doing both works. `async with` guarantees the end.
+    After `abort()`, both the iteration and the await raise UPPError CANCELLED. There is only one
+    iteration: an event taken by one reader is gone for the others.
 
-    The work runs in a task of its own, which the first iteration or await starts. Any task of that
+    The work runs in a separate task, started by the first iteration or await. Any task of that
     event loop may call `abort` and `aclose`.
     """
 
@@ -119,7 +119,7 @@ class Following(Generic[EventT, OutcomeT]):
         self._end: _Done[OutcomeT] | Exception | None = None
 
     def abort(self) -> None:
-        """End the work now; finished work stays as it is."""
+        """Stop the work now; has no effect once it has finished."""
         if self._end is None:
             self._events.clear()
             self._settle(UPPError("The generation was aborted.", code=ErrorCode.CANCELLED))
@@ -127,15 +127,15 @@ class Following(Generic[EventT, OutcomeT]):
                 self._task.cancel()
 
     async def aclose(self) -> None:
-        """Abort, and return when the provider's request is closed."""
+        """Abort, and return once the provider's request is closed."""
         self.abort()
         if self._task is not None:
             await asyncio.wait({self._task})
 
     async def outcome(self) -> OutcomeT:
-        """Return the outcome when the work is over.
+        """Wait for the end of the work and return its outcome.
 
-        Raises what the work raised: UPPError, CANCELLED after `abort()`.
+        Raises the error of the work: UPPError, CANCELLED after `abort()`.
         """
         self._unbounded = True
         self._room.set()
@@ -149,10 +149,10 @@ class Following(Generic[EventT, OutcomeT]):
         return self._outcome()
 
     async def relay(self, emit: Callable[[EventT], Awaitable[None]]) -> OutcomeT:
-        """Do the work now, and give each event to `emit` instead of an iteration.
+        """Run the work now and pass each event to `emit` instead of an iteration.
 
-        For who follows on behalf of another: no task and no queue stand between. Raises what the
-        work raises.
+        For callers that follow on behalf of another: it needs neither a task nor a queue. Raises
+        the error of the work.
         """
         return await self._produce(emit)
 
@@ -192,7 +192,8 @@ class Following(Generic[EventT, OutcomeT]):
         return self._task
 
     async def _run(self) -> None:
-        # The outcome is kept here and not in the task, so that an unread result is silent.
+        # The outcome is stored here, not in the task, so that asyncio does not warn if it goes
+        # unread.
         try:
             self._settle(_Done(await self._produce(self._emit)))
         except asyncio.CancelledError:
@@ -202,7 +203,7 @@ class Following(Generic[EventT, OutcomeT]):
             self._settle(error)
 
     def _settle(self, end: "_Done[OutcomeT] | Exception") -> None:
-        """Keep the outcome; the first one stays."""
+        """Set the outcome, unless there is one already."""
         self._end = self._end or end
         self._news.set()
 
@@ -213,7 +214,7 @@ class Following(Generic[EventT, OutcomeT]):
 
     async def _emit(self, event: EventT) -> None:
         if self._end is not None:
-            # No caller reads on, and work that is being cancelled must not wait for room.
+            # There is no reader any more, and work being cancelled must not wait for space.
             return
         self._events.append(event)
         self._news.set()
@@ -228,10 +229,10 @@ class _Done(Generic[OutcomeT]):
 
 
 class StreamResult(Following[StreamEvent, Turn]):
-    """A generation that one follows (UPP-1.3 §9.1)."""
+    """A generation to follow (UPP-1.3 §9.1)."""
 
     async def turn(self) -> Turn:
-        """Return the Turn when the generation is over; raises UPPError."""
+        """Wait for the end of the generation and return the Turn; raises UPPError."""
         return await self.outcome()
 
 

@@ -1,8 +1,8 @@
-"""Running the calls of one answer (UPP-1.3 §11).
+"""Runs the calls of one answer (UPP-1.3 §11).
 
-Calls run together, results keep the order of the calls, and what goes wrong in a call is
-returned to the model; only a UPPError CANCELLED and an approval that raises end the generation.
-Results are JSON and copied: what a tool keeps of its result cannot change the conversation.
+Calls run in parallel and results keep their order. Errors of a call are returned to the model; only
+UPPError CANCELLED and errors of an approval end the generation. Results are copied as JSON, so that
+an object the tool keeps cannot change the conversation.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from upp.tools import (
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRunner:
-    """The environment of tool calls."""
+    """Runs tool calls with the given tools, strategy, middleware and event receiver."""
 
     tools: Sequence[Tool]
     strategy: ToolUseStrategy
@@ -53,7 +53,7 @@ class ToolRunner:
                 await self._announce(call, index)
             return await self._execute(call, index, executions)
 
-        # A reader that keeps the first call that runs knows those that run with it.
+        # When the first call runs, a reader already knows which calls run alongside it.
         for index, call in enumerate(calls):
             if index not in after:
                 await self._announce(call, index)
@@ -63,7 +63,7 @@ class ToolRunner:
                     group.create_task(execute(call, index)) for index, call in enumerate(calls)
                 ]
         except BaseExceptionGroup as failures:
-            # What ends the generation gets here, and the first one does.
+            # Only errors that end the generation get here; the first one wins.
             first = failures.exceptions[0]
             raise first from first.__cause__
         results = tuple(task.result() for task in tasks)
@@ -80,7 +80,7 @@ class ToolRunner:
         self, call: ToolCall, index: int, executions: list[ToolExecution]
     ) -> ToolResult:
         started = time.monotonic()
-        # Hooks and approvals are part of the call, too.
+        # Hooks and approvals are part of the call too.
         current_tool_call.set(call)
         attempt = _Attempt(call, call.arguments)
         result, is_error = await self._outcome(attempt)
@@ -112,7 +112,7 @@ class ToolRunner:
         if not proceeds:
             return "Tool execution skipped", True
         if tool.approval is not None:
-            # What an approval raises is not a result: it ends the generation.
+            # An error of an approval is not a result: it ends the generation.
             attempt.approved = bool(await maybe_await(tool.approval(attempt.arguments)))
             if not attempt.approved:
                 return "The call was not approved.", True
@@ -135,7 +135,7 @@ class ToolRunner:
     async def _run(self, tool: Tool, attempt: "_Attempt") -> Any:
         arguments = attempt.arguments
         current_tool_call.set(msgspec.structs.replace(attempt.call, arguments=arguments))
-        # A tool may change what it is given, and the call is part of the conversation.
+        # A tool may modify its arguments, but the call is part of the conversation.
         own = copy.deepcopy(arguments)
         if inspect.iscoroutinefunction(tool.run):
             result = await tool.run(own)
@@ -150,11 +150,11 @@ class ToolRunner:
     async def _reported(
         self, tool: Tool, attempt: "_Attempt", work: Awaitable[Any]
     ) -> tuple[Any, bool]:
-        """Return what the work gives, or its error in words for the model (UPP-1.3 §5.6)."""
+        """Return the result of the work, or its error as a message for the model (UPP-1.3 §5.6)."""
         try:
             return await work, False
         except asyncio.CancelledError as cancelled:
-            # Something that the tool waited for was cancelled, unless the tool itself is.
+            # Something that the tool awaited was cancelled, unless the tool itself is.
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
@@ -166,14 +166,14 @@ class ToolRunner:
             if failed.code == ErrorCode.CANCELLED:
                 raise
             error = failed
-        except Exception as failed:  # noqa: BLE001 the model gets it
+        except Exception as failed:  # noqa: BLE001 returned to the model
             error = failed
         if self.strategy.on_error is not None:
             await maybe_await(self.strategy.on_error(tool, attempt.arguments, error))
         if isinstance(error, UPPError):
-            # A model inside the tool failed; its provider's words are not for the conversation.
+            # A model inside the tool failed; its provider's message is not for the conversation.
             return f"The tool's own model failed: {error.code}", True
-        # Names of files may hold what no text may.
+        # File names may contain characters that are invalid in text.
         return str(error).encode(errors="replace").decode() or type(error).__name__, True
 
 
@@ -181,19 +181,19 @@ def _run_in_thread(run: Callable[[dict[str, Any]], Any], arguments: dict[str, An
     try:
         return run(arguments)
     except StopIteration as error:
-        # No future can hold it: who awaits the thread would wait for ever.
+        # A future cannot hold StopIteration: awaiting the thread would hang forever.
         raise RuntimeError("StopIteration") from error
     except SystemExit as error:
         raise _exit(error) from error
 
 
 def _exit(error: SystemExit) -> RuntimeError:
-    """Return an error that does not end the program; tools are often made of commands."""
+    """Return an error that does not end the program; tools are often built from commands."""
     return RuntimeError(f"The tool exited: {error.code}")
 
 
 def _as_json(result: Any) -> Any:
-    """Return a copy of a result as JSON values; raises TypeError for what JSON has no word for."""
+    """Return a copy of a result as JSON values; raises TypeError if JSON cannot represent it."""
     try:
         return msgspec.json.decode(plain.encode(result))
     except TypeError as error:
@@ -203,7 +203,7 @@ def _as_json(result: Any) -> Any:
 
 @dataclass
 class _Attempt:
-    """A call on its way; hooks may change its arguments."""
+    """A call in progress; hooks may change its arguments."""
 
     call: ToolCall
     arguments: dict[str, Any]

@@ -1,6 +1,6 @@
 """Tools for models, their calls and the results (UPP-1.3 §11).
 
-Arguments come from a model and are never checked here; a tool treats them as untrusted.
+Arguments come from a model and are not checked here: tools must treat them as untrusted.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,10 +16,10 @@ from upp.json_values.frozen import freeze
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One call that a model asked for.
+    """One call made by a model.
 
-    `malformed` holds the text of arguments that are no JSON object; `arguments` is empty then, and
-    the tool loop answers the call with an error instead of running the tool.
+    `malformed` holds the text of arguments that are not a JSON object; `arguments` is then empty,
+    and the tool loop answers the call with an error instead of running the tool.
     """
 
     tool_call_id: str
@@ -36,7 +36,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The result of a call; `result` is any JSON value, or the error's text."""
+    """The result of a call; `result` is any JSON value, or the text of an error."""
 
     tool_call_id: str
     result: Any
@@ -47,9 +47,9 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
 
 class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The record of one executed call; `duration` in milliseconds.
+    """The record of one executed call; `duration` is in milliseconds.
 
-    `approved` is None when the tool has no approval handler.
+    `approved` is None if the tool has no approval handler.
     """
 
     tool_name: str
@@ -68,12 +68,12 @@ class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Tool:
     """A tool: its JSON Schema for the model, and the function that runs it.
 
-    `run` takes the arguments, is sync (it gets a thread) or async, and returns what JSON has a
-    word for. What it raises becomes an error result for the model (of a UPPError, only its code),
-    except UPPError CANCELLED, which ends the generation. `approval` decides whether a call may
-    run; what it raises ends the generation (UPP-1.2 §10.4). `sequential` (finish before other
-    tools begin) and `depends_on` (names of tools that finish first) order the calls of one answer
-    for agents (UAP §8.3); `llm()` alone runs all calls of an answer together.
+    `run` takes the arguments, is sync (and gets a thread) or async, and returns a value that JSON
+    can represent. Its errors become error results for the model (a UPPError only with its code),
+    except UPPError CANCELLED, which ends the generation. `approval` decides whether a call may run;
+    its errors end the generation (UPP-1.2 §10.4). `sequential` (finish before other tools begin)
+    and `depends_on` (names of tools that must finish first) order the calls of one answer for
+    agents (UAP §8.3); `llm()` itself runs all calls of an answer in parallel.
     """
 
     name: str
@@ -100,7 +100,7 @@ class BeforeCallResult:
 
 @dataclass(frozen=True, kw_only=True)
 class AfterCallResult:
-    """The value by which `on_after_call` replaces a tool's result."""
+    """The value with which `on_after_call` replaces a tool's result."""
 
     result: Any
 
@@ -111,12 +111,12 @@ _Change = AfterCallResult | None
 
 @dataclass(frozen=True, kw_only=True)
 class ToolUseStrategy:
-    """How tools are run, and which hooks are called (UPP-1.3 §11.3); every hook is sync or async.
+    """How tools are run, and the hooks around them (UPP-1.3 §11.3), each sync or async.
 
-    `max_iterations` is the number of tool rounds: None for no limit, 0 to get the calls back
-    unexecuted. Left out, the runner of the tools decides: 10 in `llm()`, no limit in an agent (UAP
-    §2.4). What `on_tool_call`, `on_before_call` and `on_after_call` raise is returned to the model
-    like a tool's error, and to `on_error`; what the other two raise ends the generation.
+    `max_iterations` is the maximum number of tool rounds: None means no limit, 0 returns the calls
+    unexecuted. If unset, the runner of the tools decides: 10 in `llm()`, no limit in an agent (UAP
+    §2.4). Errors of `on_tool_call`, `on_before_call` and `on_after_call` are returned to the model
+    like a tool's error and passed to `on_error`; errors of the other two hooks end the generation.
     """
 
     max_iterations: int | msgspec.UnsetType | None = msgspec.UNSET
@@ -128,17 +128,17 @@ class ToolUseStrategy:
 
 
 current_tool_call: ContextVar[ToolCall] = ContextVar("current_tool_call")
-"""The call that runs in this context, so that `Tool.run` keeps its one argument."""
+"""The call that runs in this context, so that `Tool.run` needs only one argument."""
 
 
 def parse_call(call_id: str, name: str, arguments_json: str) -> ToolCall:
-    """Return the call with its arguments parsed; no text at all stands for no arguments."""
+    """Return a call with its arguments parsed; an empty text means no arguments."""
     try:
         arguments = msgspec.json.decode(arguments_json or "{}")
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
-        # What is nested too deeply for a value is no use to a tool either.
+        # A value nested too deeply is of no use to a tool either.
         with suppress(TypeError):
             return ToolCall(tool_call_id=call_id, tool_name=name, arguments=arguments)
     return ToolCall(tool_call_id=call_id, tool_name=name, arguments={}, malformed=arguments_json)

@@ -1,4 +1,4 @@
-"""How a provider's server is reached: address, keys, retries (UPP-1.3 §4).
+"""How to reach a provider's server: address, keys, retries (UPP-1.3 §4).
 
-What a model is asked is in `upp.model`; requests are sent in `upp.providers`.
+Requests to a model are defined in `upp.model` and sent in `upp.providers`.
 """

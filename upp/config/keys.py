@@ -1,6 +1,6 @@
-"""Where a provider's key comes from (UPP-1.3 §4.2).
+"""Sources of a provider's key (UPP-1.3 §4.2).
 
-A key is asked for anew for each request, and is never shown whole.
+The key is resolved for every request and never shown in full.
 """
 
 import inspect
@@ -22,7 +22,7 @@ Key = str | Callable[[], str | Awaitable[str]] | KeyStrategy
 
 
 class RoundRobinKeys:
-    """Each key in its turn; raises ValueError without any."""
+    """Uses each key in turn; raises ValueError if there are none."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys:
@@ -35,7 +35,7 @@ class RoundRobinKeys:
 
 
 class WeightedKeys:
-    """A key at random, each as often as its weight says; raises ValueError without any weight."""
+    """Picks a key at random by weight; raises ValueError if no weight is positive."""
 
     def __init__(
         self, weights: Mapping[str, float], *, draw: Callable[[], float] = random.random
@@ -52,13 +52,13 @@ class WeightedKeys:
 
 
 class DynamicKey:
-    """A key that a function, sync or async, returns."""
+    """A key returned by a sync or async function."""
 
     def __init__(self, get_key: Callable[[], str | Awaitable[str]]) -> None:
         self._get_key = get_key
 
     def get_key(self) -> str | Awaitable[str]:
-        """Return what the function returns."""
+        """Return the function's result."""
         return self._get_key()
 
 
@@ -74,5 +74,5 @@ _SHOWN = 4
 
 
 def mask_key(key: str) -> str:
-    """Return a key as shown to people: its ends, to distinguish keys, or nothing of a short one."""
+    """Mask a key for display: keep its ends to tell keys apart, or nothing of a short key."""
     return f"{key[:_SHOWN]}…{key[-_SHOWN:]}" if len(key) > 2 * _SHOWN else "***"

@@ -1,6 +1,6 @@
-"""How a provider's server is reached (UPP-1.3 §4.1).
+"""How to reach a provider's server (UPP-1.3 §4.1).
 
-Everything here is about the connection; what the model is sent goes through `params`.
+Everything here concerns the connection; options of the model go into `params`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderConfig:
-    """The connection to a provider; what is None is the provider's own default.
+    """The connection to a provider; None stands for the provider's own default.
 
     `timeout` is how many seconds the server may be silent. `connector` makes the aiohttp connector
-    of an event loop, in place of the provider's own (UPP's `fetch`). `headers` win over the
-    provider's own. `api_version` means what the provider says it means. Nothing is retried without
-    a `retry`.
+    of an event loop, replacing the provider's own (UPP's `fetch`). `headers` override the
+    provider's own. `api_version` is interpreted by the provider. Without `retry`, nothing is
+    retried.
     """
 
     api_key: Key | None = field(default=None, repr=False)
@@ -36,7 +36,7 @@ class ProviderConfig:
     api_version: str | None = None
 
     def merged(self, over: ProviderConfig | None) -> ProviderConfig:
-        """Return this configuration with another one's values over it; headers one by one."""
+        """Return this configuration with another one's values merged over it, header by header."""
         if over is None:
             return self
         values = {

@@ -1,7 +1,7 @@
-"""When a request that failed is sent again (UPP-1.3 §4.3).
+"""When to resend a failed request (UPP-1.3 §4.3).
 
-A strategy decides and the provider waits; an answer that has begun is never asked for
-again. All times are seconds.
+A strategy decides and the provider waits; an answer that has begun is never requested again. All
+times are in seconds.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ RETRYABLE = frozenset(
         ErrorCode.PROVIDER_ERROR,
     }
 )
-"""Errors after which another try may succeed."""
+"""Errors after which another attempt may succeed."""
 
 
 class RetryStrategy:
-    """Never retries; what other strategies override. One strategy serves requests side by side."""
+    """Never retries; the base of other strategies. One strategy serves concurrent requests."""
 
     def before_request(self) -> float:
-        """Return how long a request has to wait before it is sent."""
+        """Return how long to wait before a request is sent."""
         return 0.0
 
     def on_retry(self, error: UPPError, attempt: int) -> float | None:  # noqa: ARG002 for subclasses
-        """Return the wait before the next attempt, None to give up; `attempt` failed, from 1."""
+        """Return the wait after failed attempt number `attempt` (from 1), or None to give up."""
         return None
 
     def reset(self) -> None:
@@ -46,9 +46,9 @@ class NoRetry(RetryStrategy):
 
 
 class _Backoff(RetryStrategy):
-    """Waits between attempts, and at least as long as the server asks for (Retry-After).
+    """Waits between attempts, at least as long as the server asks for (Retry-After).
 
-    A server that asks for more than `max_delay` is not waited for: the caller gets the error.
+    If the server asks for more than `max_delay`, the caller gets the error instead.
     """
 
     def __init__(self, max_attempts: int, base_delay: float, max_delay: float) -> None:
@@ -68,11 +68,11 @@ class _Backoff(RetryStrategy):
 
 
 _MOST_DOUBLINGS = 64
-"""More is more than any cap, and soon more than a float holds."""
+"""More doublings exceed any cap, and soon the range of a float."""
 
 
 class ExponentialBackoff(_Backoff):
-    """Doubles the wait each time; jitter spreads it over half to one and a half of it."""
+    """Doubles the wait each time; jitter scales it by a random factor from 0.5 to 1.5."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ExponentialBackoff(_Backoff):
 
 
 class LinearBackoff(_Backoff):
-    """Waits one delay longer each time."""
+    """Adds one delay to the wait each time."""
 
     def __init__(
         self, *, max_attempts: int = 3, delay: float = 1.0, max_delay: float = 30.0
@@ -103,23 +103,23 @@ class LinearBackoff(_Backoff):
 
 
 class RetryAfterStrategy(RetryStrategy):
-    """Waits as long as the server asks for; `fallback_delay` where it names no time."""
+    """Waits as long as the server asks for, or `fallback_delay` if it does not say."""
 
     def __init__(self, *, max_attempts: int = 3, fallback_delay: float = 5.0) -> None:
         self.max_attempts = max_attempts
         self.fallback_delay = fallback_delay
 
     def on_retry(self, error: UPPError, attempt: int) -> float | None:
-        """Retry a rate limit only (UPP-1.2 §4.3)."""
+        """Retry after rate limits only (UPP-1.2 §4.3)."""
         if attempt > self.max_attempts or error.code != ErrorCode.RATE_LIMITED:
             return None
         return self.fallback_delay if error.retry_after is None else error.retry_after
 
 
 class TokenBucket(RetryStrategy):
-    """Lets `capacity` requests go at once and then `refill_rate` a second.
+    """Lets `capacity` requests through at once, then `refill_rate` per second.
 
-    A request takes its token before it waits, so those that wait keep their order. `clock` counts
+    A request takes its token before it waits, so waiting requests keep their order. `clock` returns
     seconds. Requests of any event loop and thread may share it.
     """
 
@@ -137,11 +137,11 @@ class TokenBucket(RetryStrategy):
         self._clock = clock
         self._tokens = capacity
         self._at = clock()
-        # Event loops of several threads may share a provider.
+        # Event loops in several threads may share a provider.
         self._lock = threading.Lock()
 
     def before_request(self) -> float:
-        """Take a token; return how long it takes until there is one."""
+        """Take a token; return how long to wait until it is available."""
         with self._lock:
             now = self._clock()
             refilled = self._tokens + (now - self._at) * self.refill_rate
@@ -149,7 +149,7 @@ class TokenBucket(RetryStrategy):
             return max(0.0, -self._tokens / self.refill_rate)
 
     def on_retry(self, error: UPPError, attempt: int) -> float | None:
-        """Retry a rate limit only, after the time of two tokens."""
+        """Retry after rate limits only, once two tokens have been refilled."""
         if attempt > self.max_attempts or error.code != ErrorCode.RATE_LIMITED:
             return None
         return 2.0 / self.refill_rate
@@ -158,7 +158,7 @@ class TokenBucket(RetryStrategy):
 async def retrying(
     attempt: Callable[[], Awaitable[_T]], strategy: RetryStrategy, has_begun: Callable[[], bool]
 ) -> _T:
-    """Return what an attempt returns; one that fails before it has begun may be made again.
+    """Return the result of an attempt, retrying attempts that fail before they have begun.
 
     Raises the UPPError of the last attempt.
     """

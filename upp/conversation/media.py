@@ -1,7 +1,6 @@
-"""Short ways to blocks of media (UPP-1.3 §6.6).
+"""Shortcuts for creating media blocks (UPP-1.3 §6.6).
 
-The type of a file follows from its name unless it is given; a type that stays unknown is
-an error, never a guess.
+A file's type is inferred from its name unless given; an unknown type is an error, never a guess.
 """
 
 import mimetypes
@@ -21,7 +20,7 @@ from upp.conversation.messages import (
 
 
 def mime_type_of(name: str | Path) -> str:
-    """Return the MIME type of a file's name or address; raises ValueError if unknown."""
+    """Return the MIME type for a file name or URL; raises ValueError if unknown."""
     found, packed = mimetypes.guess_type(str(name).split("?", maxsplit=1)[0])
     if found is None or packed is not None:
         raise ValueError(f"The type of {name} cannot be inferred from its name.")
@@ -29,36 +28,36 @@ def mime_type_of(name: str | Path) -> str:
 
 
 class Image:
-    """Makes pictures."""
+    """Creates image blocks."""
 
     @staticmethod
     def from_path(path: str | Path, mime_type: str | None = None) -> ImageBlock:
-        """Return the picture in a file; raises OSError, ValueError."""
+        """Create an image from a file; raises OSError, ValueError."""
         kind = mime_type or mime_type_of(path)
         return Image.from_bytes(Path(path).read_bytes(), kind)
 
     @staticmethod
     def from_url(url: str, mime_type: str | None = None) -> ImageBlock:
-        """Return the picture at an address, which the provider fetches; raises ValueError."""
+        """Create an image from a URL, which the provider fetches; raises ValueError."""
         return ImageBlock(source=UrlSource(url=url), mime_type=mime_type or mime_type_of(url))
 
     @staticmethod
     def from_bytes(data: bytes, mime_type: str) -> ImageBlock:
-        """Return the picture that the bytes are."""
+        """Create an image from bytes."""
         return ImageBlock(source=BytesSource(data=data), mime_type=mime_type)
 
     @staticmethod
     def from_base64(data: str, mime_type: str) -> ImageBlock:
-        """Return the picture that the base64 text is."""
+        """Create an image from base64 text."""
         return ImageBlock(source=Base64Source(data=data), mime_type=mime_type)
 
 
 class Document:
-    """Makes documents."""
+    """Creates document blocks."""
 
     @staticmethod
     def from_path(path: str | Path, mime_type: str | None = None) -> DocumentBlock:
-        """Return the document in a file, with its name as title; raises OSError, ValueError."""
+        """Create a document from a file, with its name as the title; raises OSError, ValueError."""
         kind = mime_type or mime_type_of(path)
         data = Path(path).read_bytes()
         if kind.startswith("text/"):
@@ -69,64 +68,64 @@ class Document:
     def from_url(
         url: str, mime_type: str | None = None, *, title: str | None = None
     ) -> DocumentBlock:
-        """Return the document at an address, which the provider fetches; raises ValueError."""
+        """Create a document from a URL, which the provider fetches; raises ValueError."""
         kind = mime_type or mime_type_of(url)
         return DocumentBlock(source=UrlSource(url=url), mime_type=kind, title=title)
 
     @staticmethod
     def from_bytes(data: bytes, mime_type: str, *, title: str | None = None) -> DocumentBlock:
-        """Return the document that the bytes are."""
+        """Create a document from bytes."""
         encoded = b64encode(data).decode()
         return Document.from_base64(encoded, mime_type, title=title)
 
     @staticmethod
     def from_base64(data: str, mime_type: str, *, title: str | None = None) -> DocumentBlock:
-        """Return the document that the base64 text is."""
+        """Create a document from base64 text."""
         return DocumentBlock(source=Base64Source(data=data), mime_type=mime_type, title=title)
 
     @staticmethod
     def from_text(
         text: str, mime_type: str = "text/plain", *, title: str | None = None
     ) -> DocumentBlock:
-        """Return a document of plain text."""
+        """Create a document from plain text."""
         return DocumentBlock(source=TextSource(data=text), mime_type=mime_type, title=title)
 
 
 class Audio:
-    """Makes sounds."""
+    """Creates audio blocks."""
 
     @staticmethod
     def from_path(path: str | Path, mime_type: str | None = None) -> AudioBlock:
-        """Return the sound in a file; raises OSError, ValueError."""
+        """Create audio from a file; raises OSError, ValueError."""
         kind = mime_type or mime_type_of(path)
         return Audio.from_bytes(Path(path).read_bytes(), kind)
 
     @staticmethod
     def from_bytes(data: bytes, mime_type: str, *, duration: float | None = None) -> AudioBlock:
-        """Return the sound that the bytes are; duration in seconds."""
+        """Create audio from bytes; `duration` is in seconds."""
         return AudioBlock(data=data, mime_type=mime_type, duration=duration)
 
     @staticmethod
     def from_base64(data: str, mime_type: str, *, duration: float | None = None) -> AudioBlock:
-        """Return the sound that the base64 text is; raises ValueError."""
+        """Create audio from base64 text; raises ValueError."""
         return Audio.from_bytes(b64decode(data, validate=True), mime_type, duration=duration)
 
 
 class Video:
-    """Makes films."""
+    """Creates video blocks."""
 
     @staticmethod
     def from_path(path: str | Path, mime_type: str | None = None) -> VideoBlock:
-        """Return the film in a file; raises OSError, ValueError."""
+        """Create a video from a file; raises OSError, ValueError."""
         kind = mime_type or mime_type_of(path)
         return Video.from_bytes(Path(path).read_bytes(), kind)
 
     @staticmethod
     def from_bytes(data: bytes, mime_type: str, *, duration: float | None = None) -> VideoBlock:
-        """Return the film that the bytes are; duration in seconds."""
+        """Create a video from bytes; `duration` is in seconds."""
         return VideoBlock(data=data, mime_type=mime_type, duration=duration)
 
     @staticmethod
     def from_base64(data: str, mime_type: str, *, duration: float | None = None) -> VideoBlock:
-        """Return the film that the base64 text is; raises ValueError."""
+        """Create a video from base64 text; raises ValueError."""
         return Video.from_bytes(b64decode(data, validate=True), mime_type, duration=duration)

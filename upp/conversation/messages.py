@@ -1,7 +1,7 @@
-"""Messages and the blocks that they are made of (UPP-1.3 §6).
+"""Messages and their content blocks (UPP-1.3 §6).
 
-A message is a frozen value with its own id, and so is all that is in it; JSON is camelCase, bytes
-are base64 and absent members are left out. The system prompt is configuration, never a message.
+A message is a frozen value with a unique id, as is everything in it. JSON is camelCase, bytes are
+base64, and absent members are left out. The system prompt is configuration, never a message.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,11 +65,11 @@ class TextBlock(_Worded, frozen=True, kw_only=True, tag="text"):
 
 
 class ReasoningBlock(_Worded, frozen=True, kw_only=True, tag="reasoning"):
-    """The thoughts of a model before it answers; signatures live in the message's metadata."""
+    """A model's reasoning before it answers; signatures are in the message's metadata."""
 
 
 class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
-    """A picture; width and height in pixels."""
+    """An image; width and height in pixels."""
 
     source: Base64Source | UrlSource | BytesSource
     mime_type: str
@@ -84,7 +84,7 @@ class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
 
 
 class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
-    """A document: its bytes, its address or its plain text."""
+    """A document as bytes, a URL or plain text."""
 
     source: Base64Source | UrlSource | TextSource
     mime_type: str
@@ -108,13 +108,13 @@ class _Recorded(_Tagged, frozen=True, kw_only=True):
 
 
 class AudioBlock(_Recorded, frozen=True, kw_only=True, tag="audio"):
-    """A sound; duration in seconds."""
+    """Audio; duration in seconds."""
 
     duration: float | None = None
 
 
 class VideoBlock(_Recorded, frozen=True, kw_only=True, tag="video"):
-    """A film; duration in seconds, width and height in pixels."""
+    """A video; duration in seconds, width and height in pixels."""
 
     duration: float | None = None
     width: int | None = None
@@ -156,46 +156,46 @@ class _Message(_Tagged, frozen=True, kw_only=True):
 
 
 class _Speech(_Message, frozen=True, kw_only=True):
-    """The base of messages with blocks: their blocks by kind (UPP-1.3 §6.1)."""
+    """The base of messages with blocks, with access to the blocks by kind (UPP-1.3 §6.1)."""
 
     content: tuple[UserContent | AssistantContent, ...]
 
     @property
     def text(self) -> str:
-        """The text blocks, joined by an empty line."""
+        """The text blocks, joined by blank lines."""
         return "\n\n".join(block.text for block in self.content if isinstance(block, TextBlock))
 
     @property
     def images(self) -> tuple[ImageBlock, ...]:
-        """The pictures."""
+        """The image blocks."""
         return tuple(block for block in self.content if isinstance(block, ImageBlock))
 
     @property
     def documents(self) -> tuple[DocumentBlock, ...]:
-        """The documents."""
+        """The document blocks."""
         return tuple(block for block in self.content if isinstance(block, DocumentBlock))
 
     @property
     def audio(self) -> tuple[AudioBlock, ...]:
-        """The sounds."""
+        """The audio blocks."""
         return tuple(block for block in self.content if isinstance(block, AudioBlock))
 
     @property
     def video(self) -> tuple[VideoBlock, ...]:
-        """The films."""
+        """The video blocks."""
         return tuple(block for block in self.content if isinstance(block, VideoBlock))
 
     @property
     def reasoning(self) -> tuple[ReasoningBlock, ...]:
-        """The thoughts."""
+        """The reasoning blocks."""
         return tuple(block for block in self.content if isinstance(block, ReasoningBlock))
 
 
 class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
-    """A message of the user, or of the program for the user.
+    """A message of the user, or of the program on the user's behalf.
 
-    `content` may be given as a text, as one block, or as several of them in their order; raises
-    TypeError for anything else.
+    `content` may be given as text, as one block, or as a sequence of these; raises TypeError for
+    anything else.
     """
 
     content: tuple[UserContent, ...]
@@ -219,10 +219,10 @@ class UserMessage(_Speech, frozen=True, kw_only=True, tag="user"):
 
 
 class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
-    """A message of the model, and the calls that it asks for.
+    """A message of the model, and the calls it makes.
 
-    `content` may be given as a text, as one block, or as several of them in their order; raises
-    TypeError for anything else.
+    `content` may be given as text, as one block, or as a sequence of these; raises TypeError for
+    anything else.
     """
 
     content: tuple[AssistantContent, ...]
@@ -258,11 +258,11 @@ class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
 class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
     """The results of one round of calls, in the order of the calls.
 
-    `content` is always empty; it is written because the original implementation does (§6.3).
+    `content` is always empty; it is written because the original implementation writes it (§6.3).
     """
 
     results: tuple[ToolResult, ...]
-    # A factory of our own keeps the member in the JSON: msgspec leaves only plain defaults out.
+    # A default factory keeps the member in the JSON: msgspec omits only plain defaults.
     content: tuple[TextBlock, ...] = msgspec.field(default_factory=lambda: ())
 
     def __post_init__(self) -> None:
@@ -271,7 +271,7 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
 
     @property
     def text(self) -> str:
-        """The results, joined by an empty line; those that are no texts as JSON."""
+        """The results, joined by blank lines; results that are not text are shown as JSON."""
         return "\n\n".join(
             one.result if isinstance(one.result, str) else msgspec.json.encode(one.result).decode()
             for one in self.results
@@ -286,20 +286,20 @@ AssistantInput = str | AssistantContent | Iterable[str | AssistantContent]
 
 
 def to_message(given: InferenceInput) -> Message:
-    """Return the message that an input stands for: a text or a block is a user message.
+    """Convert an input to a message: text or a block becomes a user message.
 
-    Raises TypeError for what is none of these.
+    Raises TypeError for anything else.
     """
     return given if isinstance(given, MESSAGE_KINDS) else UserMessage(content=given)
 
 
 def _is_one_text(content: Any) -> bool:
-    """Return whether content is one text already, as most messages of a conversation have it."""
+    """Return whether content is a single text block already, as in most messages."""
     return type(content) is tuple and len(content) == 1 and type(content[0]) is TextBlock
 
 
 def _blocks(message: Any, given: Any, kinds: Any) -> tuple[Any, ...]:
-    """Return content as blocks, however it was given."""
+    """Normalize content to a tuple of blocks."""
     if type(given) is tuple and all(isinstance(block, kinds) for block in given):
         return given
     if isinstance(given, str | kinds):
@@ -318,7 +318,7 @@ _ItemT = TypeVar("_ItemT", ToolCall, ToolResult)
 
 
 def _several(message: Any, name: str, given: Any, kind: type[_ItemT]) -> tuple[_ItemT, ...]:
-    """Return calls or results as a tuple, however they were given."""
+    """Normalize calls or results to a tuple."""
     items = tuple(given) if isinstance(given, Iterable) else (given,)
     for item in items:
         if not isinstance(item, kind):
@@ -333,7 +333,7 @@ def _wrong(owner: Any, name: str, given: Any, wanted: str) -> str:
 def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """Return the calls at the end of a conversation that have no result yet.
 
-    Only the last assistant message counts, and only when nothing but results comes after it.
+    Only the last assistant message counts, and only if nothing but results follows it.
     """
     answered: set[str] = set()
     for message in reversed(messages):
@@ -347,10 +347,10 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 
 
 def with_joined_results(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return a conversation in which each round of calls has one message of results.
+    """Merge the results of each round of calls into one message.
 
-    A round that was interrupted has several: the results from before, then those from after. Joined
-    they are in the order of the calls, as `ToolResultMessage` has them.
+    An interrupted round has several: the results from before and those from after. Merged, they are
+    in the order of the calls, as `ToolResultMessage` requires.
     """
     if ToolResultMessage not in map(type, messages):
         # Most conversations have no results.

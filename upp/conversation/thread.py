@@ -1,6 +1,6 @@
-"""A conversation that one keeps (UPP-1.3 §8).
+"""A stored conversation (UPP-1.3 §8).
 
-A thread is a list of messages with an id and two times; it knows no model.
+A thread is a list of messages with an id and two timestamps; it knows no model.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class ThreadJSON(TypedDict):
 
 
 class Thread(msgspec.Struct, kw_only=True, rename="camel"):
-    """Messages in their order; its JSON is {id, messages, createdAt, updatedAt}."""
+    """Messages in order; its JSON is {id, messages, createdAt, updatedAt}."""
 
     id: str = msgspec.field(default_factory=_new_id)
     messages: list[Message] = []
@@ -56,7 +56,7 @@ class Thread(msgspec.Struct, kw_only=True, rename="camel"):
         return self.push(*turn.messages)
 
     def push(self, *messages: Message) -> "Thread":
-        """Add messages; return the thread. Raises TypeError for what is no message."""
+        """Add messages; return the thread. Raises TypeError for anything but messages."""
         given: tuple[Any, ...] = messages
         for one in given:
             if not isinstance(one, Message):
@@ -70,15 +70,15 @@ class Thread(msgspec.Struct, kw_only=True, rename="camel"):
         return self
 
     def user(self, content: UserInput) -> "Thread":
-        """Add what a user said, as `UserMessage` takes it; return the thread."""
+        """Add a user message with content as for `UserMessage`; return the thread."""
         return self.push(UserMessage(content=content))
 
     def assistant(self, content: AssistantInput) -> "Thread":
-        """Add what a model said, as `AssistantMessage` takes it; return the thread."""
+        """Add an assistant message with content as for `AssistantMessage`; return the thread."""
         return self.push(AssistantMessage(content=content))
 
     def clear(self) -> "Thread":
-        """Forget all messages; return the thread."""
+        """Remove all messages; return the thread."""
         self.messages.clear()
         return self.push()
 
@@ -89,5 +89,5 @@ class Thread(msgspec.Struct, kw_only=True, rename="camel"):
 
     @classmethod
     def from_json(cls, shape: Mapping[str, Any]) -> "Thread":
-        """Return the thread of a JSON shape; raises msgspec.ValidationError with the place."""
+        """Create a thread from its JSON shape; raises msgspec.ValidationError with the place."""
         return msgspec.convert(shape, cls)

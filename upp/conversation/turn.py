@@ -10,12 +10,12 @@ from upp.tools import ToolExecution
 
 
 class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Tokens as the provider counts them; whether input holds cached tokens differs by provider.
+    """Tokens as counted by the provider; whether input includes cached tokens varies.
 
-    `output_tokens` is all that the model wrote and is paid for, its reasoning too. How much of that
-    was reasoning is in `reasoning_tokens` (an addition), 0 where the provider does not say. Of the
-    input that was not cached and of the output so many were sound: `audio_input_tokens` and
-    `audio_output_tokens` (additions).
+    `output_tokens` is everything the model wrote and is paid for, including reasoning.
+    `reasoning_tokens` (our addition) is the reasoning part, 0 if the provider does not say.
+    `audio_input_tokens` and `audio_output_tokens` (our additions) are the audio parts of the
+    uncached input and of the output.
     """
 
     input_tokens: int = 0
@@ -43,9 +43,9 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The new inputs and everything produced from them, without the given history.
 
-    `response` is the last assistant message, `cycles` the number of inferences, `stop_reason` (an
-    addition of ours) why the last one ended: end_turn, max_tokens, tool_use, content_filter or the
-    provider's own word. `data` is the structured output when a structure was asked for.
+    `response` is the last assistant message and `cycles` the number of inferences. `stop_reason`
+    (our addition) says why the last one ended: end_turn, max_tokens, tool_use, content_filter or
+    the provider's own word. `data` is the structured output, if a structure was requested.
     """
 
     messages: tuple[Message, ...]
@@ -63,11 +63,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
     @classmethod
     def from_json(cls, shape: Mapping[str, Any]) -> "Turn":
-        """Return the turn of a JSON shape.
+        """Create a turn from its JSON shape.
 
-        Others write no `stopReason`, which then is empty, and the original implementation no
-        `response`, which then is the last message of the assistant. Raises msgspec.ValidationError
-        for another shape.
+        Other implementations do not write `stopReason`, which is then empty; the original one does
+        not write `response`, which is then the last assistant message. Raises
+        msgspec.ValidationError for any other shape.
         """
         if isinstance(shape, Mapping):
             messages = shape.get("messages")

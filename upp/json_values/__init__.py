@@ -1,4 +1,4 @@
-"""JSON values: frozen, plain for encoding, and parsed from unfinished text.
+"""JSON values: frozen, encoded from similar types, and parsed from incomplete text.
 
 No type of the protocol is defined here.
 """

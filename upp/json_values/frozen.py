@@ -1,8 +1,8 @@
-"""JSON values that belong to a message and cannot be changed.
+"""Immutable JSON values for messages.
 
-A message is a value: a state or a turn that holds it may rely on what it says. Objects and
-lists inside it are copied on the way in and refuse every change; they are still a `dict` and a
-`list`, equal to those that they were made of, so that whatever reads JSON reads them.
+A message is a value: the states and turns that hold it rely on it not changing. Objects and lists
+in it are copied on the way in and reject every change. They are still a `dict` and a `list`, equal
+to the originals, so that all code that reads JSON can read them.
 """
 
 import copy
@@ -18,7 +18,7 @@ def _refuse(self: Any, *_given: Any, **_named: Any) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """An object inside a message; a deep copy is a `dict` that can be changed."""
+    """An object in a message; a deep copy is a mutable `dict`."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -32,7 +32,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list inside a message; a deep copy is a `list` that can be changed."""
+    """A list in a message; a deep copy is a mutable `list`."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -49,9 +49,9 @@ EMPTY = FrozenDict()
 
 
 def freeze(value: Any) -> Any:
-    """Return a value that cannot be changed: a copy, where it could be.
+    """Return an immutable version of a value, copied if it is mutable.
 
-    Raises TypeError for what is nested too deeply.
+    Raises TypeError if it is nested too deeply.
     """
     try:
         return _frozen(value)

@@ -1,7 +1,7 @@
-"""The value of an unfinished JSON text (UPP-1.3 §10.5).
+"""The value of incomplete JSON text (UPP-1.3 §10.5).
 
-A name without its value is left out; strings, numbers and the objects and arrays around them are
-returned as far as they go. One pass over the text.
+A name without a value is left out; strings, numbers and the objects and arrays around them are
+returned as far as they are known. Makes one pass over the text.
 """
 
 import re
@@ -14,7 +14,7 @@ _TOKEN = re.compile(
     r'|(?P<scalar>[^\s,:"{}\[\]]+)|[,:]',
     re.DOTALL,
 )
-# The first half of a surrogate pair is no character without the second.
+# The first half of a surrogate pair is not a character without the second.
 _CUT_ESCAPE = re.compile(
     r"(?<!\\)((?:\\\\)*)\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?\Z"
 )
@@ -23,7 +23,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 
 
 def parse_partial(text: str) -> Any:
-    """Return the value of a JSON text that may end anywhere; None where there is none yet."""
+    """Return the value of JSON text that may be cut off anywhere, or None if there is none yet."""
     try:
         return msgspec.json.decode(_closed(text))
     except (msgspec.DecodeError, RecursionError):
@@ -31,7 +31,7 @@ def parse_partial(text: str) -> Any:
 
 
 def _closed(text: str) -> str:
-    """Return the longest beginning that can be closed, closed."""
+    """Return the longest prefix that can be completed, with its closing brackets."""
     closers: list[str] = []
     whole = (0, "", list[str]())
     last = ""
@@ -54,6 +54,6 @@ def _closed(text: str) -> str:
 
 
 def _cut_scalar(said: str) -> str:
-    """Return the certain part of the last word."""
+    """Return the certain part of the last scalar."""
     number = said.rstrip("+-.eE")
     return number if number[-1:].isdigit() else said * (said in _LITERALS)

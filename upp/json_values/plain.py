@@ -1,7 +1,7 @@
-"""Values as JSON, also those that only resemble JSON's own.
+"""JSON encoding of values that only resemble JSON's own types.
 
-A mapping is an object and a text is a text, whatever class they are of; what JSON has no
-word for is an error, never a guess.
+Any mapping is an object and any str subclass is a string; a value that JSON cannot represent is an
+error, never a guess.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ import msgspec
 
 
 def encode(value: Any) -> bytes:
-    """Return the JSON of a value; raises TypeError for what JSON has no word for."""
+    """Encode a value as JSON; raises TypeError if JSON cannot represent it."""
     try:
         return msgspec.json.encode(value, enc_hook=_plain)
     except (ValueError, RecursionError) as error:
-        # A text that is none (half a character), a number without an end, a list inside itself.
+        # A lone surrogate, an infinite number, or a list that contains itself.
         raise TypeError(str(error)) from error
 
 

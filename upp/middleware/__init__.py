@@ -1,4 +1,4 @@
-"""Middleware of a generation: its hooks, and two implementations (UPP-1.3 §10).
+"""Middleware of a generation: its hooks and two implementations (UPP-1.3 §10).
 
 Middleware of an agent's run is in `uap.middleware`.
 """

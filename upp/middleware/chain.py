@@ -1,7 +1,7 @@
-"""Code around a generation: sees and changes what goes in and what comes out (UPP-1.3 §10).
+"""Middleware that sees and changes a generation's input and output (UPP-1.3 §10).
 
-Hooks run once per `generate` or `stream`, not once per inference; what goes in passes the
-middleware in order, what comes out in reverse order, and a hook for errors cannot cause one.
+Hooks run once per `generate` or `stream`, not once per inference. Input passes through the
+middleware in order, output in reverse order, and error hooks cannot cause errors.
 """
 
 import inspect
@@ -25,11 +25,11 @@ def _now() -> float:
 
 @dataclass(kw_only=True)
 class MiddlewareContext:
-    """One generation, as its middleware sees it; times are in milliseconds since 1970.
+    """One generation as seen by its middleware; times are in milliseconds since 1970.
 
     `request` may be replaced in `on_start` and `on_request`, and `response` in `on_response`.
-    `state` is shared by all middleware of the generation; in an agent's run, whose inferences are a
-    generation each and whose rounds of tools come between them, by all of the run.
+    `state` is shared by all middleware of the generation; in an agent's run, where every inference
+    is a generation with tool rounds in between, it is shared across the whole run.
     """
 
     model_id: str
@@ -46,48 +46,48 @@ class MiddlewareContext:
 class Middleware:
     """Does nothing; override the hooks that you need, as sync or async functions.
 
-    What a hook raises ends the generation, except: what `on_error` and `on_abort` raise is logged,
-    and what `on_tool_call` raises becomes the call's error result.
+    An error in a hook ends the generation, with two exceptions: errors of `on_error` and `on_abort`
+    are logged, and an error of `on_tool_call` becomes the call's error result.
     """
 
     name = "middleware"
 
     def on_start(self, context: MiddlewareContext) -> Awaitable[None] | None:
-        """Begin; before every other hook."""
+        """Run before all other hooks."""
 
     def on_request(self, context: MiddlewareContext) -> Awaitable[None] | None:
-        """See the request before the first inference."""
+        """Receive the request before the first inference."""
 
     def on_response(self, context: MiddlewareContext) -> Awaitable[None] | None:
-        """See the turn; in reverse order."""
+        """Receive the turn; called in reverse order."""
 
     def on_end(self, context: MiddlewareContext) -> Awaitable[None] | None:
-        """End well; in reverse order."""
+        """Run after success, in reverse order."""
 
     def on_error(self, context: MiddlewareContext, error: Exception) -> Awaitable[None] | None:
-        """See what ended the generation."""
+        """Receive the error that ended the generation."""
 
     def on_abort(self, context: MiddlewareContext) -> Awaitable[None] | None:
-        """See that the generation was aborted or cancelled; `on_error` does not."""
+        """Run instead of `on_error` when the generation is aborted or cancelled."""
 
     def on_stream_event(
         self,
         event: StreamEvent,
         context: MiddlewareContext,  # noqa: ARG002 for subclasses
     ) -> StreamEvent | Sequence[StreamEvent] | None:
-        """Return what takes the event's place: an event, several, or None; always sync."""
+        """Return a replacement for an event: one event, several, or None; always sync."""
         return event
 
     def on_stream_end(self, context: MiddlewareContext) -> Awaitable[None] | None:
-        """See that there are no more events."""
+        """Run after the last event."""
 
     def on_tool_call(self, call: ToolCall, context: MiddlewareContext) -> Awaitable[None] | None:
-        """See a call before it runs."""
+        """Receive a tool call before it runs."""
 
     def on_tool_result(
         self, execution: ToolExecution, context: MiddlewareContext
     ) -> Awaitable[None] | None:
-        """See what came of a call; in reverse order."""
+        """Receive the outcome of a tool call; called in reverse order."""
 
 
 class Chain:
@@ -110,7 +110,7 @@ class Chain:
             await maybe_await(one.on_request(self.context))
 
     async def end(self, turn: Turn) -> Turn:
-        """Call the hooks of the end; return what the middleware made of the turn."""
+        """Call the hooks at the end; return the turn as changed by the middleware."""
         context = self.context
         context.response, context.end_time = turn, _now()
         if context.streaming:
@@ -123,7 +123,7 @@ class Chain:
         return context.response
 
     async def fail(self, error: Exception) -> None:
-        """Call `on_error`; what a hook raises is logged."""
+        """Call `on_error`; errors of the hooks are logged."""
         self.context.end_time = _now()
         for one in self._middleware:
             try:
@@ -132,7 +132,7 @@ class Chain:
                 _logger.exception("Middleware %s broke in on_error", one.name)
 
     async def abort(self) -> None:
-        """Call `on_abort`; what a hook raises is logged."""
+        """Call `on_abort`; errors of the hooks are logged."""
         self.context.end_time = _now()
         for one in self._middleware:
             try:
@@ -141,7 +141,7 @@ class Chain:
                 _logger.exception("Middleware %s broke in on_abort", one.name)
 
     def transform(self, event: StreamEvent) -> Sequence[StreamEvent]:
-        """Return what the middleware makes of an event."""
+        """Return the events into which the middleware turns an event."""
         events: Sequence[StreamEvent] = (event,)
         for one in self._middleware:
             made: list[StreamEvent] = []
@@ -160,11 +160,11 @@ class Chain:
             await maybe_await(one.on_tool_call(call, self.context))
 
     async def tool_result(self, execution: ToolExecution) -> None:
-        """Call `on_tool_result`, the last middleware first."""
+        """Call `on_tool_result` in reverse order."""
         for one in reversed(self._middleware):
             await maybe_await(one.on_tool_result(execution, self.context))
 
 
 async def maybe_await(given: Any) -> Any:
-    """Return what a hook returned, awaited where it can be."""
+    """Return a hook's result, awaited if necessary."""
     return await given if inspect.isawaitable(given) else given

@@ -1,6 +1,6 @@
 """Middleware that comes with the protocol (UPP-1.3 §10.5).
 
-Texts of messages are logged only on request.
+Message texts are logged only on request.
 """
 
 import logging
@@ -13,9 +13,9 @@ from upp.stream import StreamEvent
 
 
 class LoggingMiddleware(Middleware):
-    """Logs the start and the end of each generation at `level`, and errors as warnings.
+    """Logs the start and end of each generation at `level`, and errors as warnings.
 
-    `include_messages` adds what was said last and answered; it is private.
+    `include_messages` adds the last message and the answer, which are private.
     """
 
     name = "logging"
@@ -66,15 +66,15 @@ class LoggingMiddleware(Middleware):
 
 
 class ParsedObjectMiddleware(Middleware):
-    """Puts the object so far into `delta.parsed` of each object_delta.
+    """Sets `delta.parsed` of each object_delta to the object so far.
 
-    The whole text is parsed anew for each piece, so this is for objects that people watch grow.
+    Every piece parses the whole text again, so this is for objects shown while they grow.
     """
 
     name = "parsed_object"
 
     def on_stream_event(self, event: StreamEvent, context: MiddlewareContext) -> StreamEvent:
-        """Parse; each inference and each block begins anew."""
+        """Parse the text so far; each inference and each block starts over."""
         texts: dict[int, str] = context.state.setdefault(self.name, {})
         if event.type == "message_start":
             texts.clear()

@@ -1,7 +1,7 @@
-"""Anthropic's Messages API: Claude, and gateways that speak the same.
+"""Anthropic's Messages API: Claude, and gateways with the same API.
 
-Thoughts are kept with their signatures and go back as they came. `config.api_version` is
-the header `anthropic-version`. It needs no package of the vendor's.
+Thinking is stored with its signatures and sent back unchanged. `config.api_version` is the header
+`anthropic-version`. The vendor's own package is not needed.
 """
 
 import os
@@ -14,24 +14,24 @@ from upp.providers.http.failures import Failures
 from upp.providers.http.transport import HttpProvider, Post
 
 DEFAULT_API_VERSION = "2023-06-01"
-"""Later versions refuse temperature, top_p and top_k."""
+"""Later versions reject temperature, top_p and top_k."""
 
 
 class AnthropicProvider(HttpProvider):
-    """ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY are read when no address is given."""
+    """Uses ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY if no address is given."""
 
     default_name = "anthropic"
     default_base_url = "https://api.anthropic.com"
     capabilities = LLMCapabilities(image_input=True, document_input=True, cached_in_input=False)
 
     def environment(self) -> tuple[str | None, str | None]:
-        """Return the address and the key that the environment names."""
+        """Return the address and the key set in the environment."""
         return os.environ.get("ANTHROPIC_BASE_URL"), os.environ.get("ANTHROPIC_API_KEY")
 
     def post(
         self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
     ) -> Post:
-        """Return what is posted; raises UPPError INVALID_REQUEST for media it cannot carry."""
+        """Build the request; raises UPPError INVALID_REQUEST for unsupported media."""
         address = (config.base_url or "").removesuffix("/v1")
         headers = {"anthropic-version": config.api_version or DEFAULT_API_VERSION}
         return Post(
@@ -41,5 +41,5 @@ class AnthropicProvider(HttpProvider):
         )
 
     def answer(self, request: LLMRequest, failures: Failures) -> MessageAnswer:
-        """Return the empty answer to a request."""
+        """Return an empty answer to a request."""
         return MessageAnswer(request, failures)

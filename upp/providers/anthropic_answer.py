@@ -1,8 +1,8 @@
-"""The stream of Anthropic's Messages API, and the message that it adds up to.
+"""The stream of Anthropic's Messages API, and the message assembled from it.
 
-Pure; events in, events out. Input tokens do not hold the cached ones (UAMP §8.7). Thoughts
-keep their signatures and hidden thoughts their data in the message's metadata, so that they can be
-sent back; kinds of blocks and events that are not known are passed over.
+Pure: events in, events out. Input tokens do not include cached ones (UAMP §8.7). The message's
+metadata keeps the signatures of thinking and the data of redacted thinking, so that they can be
+sent back. Unknown kinds of blocks and events are ignored.
 """
 
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class _Block(msgspec.Struct):
     data: str | None = None
     id: str | None = None
     name: str | None = None
-    # Gateways begin with what the vendor only sends in pieces.
+    # Gateways may start a block with content that the vendor only sends in pieces.
     text: str | None = None
     thinking: str | None = None
     signature: str | None = None
@@ -120,11 +120,11 @@ class MessageAnswer:
 
     @property
     def complete(self) -> bool:
-        """Whether the server said that this is all."""
+        """Whether the server has reported the end of the answer."""
         return self.done or self._stop_reason is not None
 
     def add(self, data: bytes) -> list[StreamEvent]:
-        """Keep an event and return what it means; raises UPPError, msgspec.DecodeError."""
+        """Process an event and return its stream events; raises UPPError, msgspec.DecodeError."""
         try:
             event = _DECODER.decode(data)
         except msgspec.ValidationError:
@@ -195,7 +195,7 @@ class MessageAnswer:
         return []
 
     def _count(self, usage: _AnthropicUsage | None) -> None:
-        # The counts of later events are totals and take the place of earlier ones.
+        # Counts in later events are totals that replace earlier ones.
         if usage is None:
             return
         details = usage.output_tokens_details or _AnthropicOutputDetails()
@@ -210,7 +210,7 @@ class MessageAnswer:
                 self._usage[name] = count
 
     def response(self) -> LLMResponse:
-        """Return the whole answer."""
+        """Return the complete answer."""
         content: list[AssistantContent] = []
         calls: list[ToolCall] = []
         layout: list[dict[str, str]] = []
@@ -248,7 +248,7 @@ class MessageAnswer:
         )
 
     def _data(self, message: AssistantMessage, answer: str | None) -> Any:
-        # Words beside the answering call are no part of the object.
+        # Text next to the answering call is not part of the object.
         alone = (TextBlock(text=message.text if answer is None else answer),)
         whole = msgspec.structs.replace(message, content=alone)
         return structured_data(whole, self._request.structure)

@@ -1,9 +1,9 @@
-"""Requests to Anthropic's Messages API: upp messages as its body.
+"""Requests to Anthropic's Messages API, built from upp messages.
 
-A pure function of the request; the caller's parameters are kept as they are. A schema
-becomes a tool that the model has to call, and its call becomes the answer's text again (UAMP §8.3).
-What only this API understands (signatures of thoughts, hidden thoughts) comes back out of the
-message's metadata, in the place that it had.
+A pure function of the request; the caller's parameters are passed through. A schema becomes a tool
+that the model must call, and that call becomes the answer's text again (UAMP §8.3). Data that only
+this API understands (signatures, redacted thinking) is restored from the message's metadata, in its
+original position.
 """
 
 import base64
@@ -31,16 +31,16 @@ from upp.model import LLMRequest, layout_of, wants_any_object
 from upp.tools import Tool, ToolCall
 
 DEFAULT_MAX_TOKENS = 8192
-"""The API wants a number; thinking comes on top of it."""
+"""The API requires a number; the thinking budget is added to it."""
 ANSWER_TOOL = "json_answer"
-"""The tool that stands for structured output; it never leaves this provider."""
+"""The tool that stands for structured output; never visible outside this provider."""
 NAMESPACE = "anthropic"
 _ANSWER_DESCRIPTION = "Gives the final answer. Call it once, with the whole answer."
 _ANY_OBJECT = "Answer with one valid JSON object and nothing else: no prose and no code fence."
 
 
 def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[str, Any]:
-    """Return the JSON body; raises UPPError INVALID_REQUEST for media that it cannot carry."""
+    """Build the JSON body; raises UPPError INVALID_REQUEST for unsupported media."""
     params = request.params
     thinking = params.get("thinking") or {}
     body: dict[str, Any] = {
@@ -57,7 +57,7 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
     if answers_by_tool(request):
         schema = request.structure
         answer = {"name": ANSWER_TOOL, "description": _ANSWER_DESCRIPTION, "input_schema": schema}
-        # Thinking and a forced tool exclude each other; other tools may have to run first.
+        # Thinking and a forced tool are mutually exclusive; other tools may have to run first.
         forced = {"type": "any"} if tools else {"type": "tool", "name": ANSWER_TOOL}
         thinks = thinking.get("type", "disabled") != "disabled"
         body.setdefault("tool_choice", {"type": "auto"} if thinks else forced)
@@ -68,7 +68,7 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
 
 
 def answers_by_tool(request: LLMRequest) -> bool:
-    """Return whether the answer comes as a call of the schema's tool."""
+    """Return whether the answer arrives as a call of the schema's tool."""
     return request.structure is not None and not wants_any_object(request.structure)
 
 
@@ -91,7 +91,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 
 def _turns(messages: Sequence[Message], provider: str) -> list[dict[str, Any]]:
-    """Return messages whose roles alternate; results and the words after them are one turn."""
+    """Return messages with alternating roles; results and the text after them form one turn."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
@@ -120,7 +120,7 @@ def _content(message: Message, provider: str) -> list[dict[str, Any]]:
 
 
 def _said(message: AssistantMessage) -> list[dict[str, Any]]:
-    """Return what the model said, in the layout that it had when it is known."""
+    """Return a model's message, in its original layout if that is known."""
     thoughts = iter([block for block in message.content if isinstance(block, ReasoningBlock)])
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
@@ -128,7 +128,7 @@ def _said(message: AssistantMessage) -> list[dict[str, Any]]:
     for kept in layout_of(message, NAMESPACE):
         kind = kept.get("type")
         if kind == "thinking" and (thought := next(thoughts, None)):
-            # A thought without a signature is refused, and is worth nothing to the model.
+            # The API rejects thinking without a signature, which is worthless to the model.
             if signature := kept.get("signature"):
                 blocks.append({"type": kind, "thinking": thought.text, "signature": signature})
         elif kind == "redacted_thinking" and (data := kept.get("data")):
@@ -143,7 +143,7 @@ def _said(message: AssistantMessage) -> list[dict[str, Any]]:
 
 
 def _spoken(blocks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return blocks without empty texts, which the API refuses."""
+    """Drop empty text blocks, which the API rejects."""
     return [block for block in blocks if block["type"] != "text" or block["text"].strip()]
 
 

@@ -1,7 +1,7 @@
 """Google's Gemini API.
 
-Signatures of thoughts go back as they came. `config.api_version` is the first part of the
-path. It needs no package of the vendor's.
+Thought signatures are sent back unchanged. `config.api_version` is the first segment of the path.
+The vendor's own package is not needed.
 """
 
 import os
@@ -18,7 +18,7 @@ DEFAULT_API_VERSION = "v1beta"
 
 
 class GoogleProvider(HttpProvider):
-    """GOOGLE_BASE_URL and GOOGLE_API_KEY are read when no address is given."""
+    """Uses GOOGLE_BASE_URL and GOOGLE_API_KEY if no address is given."""
 
     default_name = "google"
     default_base_url = "https://generativelanguage.googleapis.com"
@@ -27,13 +27,13 @@ class GoogleProvider(HttpProvider):
     )
 
     def environment(self) -> tuple[str | None, str | None]:
-        """Return the address and the key that the environment names."""
+        """Return the address and the key set in the environment."""
         return os.environ.get("GOOGLE_BASE_URL"), os.environ.get("GOOGLE_API_KEY")
 
     def post(
         self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
     ) -> Post:
-        """Return what is posted; raises UPPError INVALID_REQUEST for media it cannot carry."""
+        """Build the request; raises UPPError INVALID_REQUEST for unsupported media."""
         version = config.api_version or DEFAULT_API_VERSION
         model = quote(model_id.removeprefix("models/"), safe="")
         return Post(
@@ -43,5 +43,5 @@ class GoogleProvider(HttpProvider):
         )
 
     def answer(self, request: LLMRequest, failures: Failures) -> GeminiAnswer:
-        """Return the empty answer to a request."""
+        """Return an empty answer to a request."""
         return GeminiAnswer(request, failures)

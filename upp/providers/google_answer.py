@@ -1,7 +1,7 @@
-"""The stream of Google's Gemini API, and the message that it adds up to.
+"""The stream of Google's Gemini API, and the message assembled from it.
 
-Pure; pieces in, events out. Input tokens hold the cached ones, and thoughts are output
-(UAMP §8.7). A stream has no last event: the reason to stop says that the answer is whole.
+Pure: chunks in, events out. Input tokens include cached ones, and thoughts count as output (UAMP
+§8.7). A stream has no final event: a finish reason means that the answer is complete.
 """
 
 from dataclasses import dataclass
@@ -100,11 +100,11 @@ class GeminiAnswer:
 
     @property
     def complete(self) -> bool:
-        """Whether the server said that this is all."""
+        """Whether the server has reported the end of the answer."""
         return self._finish_reason is not None
 
     def add(self, data: bytes) -> list[StreamEvent]:
-        """Keep a piece and return its events; raises UPPError, msgspec.DecodeError."""
+        """Process a chunk and return its events; raises UPPError, msgspec.DecodeError."""
         piece = _DECODER.decode(data)
         if piece.error:
             raise self._failures.of_stream(piece.error)
@@ -142,7 +142,7 @@ class GeminiAnswer:
         return events
 
     def _append(self, kind: type[TextBlock | ReasoningBlock], piece: str, *, goes_on: bool) -> bool:
-        """Keep a piece, of the last block where it can be; return whether its block is new."""
+        """Append a piece, to the last block if possible; return whether it started a new block."""
         if goes_on and self._blocks and self._blocks[-1].kind is kind:
             self._blocks[-1].pieces.append(piece)
             return False
@@ -163,7 +163,7 @@ class GeminiAnswer:
         )
 
     def response(self) -> LLMResponse:
-        """Return the whole answer."""
+        """Return the complete answer."""
         content: tuple[AssistantContent, ...] = tuple(
             block.kind(text="".join(block.pieces)) for block in self._blocks
         )

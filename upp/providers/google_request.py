@@ -1,8 +1,8 @@
-"""Requests to Google's Gemini API: upp messages as its body.
+"""Requests to Google's Gemini API, built from upp messages.
 
 A pure function of the request; the caller's parameters (`generationConfig`, `toolConfig`,
-`safetySettings`) are kept as they are. Signatures of thoughts and the ids that the API gave to its
-calls come back out of the message's metadata, in the place that they had.
+`safetySettings`) are passed through. Thought signatures and the API's own call ids are restored
+from the message's metadata, in their original positions.
 """
 
 import base64
@@ -33,7 +33,7 @@ NAMESPACE = "google"
 
 
 def request_body(request: LLMRequest, *, provider: str) -> dict[str, Any]:
-    """Return the JSON body; raises UPPError INVALID_REQUEST for media that it cannot carry."""
+    """Build the JSON body; raises UPPError INVALID_REQUEST for unsupported media."""
     params = request.params
     body: dict[str, Any] = {**params, "contents": _contents(request.messages, provider)}
     if request.system:
@@ -61,7 +61,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 
 def _contents(messages: Sequence[Message], provider: str) -> list[dict[str, Any]]:
-    """Return contents whose roles alternate."""
+    """Return contents with alternating roles."""
     contents: list[dict[str, Any]] = []
     known: dict[str, _Known] = {}
     for message in messages:
@@ -79,7 +79,7 @@ def _contents(messages: Sequence[Message], provider: str) -> list[dict[str, Any]
     return contents
 
 
-# A call's name, and the id that the API itself gave to it.
+# A call's name, and the id that the API itself assigned.
 _Known = tuple[str, str | None]
 
 
@@ -93,7 +93,7 @@ def _results(message: ToolResultMessage, known: dict[str, _Known]) -> list[dict[
 
 
 def _said(message: AssistantMessage, known: dict[str, _Known]) -> list[dict[str, Any]]:
-    """Return what the model said, in the layout that it had when it is known; no thoughts."""
+    """Return a model's message without thoughts, in its original layout if that is known."""
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
     parts: list[dict[str, Any]] = []

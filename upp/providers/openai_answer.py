@@ -1,7 +1,7 @@
-"""The chunks that an OpenAI-compatible server streams, and the answer that they add up to.
+"""The chunks streamed by an OpenAI-compatible server, and the answer assembled from them.
 
-Pure; chunks in, events out, and at the end the whole message. Members that servers leave
-out, send as null or number in their own way are taken as they come.
+Pure: chunks in, events out, and the complete message at the end. Members that servers omit, send as
+null or number in their own way are accepted.
 """
 
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class _ContentPart(msgspec.Struct):
 
 
 class _OpenAIDelta(msgspec.Struct):
-    # Mistral sends parts where there are thoughts.
+    # Mistral sends a list of parts when there are thoughts.
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -88,7 +88,7 @@ class _Groq(msgspec.Struct):
 
 
 class _Chunk(msgspec.Struct):
-    """One chunk of a streamed completion, with the members that are read."""
+    """One chunk of a streamed completion, with the members that are used."""
 
     id: str | int | None = None
     choices: list[_Choice] | None = None
@@ -121,18 +121,18 @@ class CompletionAnswer:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_details: list[Any] = []
-        # What only servers of this kind understand, for the message's metadata.
+        # Data for the message's metadata that only servers of this kind understand.
         self._kept: dict[str, Any] = {}
         self._calls: list[_CallSoFar] = []
         self._at_index: dict[int, int] = {}
 
     @property
     def complete(self) -> bool:
-        """Whether the server said that this is all."""
+        """Whether the server has reported the end of the answer."""
         return self.done or self._stop_reason is not None
 
     def add(self, data: bytes) -> list[StreamEvent]:
-        """Keep a chunk and return its events; raises UPPError, msgspec.DecodeError."""
+        """Process a chunk and return its events; raises UPPError, msgspec.DecodeError."""
         if data == b"[DONE]":
             self.done = True
             return []
@@ -202,7 +202,7 @@ class CompletionAnswer:
         )
 
     def _place(self, piece: _CallPiece, function: _Function) -> int | None:
-        """Return the call that a piece continues; None for a new one."""
+        """Return the position of the call that a piece continues; None for a new call."""
         if piece.index is not None:
             place = self._at_index.get(piece.index)
             # Some servers number every call 0 and distinguish them by id.
@@ -215,7 +215,7 @@ class CompletionAnswer:
         return None if function.name or not self._calls else len(self._calls) - 1
 
     def _call_id(self, vendor_id: str) -> str:
-        """Return an id that no call has yet: some servers count anew each time, or not at all."""
+        """Return a unique call id: some servers restart their numbering, or send no ids."""
         used = {
             call.tool_call_id
             for message in self._request.messages
@@ -225,13 +225,13 @@ class CompletionAnswer:
         return vendor_id if vendor_id and vendor_id not in used else f"call_{uuid4().hex}"
 
     def response(self) -> LLMResponse:
-        """Return the whole answer."""
+        """Return the complete answer."""
         content: list[AssistantContent] = []
         if self._reasoning:
             content.append(ReasoningBlock(text="".join(self._reasoning)))
         if self._text:
             content.append(TextBlock(text="".join(self._text)))
-        # Many servers say "stop" also when they stop for calls.
+        # Many servers report "stop" even if they stop for calls.
         stop = self._stop_reason or "end_turn"
         kept = {"id": self._id, **self._kept, "reasoning_details": self._reasoning_details}
         kept = {name: value for name, value in kept.items() if value}
@@ -258,7 +258,7 @@ def _token_usage(usage: _OpenAIUsage | None) -> TokenUsage:
     cached = details.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0
     reasoned = (usage.completion_tokens_details or _OpenAIOutputDetails()).reasoning_tokens or 0
     if (usage.total_tokens or 0) >= read + written + reasoned:
-        # xAI bills reasoning beside the completion; OpenAI and most others count it within.
+        # xAI bills reasoning on top of the completion; OpenAI and most others include it.
         written += reasoned
     return TokenUsage(
         input_tokens=read,

@@ -1,7 +1,7 @@
-"""Any server that speaks OpenAI's chat completions: OpenAI, Ollama, vLLM, Groq, gateways.
+"""Any server with OpenAI's chat completions API: OpenAI, Ollama, vLLM, Groq, gateways.
 
-One dialect for all of them; what a server leaves out or does in its own way is taken as it
-comes. It needs no package of the vendor's.
+One dialect covers them all; omissions and deviations of servers are tolerated. The vendor's own
+package is not needed.
 """
 
 import os
@@ -15,9 +15,9 @@ from upp.providers.openai_request import request_body
 
 
 class OpenAICompatProvider(HttpProvider):
-    """Chat completions; OPENAI_BASE_URL and OPENAI_API_KEY are read when no address is given.
+    """Chat completions; uses OPENAI_BASE_URL and OPENAI_API_KEY if no address is given.
 
-    A server on the own machine may have no key.
+    A local server may need no key.
     """
 
     default_name = "openai_compat"
@@ -26,13 +26,13 @@ class OpenAICompatProvider(HttpProvider):
     capabilities = LLMCapabilities(image_input=True, document_input=True, audio_input=True)
 
     def environment(self) -> tuple[str | None, str | None]:
-        """Return the address and the key that the environment names."""
+        """Return the address and the key set in the environment."""
         return os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY")
 
     def post(
         self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
     ) -> Post:
-        """Return what is posted; raises UPPError INVALID_REQUEST for media it cannot carry."""
+        """Build the request; raises UPPError INVALID_REQUEST for unsupported media."""
         return Post(
             url=f"{config.base_url}/chat/completions",
             body=request_body(model_id, request, provider=self.name),
@@ -40,5 +40,5 @@ class OpenAICompatProvider(HttpProvider):
         )
 
     def answer(self, request: LLMRequest, failures: Failures) -> CompletionAnswer:
-        """Return the empty answer to a request."""
+        """Return an empty answer to a request."""
         return CompletionAnswer(request, failures)

@@ -1,7 +1,7 @@
-"""Requests to OpenAI-compatible servers: upp messages as a chat completions body.
+"""Requests to OpenAI-compatible servers, built from upp messages.
 
-A pure function of the request; the caller's parameters are kept as they are, and only the
-members that make the protocol work (model, messages, stream) cannot be overridden.
+A pure function of the request. The caller's parameters are passed through; only the members that
+the protocol depends on (model, messages, stream) cannot be overridden.
 """
 
 import base64
@@ -38,7 +38,7 @@ _AUDIO_FORMATS = {
 
 
 def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[str, Any]:
-    """Return the JSON body; raises UPPError INVALID_REQUEST for media that it cannot carry."""
+    """Build the JSON body; raises UPPError INVALID_REQUEST for unsupported media."""
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
@@ -79,12 +79,12 @@ _STRICT_WORDS = frozenset(
 
 
 def _is_strict(structure: Mapping[str, Any]) -> bool:
-    """Return whether the API can hold its model to a schema; it refuses others as strict."""
+    """Return whether the API can enforce a schema; it rejects others in strict mode."""
     return structure.get("type") == "object" and _is_closed(structure)
 
 
 def _is_closed(schema: Any) -> bool:
-    """Return whether every object of a schema names all that it has, in words of the API's."""
+    """Return whether every object in a schema is closed and uses only supported keywords."""
     if not isinstance(schema, Mapping) or not schema.keys() <= _STRICT_WORDS:
         return False
     properties, definitions = schema.get("properties", {}), schema.get("$defs", {})
@@ -131,7 +131,7 @@ def _messages(message: Message, provider: str, *, thinking: bool) -> list[dict[s
             ]
             if thinking:
                 shape |= _thoughts(message)
-        # A message of thoughts alone is nothing to the server.
+        # A message with nothing but thoughts means nothing to the server.
         return [shape] if message.text or message.tool_calls else []
     return [
         {
@@ -144,10 +144,10 @@ def _messages(message: Message, provider: str, *, thinking: bool) -> list[dict[s
 
 
 def _thoughts(message: AssistantMessage) -> dict[str, Any]:
-    """Return the thoughts before a call as the server sent them.
+    """Return the thoughts before a call, as the server sent them.
 
-    Servers that think between calls want them back until the question is answered, and some refuse
-    them later.
+    Servers that think between calls need them back until the question is answered; some reject them
+    afterwards.
     """
     kept = kept_of(message, NAMESPACE)
     thoughts: dict[str, Any] = {}

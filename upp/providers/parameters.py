@@ -1,6 +1,6 @@
-"""The parameters of an inference as in Chat Completions, under each vendor's names.
+"""Inference parameters in Chat Completions terms, translated to each vendor's names.
 
-They are the caller's for a model of any vendor. `LLMRequest.params` takes what comes out here.
+Callers use them for models of any vendor; the result goes into `LLMRequest.params`.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _KNOWN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "openai_compat": _OPENAI,
         "anthropic": _EVERYWHERE | {"parallel_tool_calls", "reasoning_effort", "tool_choice"},
         "google": _OPENAI - {"logit_bias", "parallel_tool_calls", "verbosity"},
-        # The API has no temperature any more; every client of it may still send one.
+        # The API no longer has a temperature, but every client may still send one.
         "openai_realtime": frozenset({"temperature", "max_tokens", "tool_choice"}),
     }
 )
@@ -45,13 +45,13 @@ _ABOUT_TOOLS: Final = frozenset({"tool_choice", "parallel_tool_calls"})
 _BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
     {"minimal": 1024, "low": 2048, "medium": 4096, "high": 16_384, "xhigh": 32_768}
 )
-"""How many tokens a model thinks with, for the vendors that count them."""
+"""The thinking budget per effort, for vendors that count tokens."""
 
 
 def unknown_parameters(provider: str, wanted: Mapping[str, Any]) -> list[str]:
-    """Return which of these parameters a vendor has no name for, in alphabetical order.
+    """Return those of these parameters that a vendor does not support, sorted by name.
 
-    A provider that is not of this library takes none. Parallel calls are every vendor's default.
+    A provider outside this library supports none. Parallel calls are every vendor's default.
     """
     known = _KNOWN.get(provider, frozenset())
     return sorted(
@@ -62,7 +62,7 @@ def unknown_parameters(provider: str, wanted: Mapping[str, Any]) -> list[str]:
 
 
 def vendor_parameters(provider: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters under a vendor's names, those of tools left out; unknown ones are dropped.
+    """Return parameters under a vendor's names, without those of tools and unknown ones.
 
     Google's belong in its `generationConfig`.
     """
@@ -84,17 +84,17 @@ def vendor_parameters(provider: str, wanted: Mapping[str, Any]) -> dict[str, Any
 
 
 def _int32(seed: int) -> int:
-    """Fold a seed into the 32 bits that Google takes; an equal one stays equal."""
+    """Map a seed to the 32 bits that Google accepts; equal seeds stay equal."""
     return (seed + 2**31) % 2**32 - 2**31
 
 
 def tool_parameters(
     provider: str, *, choice: str | Mapping[str, Any] | None, parallel: bool | None
 ) -> dict[str, Any]:
-    """Return the parameters that bind how a model calls the tools of one request.
+    """Return the parameters that control how a model calls the tools of one request.
 
     `choice` is none, auto, required or `{"function": {"name": …}}`; auto is every vendor's default.
-    An API refuses them in a request without tools.
+    APIs reject them in a request without tools.
     """
     name = choice["function"]["name"] if isinstance(choice, Mapping) else None
     match provider:

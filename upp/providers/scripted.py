@@ -1,7 +1,7 @@
-"""A provider without a model: a script says what is answered, step by step.
+"""A provider without a model: a script determines the answer, step by step.
 
-What a script yields is what the stream shows, in that order and in those pieces. It serves
-the demonstration, agents that need no model, and every test. Tokens are counted as words.
+The stream shows exactly the steps that a script yields, in order. It serves the demo, agents that
+need no model, and every test. Tokens are counted as words.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class Reasoning(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call; a str as arguments is sent as it is, so that it can be malformed JSON."""
+    """A tool call; str arguments are sent unchanged, so that they can be malformed JSON."""
 
     name: str
     arguments: dict[str, Any] | str
@@ -48,7 +48,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """Wait; seconds."""
+    """Wait for a number of seconds."""
 
     seconds: float
 
@@ -79,22 +79,22 @@ class Gate(Protocol):
     """Decides when the next step may happen."""
 
     async def wait(self) -> None:
-        """Return when it may."""
+        """Return once the next step may happen."""
 
 
 class StepGate:
-    """A gate that lets as many steps pass as were released."""
+    """A gate that lets through as many steps as have been released."""
 
     def __init__(self) -> None:
         self._released = asyncio.Semaphore(0)
 
     def release(self, steps: int = 1) -> None:
-        """Let that many more steps pass."""
+        """Let this many more steps through."""
         for _ in range(steps):
             self._released.release()
 
     async def wait(self) -> None:
-        """Return when a step was released."""
+        """Return once a step has been released."""
         await self._released.acquire()
 
 
@@ -115,7 +115,7 @@ class ScriptedModel(EmittingModel):
     capabilities: LLMCapabilities = _CAPABILITIES
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """Play the script and await `emit` with each event. Raises what a Fail step holds."""
+        """Play the script and await `emit` with each event; raises the error of a Fail step."""
         played = _Played()
         await emit(StreamEvent(type="message_start"))
         steps = self.script(request)
@@ -147,7 +147,7 @@ class ScriptedModel(EmittingModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedProvider:
-    """Named scripts; call it with a name to get the model that plays it."""
+    """Named scripts; call it with a name to get the model that plays that script."""
 
     scripts: Mapping[str, Script]
     delay: float = 0.0
@@ -175,7 +175,7 @@ class _Played:
         self._calls: list[ToolCall] = []
 
     def add(self, step: Text | Reasoning | Call) -> StreamEvent:
-        """Keep a step and return its event."""
+        """Add a step and return its event."""
         if isinstance(step, Text):
             self._pieces.append(step)
             return text_delta(step.text)
@@ -192,7 +192,7 @@ class _Played:
         )
 
     def response(self, request: LLMRequest) -> LLMResponse:
-        """Return the whole answer, with counted words when the script gives no usage."""
+        """Return the complete answer, counting words if the script reports no usage."""
         content: list[AssistantContent] = []
         for kind, pieces in groupby(self._pieces, key=type):
             text = "".join(piece.text for piece in pieces)

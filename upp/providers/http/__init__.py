@@ -1,4 +1,4 @@
-"""HTTP to the servers of vendors: connections, failures, server-sent events, and the transport.
+"""HTTP to vendors' servers: connections, failures, server-sent events and the transport.
 
-What one vendor's requests and answers look like is in the folder above.
+The requests and answers of each vendor are defined in the folder above.
 """

@@ -1,9 +1,8 @@
-"""The HTTP connections to models' servers: aiohttp, one session for each event loop.
+"""The HTTP connections to model servers: aiohttp, with one session per event loop.
 
-The number of connections is bounded and TLS is verified. Redirects are not followed, cookies are
-not kept, and nothing is sent again: a request that fails is the caller's to retry. The proxies of
-the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) are used unless the caller makes the
-connections.
+The number of connections is limited and TLS is verified. Redirects are not followed, cookies are
+not stored, and nothing is resent: retrying is up to the caller. Proxies from the environment
+(HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) are used unless the caller makes the connections.
 """
 
 import asyncio
@@ -25,38 +24,38 @@ from aiohttp.abc import AbstractStreamWriter
 CONNECT_SECONDS = 5.0
 MAX_CONNECTIONS = 2000
 KEEP_SECONDS = 5.0
-"""How long a connection without a request is kept."""
+"""How long an idle connection is kept."""
 PIECE_BYTES = 64 * 1024
 MESSAGE_BYTES = 4 * 1024 * 1024
-"""The most bytes of one message on a WebSocket."""
+"""The most bytes of one WebSocket message."""
 CLOSE_SECONDS = 1.0
-"""How long the end of a WebSocket is awaited."""
+"""How long to wait for a WebSocket to close."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 MakeConnector = Callable[[], aiohttp.BaseConnector]
-"""Makes the connections of the running event loop."""
+"""Makes the connector of the running event loop."""
 
 
 class HeaderError(Exception):
-    """A header of a request has characters that no header may have."""
+    """A request header contains characters that are not allowed in headers."""
 
 
 class Sessions:
-    """The sessions of one provider, one for each event loop and way to connect.
+    """The sessions of one provider, one per event loop and connector factory.
 
-    Tasks of any event loop, in any thread, may call `session`; each gets its own loop's.
+    Tasks of any event loop, in any thread, may call `session`; each gets that of its own loop.
     """
 
     def __init__(self) -> None:
         self._kept: dict[tuple[asyncio.AbstractEventLoop, MakeConnector | None], HttpSession] = {}
 
     def session(self, make: MakeConnector | None = None) -> "HttpSession":
-        """Return the running loop's session over the connections that `make` makes."""
+        """Return the running loop's session with a connector made by `make`."""
         key = (asyncio.get_running_loop(), make)
         if key not in self._kept:
-            # A session holds its loop, which therefore never goes away by itself.
+            # A session references its loop, which would otherwise never be freed.
             for kept in [kept for kept in list(self._kept) if kept[0].is_closed()]:
                 _abandon(kept[0], self._kept.pop(kept))
             connector = connector_with() if make is None else make()
@@ -87,7 +86,7 @@ def connector_with(**options: Any) -> aiohttp.TCPConnector:
 
 
 def certified() -> ssl.SSLContext:
-    """Return the TLS settings for servers that a public authority vouches for."""
+    """Return the TLS settings for servers with publicly trusted certificates."""
     return _tls(None, None)
 
 
@@ -99,7 +98,7 @@ def _tls(file: str | None, directory: str | None) -> ssl.SSLContext:
 
 
 class HttpSession:
-    """Requests of one event loop; only its tasks may call it."""
+    """Requests of one event loop; only its tasks may use it."""
 
     def __init__(self, connector: aiohttp.BaseConnector, *, uses_proxies: bool) -> None:
         self.client = aiohttp.ClientSession(
@@ -123,7 +122,7 @@ class HttpSession:
     async def get(
         self, url: str, *, headers: Mapping[str, str], silent: float
     ) -> aiohttp.ClientResponse:
-        """Ask for an address; as `post`, without a body."""
+        """Get a URL; like `post`, but without a body."""
         return await self._request("GET", url, headers, silent)
 
     async def _request(
@@ -138,8 +137,8 @@ class HttpSession:
             proxy=self._proxy(address),
             timeout=aiohttp.ClientTimeout(
                 total=None,
-                # All of it, and a part of it: an address that does not answer leaves time for
-                # another one.
+                # The total and the per-address limit: an address that does not answer leaves time
+                # for another one.
                 connect=min(silent, 2 * CONNECT_SECONDS),
                 sock_connect=min(silent, CONNECT_SECONDS),
                 sock_read=silent,
@@ -155,16 +154,16 @@ class HttpSession:
         silent: float,
         protocols: Iterable[str] = (),
     ) -> aiohttp.ClientWebSocketResponse:
-        """Open a WebSocket at an http or https address; a message has at most MESSAGE_BYTES.
+        """Open a WebSocket at an http or https URL; messages have at most MESSAGE_BYTES.
 
-        `protocols` are the subprotocols that are offered.
+        `protocols` are the subprotocols to offer.
 
-        Raises HeaderError, TimeoutError, aiohttp.ClientError: WSServerHandshakeError where the
-        server answers without one, a redirect too.
+        Raises HeaderError, TimeoutError, aiohttp.ClientError; WSServerHandshakeError if the server
+        does not upgrade the connection, including redirects.
         """
         address = _split(url)
         if self._sockets is None:
-            # aiohttp follows the redirects of a handshake unless a trace refuses them.
+            # aiohttp follows redirects of a handshake unless a trace rejects them.
             redirects = aiohttp.TraceConfig()
             redirects.on_request_redirect.append(_refuse_redirect)
             self._sockets = aiohttp.ClientSession(
@@ -191,7 +190,7 @@ class HttpSession:
         await self.client.close()
 
     def detach(self) -> None:
-        """Leave the connections to the caller, who closes them."""
+        """Leave the connections to the caller, who has to close them."""
         self.client.detach()
         if self._sockets is not None:
             self._sockets.detach()
@@ -206,7 +205,7 @@ class HttpSession:
 
 
 def _proxy_for(scheme: str, netloc: str) -> str | None:
-    """Return the proxy that the environment names for a place, with its credentials."""
+    """Return the proxy from the environment for a host, with its credentials."""
     named = getproxies()
     url = named.get(scheme) or named.get("all")
     if not url or proxy_bypass(netloc):
@@ -215,7 +214,7 @@ def _proxy_for(scheme: str, netloc: str) -> str | None:
 
 
 def _split(url: str) -> SplitResult:
-    """Return the parts of an address; raises aiohttp.InvalidURL."""
+    """Split a URL; raises aiohttp.InvalidURL."""
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -231,7 +230,7 @@ def _without_user(address: SplitResult) -> str:
 
 
 def _checked(headers: Mapping[str, str], address: SplitResult) -> dict[str, str]:
-    """Return the headers of a request, with the credentials of its address; raises HeaderError."""
+    """Return a request's headers with the credentials in its URL; raises HeaderError."""
     sent = dict(headers)
     if address.username is not None:
         sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
@@ -257,7 +256,7 @@ def _basic(address: SplitResult) -> str:
 
 
 class _LongBody(aiohttp.Payload):
-    """A body of many pieces, each of which the server must take before it was silent too long."""
+    """A body sent in pieces, each with its own time limit."""
 
     def __init__(self, body: bytes, silent: float) -> None:
         super().__init__(body)
@@ -269,7 +268,7 @@ class _LongBody(aiohttp.Payload):
         return bytes(self._value).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write all of it; raises TimeoutError, which aiohttp hands to the reader."""
+        """Write the whole body; raises TimeoutError, which aiohttp passes to the reader."""
         for at in range(0, len(self._value), PIECE_BYTES):
             async with asyncio.timeout(self._silent):
                 await writer.write(self._value[at : at + PIECE_BYTES])
@@ -277,14 +276,14 @@ class _LongBody(aiohttp.Payload):
 
 
 def _abandon(loop: asyncio.AbstractEventLoop, session: HttpSession) -> None:
-    """Close the connections of a loop that has ended, or that runs in any thread."""
+    """Close the connections of a loop that has ended or runs in some thread."""
     connector = session.client.connector
     session.detach()
     if connector is None:
         return
     with suppress(StopIteration, RuntimeError):
         if loop.is_closed():
-            # The sockets are closed with their objects, so that this waits for nothing.
+            # The sockets are closed along with their objects, so there is nothing to wait for.
             connector.close().__await__().send(None)
         else:
             loop.call_soon_threadsafe(lambda: loop.create_task(_closed(connector)))

@@ -1,7 +1,6 @@
-"""Failures between us and a model's server, as UPPError (UPP-1.3 §4.4).
+"""Failures between this library and a model server, as UPPError (UPP-1.3 §4.4).
 
-A server's own word for a failure counts more than its HTTP status, and no message holds
-the key.
+A server's own error code takes precedence over its HTTP status, and no message contains the key.
 """
 
 import math
@@ -25,7 +24,7 @@ from upp.providers.http.sse import EventTooLongError
 MAX_RETRY_AFTER = 3600.0
 _MESSAGE_CHARS = 500
 
-# The words of OpenAI (`code`), Anthropic (`type`) and Google (`status`, `reason`) do not collide.
+# The codes of OpenAI (`code`), Anthropic (`type`) and Google (`status`, `reason`) do not collide.
 _CODES = {
     "context_length_exceeded": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
     "exceed_context_size_error": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
@@ -49,7 +48,7 @@ _CODES = {
     "RESOURCE_EXHAUSTED": ErrorCode.RATE_LIMITED,
     "DEADLINE_EXCEEDED": ErrorCode.TIMEOUT,
 }
-# Where servers have no word for it they say it in their text, as requests that are not valid.
+# Servers without a code for these report invalid requests and explain in the text.
 _SAYINGS = {
     "prompt is too long": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
     "maximum context length": ErrorCode.CONTEXT_LENGTH_EXCEEDED,
@@ -59,15 +58,15 @@ _SAYINGS = {
     "credit balance is too low": ErrorCode.QUOTA_EXCEEDED,
 }
 
-# Errors whose numbers are not the system's.
+# Errors whose numbers are not system error numbers.
 _OTHER_NUMBERS = (aiohttp.ClientConnectorDNSError, aiohttp.ClientConnectorSSLError)
-# How the first line of a stream of events begins.
+# The possible beginnings of an event stream.
 _LINES = (b":", b"data", b"event", b"id", b"retry")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failures:
-    """Makes the errors of one request; `url` is where it goes."""
+    """Creates the errors of one request; `url` is its address."""
 
     provider: str
     key: str | None = field(default=None, repr=False)
@@ -81,7 +80,7 @@ class Failures:
         status_code: int | None = None,
         retry_after: float | None = None,
     ) -> UPPError:
-        """Return an error without the key and at most 500 characters long."""
+        """Return an error without the key and with at most 500 characters."""
         if self.key:
             message = message.replace(self.key, "***")
         return UPPError(
@@ -93,12 +92,12 @@ class Failures:
         )
 
     def of_stream(self, facts: Any) -> UPPError:
-        """Return the error that a server sends in the middle of its stream."""
+        """Return the error that a server sent in the middle of its stream."""
         message, words, retry_after = _read(facts)
         return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> UPPError:
-        """Return the error of a response that is not a success; `retry_after` from Retry-After."""
+        """Return the error of a failed response, with `retry_after` from Retry-After."""
         facts = _facts(body)
         if isinstance(facts, list) and facts:
             facts = facts[0]
@@ -114,7 +113,7 @@ class Failures:
         )
 
     def no_stream(self, body: bytes) -> UPPError:
-        """Return the error of a success without any event: a page, a gateway's JSON, nothing."""
+        """Return the error of a successful response without events: a page, JSON or nothing."""
         if not body.strip() or body.lstrip().startswith(_LINES):
             message = "The answer was cut off before its end."
             return self.error(message, ErrorCode.NETWORK_ERROR)
@@ -127,7 +126,7 @@ class Failures:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn what the transport and the decoders raise into UPPError."""
+        """Convert errors of the transport and the decoders to UPPError."""
         try:
             yield
         except Exception as error:
@@ -135,10 +134,10 @@ class Failures:
             raise
 
     def raise_for(self, error: Exception) -> None:
-        """Raise the UPPError for what the transport or the decoders raised; return for the rest."""
+        """Raise a UPPError for errors of the transport and the decoders; return for others."""
         match error:
             case HeaderError():
-                # Headers hold keys.
+                # Headers contain keys.
                 message = "A header of the request has characters that no header may have."
                 raise self.error(message, ErrorCode.INVALID_REQUEST) from None
             case TimeoutError():
@@ -156,7 +155,7 @@ class Failures:
 
 
 def _at(url: str) -> str:
-    """Return ` at <scheme>://<host>:<port>`: the rest of an address may hold a key."""
+    """Return ` at <scheme>://<host>:<port>`; the rest of a URL may contain a key."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -169,9 +168,9 @@ def _at(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the kind of an error, and the system's text for it.
+    """Return the class of an error and the system's message for it.
 
-    aiohttp's own texts name addresses and headers, which may be internal or hold keys.
+    aiohttp's own messages contain addresses and headers, which may be internal or contain keys.
     """
     kind = type(error).__name__
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -183,7 +182,7 @@ def _reason(error: Exception) -> str:
 
 
 def _read(facts: Any) -> tuple[str, list[str], float | None]:
-    """Return a failure's message, its words and its wait, in the shapes that servers use."""
+    """Return an error's message, codes and retry time, in all formats that servers use."""
     if not isinstance(facts, dict):
         return str(facts), [], None
     message = str(facts.get("message") or facts.get("detail") or "no message")
@@ -216,14 +215,14 @@ def _code(message: str, words: list[str], status: int | None) -> ErrorCode:
 
 
 def _status(words: list[str]) -> int | None:
-    """Return the HTTP status that an error without one of its own stands for, if any."""
+    """Return the HTTP status that an error without a status implies, if any."""
     if "invalid_request_error" in words:
         return 400
     return next((int(word) for word in words if re.fullmatch(r"[45]\d\d", word)), None)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, which is a number or a date, within an hour."""
+    """Return Retry-After, a number or a date, in seconds, capped at one hour."""
     value = headers.get("retry-after")
     if value is None:
         return None
@@ -235,7 +234,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     try:
-        # By the server's clock where it sends the time, since ours may be wrong.
+        # Use the server's clock if it sends the time, since ours may be wrong.
         now = parsedate_to_datetime(headers.get("date", ""))
     except ValueError:
         now = datetime.now(UTC)

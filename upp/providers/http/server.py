@@ -1,4 +1,4 @@
-"""The server of a vendor: its address, its key, and the connections to it."""
+"""A vendor's server: its address, its key, and the connections to it."""
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -15,8 +15,8 @@ from upp.providers.http.failures import Failures
 class VendorServer(ABC):
     """One server and one key.
 
-    Without an address the environment names the server and the key; a server of one's own gets no
-    key from the environment. Connections are kept per event loop and shared by all models.
+    Without an address, both come from the environment; a custom server gets no key from the
+    environment. Connections are kept per event loop and shared by all models.
     """
 
     default_name: ClassVar[str]
@@ -39,11 +39,11 @@ class VendorServer(ABC):
 
     @abstractmethod
     def environment(self) -> tuple[str | None, str | None]:
-        """Return the address and the key that the environment names."""
+        """Return the address and the key set in the environment."""
 
     @property
     def address(self) -> str:
-        """The server that is asked where a request names no other."""
+        """The default server, used by requests that set no other."""
         named = self.config.base_url or self.environment()[0] or self.default_base_url
         return named.rstrip("/")
 
@@ -56,10 +56,10 @@ class VendorServer(ABC):
         return self._sessions.session(config.connector)
 
     async def connection(self, over: ProviderConfig | None) -> tuple[ProviderConfig, str | None]:
-        """Return the configuration of a request, with its address, and its key.
+        """Return the configuration of a request, including the address, and its key.
 
-        A key goes to the server that it was given for and to no other. Raises UPPError
-        AUTHENTICATION_FAILED when there is none and the server needs one.
+        A key is only sent to the server it was given for. Raises UPPError AUTHENTICATION_FAILED if
+        the server needs a key and there is none.
         """
         config = self.config.merged(over)
         if over is not None and over.base_url is not None and over.api_key is None:
@@ -77,7 +77,7 @@ class VendorServer(ABC):
     async def _key(self, given: Key) -> str | None:
         failures = Failures(provider=self.name)
         try:
-            # Keys come out of files and of other people's messages.
+            # Keys are pasted from files and messages, with stray whitespace.
             key = (await resolve_key(given) or "").strip()
         except UPPError:
             raise

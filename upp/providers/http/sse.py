@@ -1,13 +1,13 @@
-"""Reads the `data` of server-sent events out of bytes as they come (WHATWG HTML §9.2.6).
+"""Incremental parsing of the `data` of server-sent events (WHATWG HTML §9.2.6).
 
-Bytes in any pieces give the same events. Only `data` is kept: the servers that we talk to
-say everything in it.
+The result does not depend on how the bytes are split. Only `data` is kept: the servers that we talk
+to put everything in it.
 """
 
 import codecs
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024
-"""An event longer than this is no model's answer."""
+"""A longer event cannot be a model's answer."""
 
 
 class EventTooLongError(Exception):
@@ -25,10 +25,9 @@ class EventReader:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the data of the events that this chunk completes.
+        """Return the data of the events completed by this chunk.
 
-        Raises EventTooLongError for an event of more than MAX_EVENT_BYTES, in however many pieces
-        it comes.
+        Raises EventTooLongError for an event of more than MAX_EVENT_BYTES, however it is split.
         """
         # A line ends with LF, CRLF or CR; the LF of a CRLF may be the first byte of a chunk.
         if self._after_cr and chunk:
@@ -38,7 +37,7 @@ class EventReader:
         rest, *lines = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         events = []
         for line in lines:
-            # Only the first line of a chunk has a beginning in an earlier one.
+            # Only the first line of a chunk may have started in an earlier one.
             self._rest += rest
             event = self._line(bytes(self._rest))
             self._rest.clear()
@@ -50,7 +49,7 @@ class EventReader:
         return events
 
     def end(self) -> list[bytes]:
-        """Return the data of an event that no empty line ended."""
+        """Return the data of an event that was not terminated by an empty line."""
         return self.feed(b"\n\n")
 
     def _line(self, line: bytes) -> bytes | None:
@@ -73,18 +72,18 @@ class EventReader:
 
 
 class TextReader:
-    """Takes an answer that is one text and no stream, as one event at its end."""
+    """Collects a text answer that is not a stream, and returns it as one event at its end."""
 
     def __init__(self) -> None:
         self._text = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Keep a piece; raises EventTooLongError past MAX_EVENT_BYTES."""
+        """Append a piece; raises EventTooLongError past MAX_EVENT_BYTES."""
         self._text += chunk
         if len(self._text) > MAX_EVENT_BYTES:
             raise EventTooLongError
         return []
 
     def end(self) -> list[bytes]:
-        """Return the text; nothing where there is none."""
+        """Return the text, or nothing if it is empty."""
         return [bytes(self._text)] if self._text.strip() else []

@@ -1,9 +1,9 @@
 """The base of providers over HTTP: a request goes out, server-sent events come in.
 
-A provider says what is posted and what an answer's pieces mean; connections, keys, time
+A provider defines the request and interprets the pieces of the answer; connections, keys, time
 limits, retries and failures are handled here. Closing the stream closes the request. aiohttp is
-used directly, because vendors' kits check parameters and hide members that are new (UPP-1.3 §2.5);
-so no provider needs a package of its own.
+used directly, because vendors' SDKs validate parameters and hide new members (UPP-1.3 §2.5); hence
+no provider needs a package of its own.
 """
 
 import asyncio
@@ -30,20 +30,21 @@ from upp.providers.http.sse import EventReader, TextReader
 from upp.stream import Emit, EventDelta, StreamEvent
 
 SILENT_SECONDS = 300.0
-"""How long a server may be silent, before the first piece and between two: some models reason for
-minutes before their first word."""
+"""How long a server may be silent, both before the first piece and between two: some models reason
+for minutes before their first word."""
 ERROR_BODY_BYTES = 64 * 1024
 TURN_BYTES = 256 * 1024
-"""After so much of an answer other tasks run: what is unpacked waits for no network."""
+"""After this many bytes of an answer, other tasks run: buffered data never waits for the network.
+"""
 EVENT_BYTES = 1024
-"""An event counts as so many bytes besides: to decode many small ones takes long."""
+"""Counted per event in addition to its bytes: decoding many small events takes long."""
 DRAIN_SECONDS = 1.0
-"""How long the end of a finished stream is awaited, so that the connection can be used again."""
+"""How long to wait for the end of a finished stream, so that its connection can be reused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Post:
-    """The request that a provider posts for one inference."""
+    """The HTTP request for one inference."""
 
     url: str
     body: Mapping[str, Any]
@@ -51,33 +52,33 @@ class Post:
 
 
 class Answer(Protocol):
-    """The content of an answer so far; pure."""
+    """The content of an answer so far. Pure."""
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to be read."""
+        """Whether reading can stop."""
 
     @property
     def complete(self) -> bool:
-        """Whether the server said that this is all."""
+        """Whether the server has reported the end of the answer."""
 
     def add(self, data: bytes) -> list[StreamEvent]:
-        """Keep the data of an event and return what it means.
+        """Process the data of an event and return its stream events.
 
-        Raises UPPError for a failure that the server reports, msgspec.DecodeError for nonsense.
+        Raises UPPError for an error reported by the server, msgspec.DecodeError for invalid data.
         """
 
     def response(self) -> LLMResponse:
-        """Return the whole answer."""
+        """Return the complete answer."""
 
 
 class HttpProvider(VendorServer):
     """A server that answers an HTTP request with a stream; call it with a model's name."""
 
     answer_bytes: int | None = None
-    """The most bytes of one answer, whatever they say; None for any number."""
+    """The most bytes of one answer, whatever they contain; None for no limit."""
     takes_json: ClassVar[bool] = False
-    """Whether an answer may come as one JSON text, which its Answer gets as an event."""
+    """Whether an answer may arrive as one JSON text, which is passed to its Answer as an event."""
 
     def __call__(self, model_id: str) -> "HttpModel":
         """Return a model of this server."""
@@ -87,16 +88,16 @@ class HttpProvider(VendorServer):
     def post(
         self, model_id: str, request: LLMRequest, config: ProviderConfig, key: str | None
     ) -> Post:
-        """Return what is posted; `config.base_url` is set. Raises UPPError INVALID_REQUEST."""
+        """Build the request; `config.base_url` is set. Raises UPPError INVALID_REQUEST."""
 
     @abstractmethod
     def answer(self, request: LLMRequest, failures: Failures) -> Answer:
-        """Return the empty answer to a request."""
+        """Return an empty answer to a request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpModel(EmittingModel):
-    """A model behind such a server."""
+    """A model on such a server."""
 
     server: HttpProvider
     model_id: str
@@ -112,12 +113,12 @@ class HttpModel(EmittingModel):
         return self.server.capabilities
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """Do one inference: await `emit` with each event and return the response.
+        """Run one inference: await `emit` with each event and return the response.
 
-        Raises UPPError: by the server's words and HTTP status (`retry_after` in seconds), TIMEOUT,
-        NETWORK_ERROR when the connection is refused or cut, INVALID_RESPONSE for what is no answer.
-        What the retry strategy wants is tried again, until the first event. Raises what `emit`
-        raises. However it ends, the request is closed.
+        Raises UPPError: by the server's error code and HTTP status (`retry_after` in seconds),
+        TIMEOUT, NETWORK_ERROR if the connection is refused or lost, INVALID_RESPONSE for an invalid
+        answer. Until the first event, attempts are repeated as the retry strategy decides. Raises
+        errors of `emit`. The request is closed in every case.
         """
         inference = _Inference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
@@ -125,7 +126,7 @@ class HttpModel(EmittingModel):
 
 
 class _Inference:
-    """One inference in all of its attempts; one task runs it."""
+    """One inference with all of its attempts; run by one task."""
 
     def __init__(self, model: HttpModel, request: LLMRequest, emit: Emit) -> None:
         self._model = model
@@ -134,11 +135,11 @@ class _Inference:
         self._began = False
 
     def has_begun(self) -> bool:
-        """Return whether an event was emitted."""
+        """Return whether an event has been emitted."""
         return self._began
 
     async def attempt(self) -> LLMResponse:
-        """Ask the server once."""
+        """Send one request and read its answer."""
         server, request = self._model.server, self._request
         config, key = await server.connection(request.config)
         post = server.post(self._model.model_id, request, config, key)
@@ -159,7 +160,7 @@ class _Inference:
             is_json = server.takes_json and response.content_type == "application/json"
             reader = TextReader() if is_json else EventReader()
             reading = _Reading(response.content, answer, failures, reader, most=server.answer_bytes)
-            # What `emit` raises is no failure of the server.
+            # Errors of `emit` are not failures of the server.
             while (events := await reading.events()) is not None:
                 if not self._began:
                     self._began = True
@@ -168,7 +169,7 @@ class _Inference:
                     await self._emit(event)
             await reading.drain()
         finally:
-            # A response that was read to its end has returned its connection already.
+            # A response read to its end has already returned its connection.
             response.close()
         if not self._began:
             raise failures.no_stream(reading.head)
@@ -197,7 +198,7 @@ def _content(post: Post, failures: Failures) -> bytes:
 
 
 def _headers(post: Post, config: ProviderConfig) -> dict[str, str]:
-    """Return the headers of a request; of two with one name the later counts."""
+    """Merge the headers of a request, ignoring case; later ones win."""
     own = {"Accept": "text/event-stream", "Content-Type": "application/json"}
     named = {
         name.lower(): (name, value)
@@ -215,7 +216,7 @@ async def _error_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 class _Reading:
-    """A response as its bytes come; `head` keeps the first of them."""
+    """A response as its bytes arrive; `head` keeps the first of them."""
 
     def __init__(
         self,
@@ -233,14 +234,14 @@ class _Reading:
         self._answer = answer
         self._failures = failures
         self._reader = reader
-        # What the server's events hold that were read and not understood yet.
+        # Data of the server's events that has been read but not processed.
         self._waiting: deque[bytes] = deque()
         self._ended = False
-        # The bytes since other tasks had their turn.
+        # The bytes read since other tasks had a turn.
         self._in_turn = 0
 
     async def events(self) -> list[StreamEvent] | None:
-        """Return what the server's next event means; None after the last one. Raises UPPError."""
+        """Return the events for the server's next event; None after the last. Raises UPPError."""
         try:
             while not self._waiting:
                 if self._ended:
@@ -261,7 +262,7 @@ class _Reading:
         return events
 
     async def drain(self) -> None:
-        """Read what comes after the answer; however the server disconnects, the answer is there."""
+        """Read past the end of the answer; a disconnect no longer matters."""
         if self._content.at_eof():
             return
         with suppress(TimeoutError, aiohttp.ClientError):
@@ -273,7 +274,7 @@ class _Reading:
         try:
             chunk = await self._piece()
         except aiohttp.ClientError:
-            # Some servers tear the connection down after the last word.
+            # Some servers drop the connection after the last event.
             if not self._answer.complete:
                 raise
             return b""
@@ -296,7 +297,7 @@ class _Reading:
             await asyncio.sleep(0)
 
     def _rest(self) -> list[StreamEvent] | None:
-        # Not every server ends its last event with an empty line, and half an event is none.
+        # Not every server ends its last event with an empty line; an incomplete event is ignored.
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             found = [_added(self._answer, data) for data in self._reader.end()]
             return [event for events in found for event in events] if found else None
@@ -314,7 +315,7 @@ def _added(answer: Answer, data: bytes) -> list[StreamEvent]:
 
 
 def _mended(data: bytes) -> bytes | None:
-    """Return JSON with a mark for each half of a character: some servers cut between the halves."""
+    """Replace lone surrogates in JSON with a mark: some servers split pairs between events."""
     try:
         value = json.loads(data.decode(errors="replace"))
     except (ValueError, RecursionError):

@@ -1,5 +1,6 @@
-"""OpenAI's Realtime API over WebSocket, for models that hear and speak.
+"""OpenAI's Realtime API over WebSocket, for models with audio input and output.
 
-`sound` reads sound files, `request` makes the events of one inference, `answer` folds those of the
-server: they are pure. `provider` has the socket. One socket is one inference; no session is kept.
+`sound` reads audio files, `request` builds the events of one inference, and `answer` assembles
+those of the server; these are pure. `provider` handles the socket. Each inference has its own
+socket; no session is kept.
 """

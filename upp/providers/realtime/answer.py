@@ -1,7 +1,7 @@
-"""The events of a Realtime server, and the answer that they add up to. Pure.
+"""The events of a Realtime server, and the answer assembled from them. Pure.
 
-The words of a spoken answer are its text; its sound is in the events alone, so that no
-conversation carries it on.
+The transcript of a spoken answer is its text. Its audio exists only in the events, so that it does
+not become part of the conversation.
 """
 
 import base64
@@ -20,7 +20,7 @@ from upp.stream import EventDelta, StreamEvent, text_delta, tool_call_delta
 from upp.tools import ToolCall, parse_call
 
 ANSWER_EVENTS = 200_000
-"""The most events of one answer, those that mean nothing included."""
+"""The most events of one answer, including ignored ones."""
 _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
 _TEXT = frozenset({"response.output_text.delta", "response.output_audio_transcript.delta"})
 _TRANSCRIPT = "conversation.item.input_audio_transcription."
@@ -67,7 +67,7 @@ class _RealtimeResponse(msgspec.Struct):
 
 
 class _ServerEvent(msgspec.Struct):
-    """An event of the server, with the members that are read."""
+    """An event of the server, with the members that are used."""
 
     type: str
     delta: str | None = None
@@ -82,10 +82,10 @@ _DECODER = msgspec.json.Decoder(_ServerEvent)
 
 
 class RealtimeAnswer:
-    """The content of an answer so far; `transcripts` are those that the server still owes.
+    """The content of an answer so far; `transcripts` counts those still expected.
 
-    With `speaks` the answer was asked for as sound. What was not asked for counts nothing: sound of
-    an answer in text, transcripts that are not owed, and whatever but those follows the end.
+    `speaks` means that audio was requested. Unrequested data is ignored: audio of a text answer,
+    unexpected transcripts, and anything but transcripts after the end.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class RealtimeAnswer:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the response has ended; transcripts of what was said may follow."""
+        """Whether the response has ended; transcripts of the input may follow."""
         return self._stop_reason is not None
 
     def add(self, data: str) -> list[StreamEvent]:
-        """Keep an event and return what it means; raises UPPError, msgspec.DecodeError."""
+        """Process an event and return its stream events; raises UPPError, msgspec.DecodeError."""
         event = _DECODER.decode(data)
         self._events += 1
         if self._events > ANSWER_EVENTS:
@@ -178,7 +178,7 @@ class RealtimeAnswer:
             raise self._failures.error(message, ErrorCode.PROVIDER_ERROR)
 
     def response(self) -> LLMResponse:
-        """Return the whole answer."""
+        """Return the complete answer."""
         text = "".join(self._text)
         message = AssistantMessage(
             content=(TextBlock(text=text),) if text else (), tool_calls=tuple(self._calls)
@@ -192,7 +192,7 @@ class RealtimeAnswer:
 
 
 def _token_usage(usage: _RealtimeUsage | None) -> TokenUsage:
-    """Return tokens as they are paid: those of cached sound count as cached, and not as sound."""
+    """Return tokens as they are billed: cached audio counts as cached, not as audio."""
     if usage is None:
         return TokenUsage()
     read, written = usage.input_tokens or 0, usage.output_tokens or 0

@@ -1,7 +1,7 @@
-"""A vendor's Realtime API as a model: one WebSocket for each inference.
+"""A vendor's Realtime API as a model, with one WebSocket per inference.
 
-The socket goes over the connections of the provider, with its limits and rules. Closing
-the inference closes the socket, which ends the answer at the vendor.
+The socket uses the provider's connections, with their limits and rules. Ending the inference closes
+the socket, which cancels the answer at the vendor.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from upp.providers.realtime.request import SPEECH, Sent, events_of, transcripts_
 from upp.stream import Emit, EventDelta, StreamEvent
 
 TRANSCRIPT_SECONDS = 5.0
-"""How long after an answer the words of what was said are awaited."""
+"""How long to wait for transcripts of the input after an answer."""
 
 
 class OpenAIRealtimeProvider(VendorServer):
-    """OpenAI's Realtime API, or a server that speaks it; call it with a model's name.
+    """OpenAI's Realtime API, or a compatible server; call it with a model's name.
 
-    OPENAI_BASE_URL and OPENAI_API_KEY are read when no address is given.
+    Uses OPENAI_BASE_URL and OPENAI_API_KEY if no address is given.
     """
 
     default_name = "openai_realtime"
@@ -48,13 +48,13 @@ class OpenAIRealtimeProvider(VendorServer):
         return RealtimeModel(server=self, model_id=model_id)
 
     def environment(self) -> tuple[str | None, str | None]:
-        """Return the address and the key that the environment names."""
+        """Return the address and the key set in the environment."""
         return os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealtimeModel(EmittingModel):
-    """A model behind such a server."""
+    """A model on such a server."""
 
     server: OpenAIRealtimeProvider
     model_id: str
@@ -70,10 +70,10 @@ class RealtimeModel(EmittingModel):
         return self.server.capabilities
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
-        """Do one inference: await `emit` with each event and return the response.
+        """Run one inference: await `emit` with each event and return the response.
 
-        Raises UPPError as an HTTP model does, and what `emit` raises. What the retry strategy wants
-        is tried again, until the first event. However it ends, the socket is closed.
+        Raises UPPError like an HTTP model, and errors of `emit`. Until the first event, attempts
+        are repeated as the retry strategy decides. The socket is closed in every case.
         """
         inference = _RealtimeInference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
@@ -81,7 +81,7 @@ class RealtimeModel(EmittingModel):
 
 
 class _RealtimeInference:
-    """One inference in all of its attempts; one task runs it."""
+    """One inference with all of its attempts; run by one task."""
 
     def __init__(self, model: RealtimeModel, request: LLMRequest, emit: Emit) -> None:
         self._model = model
@@ -90,11 +90,11 @@ class _RealtimeInference:
         self._began = False
 
     def has_begun(self) -> bool:
-        """Return whether an event was emitted."""
+        """Return whether an event has been emitted."""
         return self._began
 
     async def attempt(self) -> LLMResponse:
-        """Ask the server once."""
+        """Open a socket, send the request and read its answer."""
         server, request = self._model.server, self._request
         config, key = await server.connection(request.config)
         url = f"{config.base_url}/realtime?model={quote(self._model.model_id, safe='')}"
@@ -149,16 +149,16 @@ class _VendorSocket:
         self._deadline: float | None = None
 
     async def send(self, events: Iterable[Sent]) -> None:
-        """Send events; raises UPPError for what cannot be sent, and where the server is away."""
+        """Send events; raises UPPError if an event is invalid or the server is unreachable."""
         for event in events:
             with self._failures.translated():
                 async with asyncio.timeout(self._silent):
                     await self._socket.send_str(plain.encode(event).decode())
-            # Sound is megabytes, which a fast network takes without a wait.
+            # Audio can be megabytes, which a fast network accepts without a pause.
             await asyncio.sleep(0)
 
     async def events(self) -> list[StreamEvent] | None:
-        """Return what the server's next event means; None after the last one. Raises UPPError."""
+        """Return the events for the server's next event; None after the last. Raises UPPError."""
         if self._answer.is_answered:
             return await self._transcript()
         with self._failures.translated():
@@ -168,12 +168,12 @@ class _VendorSocket:
         raise self._ended(message)
 
     async def _transcript(self) -> list[StreamEvent] | None:
-        """Return an event of the transcripts that are still owed; None where none comes."""
+        """Return an event of a transcript that is still expected, or None."""
         loop = asyncio.get_running_loop()
         self._deadline = self._deadline or loop.time() + TRANSCRIPT_SECONDS
         if self._answer.transcripts <= 0:
             return None
-        # The answer is there, whatever becomes of them.
+        # The answer is complete, with or without them.
         with suppress(TimeoutError, aiohttp.ClientError, UPPError, msgspec.DecodeError):
             async with asyncio.timeout_at(self._deadline):
                 message = await self._socket.receive()
@@ -182,8 +182,8 @@ class _VendorSocket:
         return None
 
     async def close(self) -> None:
-        """Close the socket; a server that does not answer that is left, even if it sends on."""
-        # aiohttp's own limit begins anew with each message.
+        """Close the socket; do not wait long for a server that does not respond."""
+        # aiohttp's own time limit restarts with each message.
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._socket.close()

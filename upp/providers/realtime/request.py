@@ -1,7 +1,7 @@
-"""The events of one inference for a Realtime server: its session, the conversation, the question.
+"""The events of one inference for a Realtime server: session, conversation and question.
 
-Pure. The newest sounds are committed as the speech that is answered, so that the server can
-transcribe them; what came before is put into the conversation as items.
+Pure. The latest audio is committed as the speech to answer, so that the server can transcribe it;
+earlier messages are added to the conversation as items.
 """
 
 import base64
@@ -28,13 +28,13 @@ from upp.providers.realtime.sound import ALAW, PCM16, ULAW, Sound, read_wave
 from upp.tools import Tool
 
 SPEECH: Final = "speech"
-"""The parameter that asks for a spoken answer: {"voice", "format"}, both optional."""
+"""The parameter that requests a spoken answer: {"voice", "format"}, both optional."""
 TRANSCRIPTION: Final = "transcription"
-"""The parameter that asks for the words of the newest sounds, as the vendor configures it."""
+"""The parameter that requests transcripts of the latest audio, in the vendor's format."""
 APPEND_BYTES: Final = 192 * 1024
-"""So much of a sound goes into one event."""
+"""The most audio bytes per event."""
 MAX_TOKENS: Final = 4096
-"""The most that the vendor lets an answer have; without a limit it has as many as the model's."""
+"""The vendor's maximum per answer; an unlimited answer may use the model's own maximum."""
 _OUR_FORMATS: Final = {"pcm16": PCM16, "g711_ulaw": ULAW, "g711_alaw": ALAW}
 _WAVE: Final = frozenset({"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"})
 
@@ -42,9 +42,9 @@ Sent = dict[str, Any]
 
 
 def events_of(request: LLMRequest, *, provider: str) -> Iterator[Sent]:
-    """Yield the events of an inference; raises UPPError INVALID_REQUEST for what cannot be sent.
+    """Yield the events of an inference; raises UPPError INVALID_REQUEST if it cannot be sent.
 
-    They are made one at a time: a conversation may have megabytes of sound.
+    They are generated one at a time: a conversation may contain megabytes of audio.
     """
     earlier, newest = _parted(request.messages)
     received = [_sound(block, provider) for block in newest]
@@ -64,12 +64,12 @@ def events_of(request: LLMRequest, *, provider: str) -> Iterator[Sent]:
 
 
 def transcripts_of(request: LLMRequest) -> int:
-    """Return how many transcripts of sounds the server owes for a request."""
+    """Return how many audio transcripts the server will send for a request."""
     return len(_parted(request.messages)[1]) if request.params.get(TRANSCRIPTION) else 0
 
 
 def _parted(messages: Sequence[Message]) -> tuple[list[Message], list[AudioBlock]]:
-    """Return the conversation without the sounds of its last message, and those."""
+    """Return the conversation without the audio of its last message, and that audio."""
     last = messages[-1] if messages else None
     if not isinstance(last, UserMessage) or not last.audio:
         return [*messages], []
@@ -153,7 +153,7 @@ def _part(block: UserContent, kind: str, provider: str) -> Sent:
         case AudioBlock():
             sound = _sound(block, provider)
             if sound.format != kind:
-                # A session of the vendor's has one format.
+                # The vendor's sessions have a single format.
                 return {"type": "input_text", "text": "[a sound in another format]"}
             data = base64.b64encode(sound.samples).decode()
             return {"type": "input_audio", "audio": data}

@@ -1,4 +1,4 @@
-"""Sound as a Realtime API takes it: raw samples in one of three formats, read from WAV files."""
+"""Audio for a Realtime API: raw samples in one of three formats, read from WAV files."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ PCM16: Final = "audio/pcm"
 ULAW: Final = "audio/pcmu"
 ALAW: Final = "audio/pcma"
 
-# What a WAV file says of its samples: format, channels, samples a second, bits.
+# The header of a WAV file: format, channels, sample rate, bits.
 _FORMATS: Final = {
     (1, 1, 24_000, 16): PCM16,
     (7, 1, 8_000, 8): ULAW,
@@ -19,16 +19,16 @@ _FACTS_BYTES: Final = 16
 
 @dataclass(frozen=True)
 class Sound:
-    """Raw samples of one channel, and the vendor's name of their format."""
+    """Raw samples of one channel, and the vendor's name for their format."""
 
     format: str
     samples: bytes
 
 
 def read_wave(data: bytes) -> Sound | None:
-    """Return the sound of a WAV file: PCM of 16 bits at 24 kHz or G.711 at 8 kHz, one channel.
+    """Read a WAV file with one channel: 16-bit PCM at 24 kHz, or G.711 at 8 kHz.
 
-    None for any other file. A file that was cut off has the samples up to there.
+    Returns None for any other file. A truncated file yields the samples it has.
     """
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         return None
