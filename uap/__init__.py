@@ -1,7 +1,7 @@
 """Unified Agent Protocol 1.1: agents over the Unified Provider Protocol (UAP §1).
 
-UAP defines when a model is asked and what is kept. Messages, calls and streams are the types of
-`upp`, used as they are and imported from there.
+UAP defines when a model is called and what is kept. Messages, calls and streams are the types of
+`upp`, used unchanged and imported from there.
 
     bot = agent(model=provider("a-model"), tools=[search], execution=react(max_steps=20))
     result = await bot.ask("Where is the key?", AgentState.initial())
@@ -13,7 +13,7 @@ UAP defines when a model is asked and what is kept. Messages, calls and streams 
         result = await stream.result()
 
 Strategies are in `uap.execution`, `logging()` is in `uap.middleware`. A sub-agent is a tool of the
-developer's whose `run` calls another agent.
+developer whose `run` calls another agent.
 """
 
 from uap.agent import Agent, AgentOptions, agent

@@ -1,7 +1,7 @@
-"""`agent()`: a model with its tools, made to work on a task (UAP §4).
+"""`agent()`: a model and its tools, working on a task (UAP §4).
 
-(input, state) -> (turn, new state). An agent keeps nothing between two calls; all that it
-knows comes in with the state and goes out with it.
+(input, state) -> (turn, new state). An agent keeps nothing between calls; everything it knows comes
+in with the state and goes out with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ from upp.conversation.messages import to_message
 
 
 class AgentOptions(TypedDict, total=False):
-    """The options of `agent()` (UAP §4.2), for callers that keep them before there is an agent."""
+    """The options of `agent()` (UAP §4.2), for callers that collect them beforehand."""
 
     model: Required[Model]
     execution: ExecutionStrategy | None
@@ -73,13 +73,12 @@ def agent(
 ) -> "Agent":
     """Return an agent (UAP §4.1).
 
-    `execution` is `loop()` when not given. `session_id` names the agent's checkpoints and is made
-    up when there is a store and no id. The options from `system` on are those of `upp.llm()`;
-    `llm_middleware` is its `middleware`. Nothing is limited unless it is asked for: also
-    `tool_strategy.max_iterations` has no limit when it is not given (UAP §2.4). Raises UPPError
-    INVALID_REQUEST when the API lacks what is asked for, two tools share a name, or tools depend on
-    each other in a circle or on a tool that is not there; ValueError for a `session_id` that is no
-    text or an empty one.
+    `execution` defaults to `loop()`. `session_id` names the agent's checkpoints and is generated if
+    there is a store but no id. The options from `system` on are those of `upp.llm()`;
+    `llm_middleware` is its `middleware`. Nothing is limited by default, including
+    `tool_strategy.max_iterations` (UAP §2.4). Raises UPPError INVALID_REQUEST if the API lacks a
+    requested feature, two tools share a name, or tools depend on each other in a cycle or on a
+    missing tool; ValueError if `session_id` is not a non-empty string.
     """
     check_dependencies(tools)
     if session_id is not None:
@@ -111,13 +110,13 @@ def agent(
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """A configured agent; `agent()` makes one (UAP §4.3).
+    """A configured agent, made by `agent()` (UAP §4.3).
 
-    Inputs are texts, content blocks or messages. Without an input (None) a run goes on where the
-    state ends: calls without results are run again under their ids, and then the model is asked. A
-    state that ends in the model's whole answer is finished: its answer comes back and no model is
-    asked. A state with open calls and a new input gets error results for them first, since vendors
-    refuse it otherwise.
+    Inputs are text, content blocks or messages. Without an input (None), a run continues where the
+    state ends: calls without results are run again under their ids before the model is called. If
+    the state ends in a complete answer of the model, that answer is returned without calling a
+    model. If a state has open calls and there is a new input, the calls first get error results,
+    which vendors require.
     """
 
     id: str
@@ -144,10 +143,10 @@ class Agent:
         return self.llm.system
 
     async def generate(self, message: InferenceInput | None, state: AgentState) -> GenerateResult:
-        """Work on a message and return the turn and the new state (UAP §4.4).
+        """Work on a message; return the turn and the new state (UAP §4.4).
 
-        The turn is about all steps: what was said, executed and used. Raises what no hook and no
-        middleware recovers from: UPPError of the model, TooManyRoundsError, errors of hooks.
+        The turn covers all steps: messages, tool executions and usage. Raises errors that no hook
+        or middleware recovers from: UPPError of the model, TooManyRoundsError, errors of hooks.
         """
         return await self._run(message, state, None)
 
@@ -158,15 +157,15 @@ class Agent:
     async def ask(self, message: InferenceInput, state: AgentState) -> GenerateResult:
         """Answer in a conversation (UAP §4.6).
 
-        The returned state holds the message and the answer, each once: hand it to the next `ask`.
+        The returned state contains the message and the answer once each: pass it to the next `ask`.
         """
         return await self.generate(message, state)
 
     async def query(self, message: InferenceInput) -> Turn:
-        """Answer without a conversation (UAP §4.7); the state is thrown away.
+        """Answer without a conversation (UAP §4.7) and discard the state.
 
-        With a store the steps are kept under a session id of their own (UAP §12.3), which is
-        forgotten when the query ends: the checkpoints of the agent's conversation stay as they are.
+        With a store, the steps are saved under a separate session id (UAP §12.3), which is deleted
+        when the query ends; checkpoints of the agent's conversation are not affected.
         """
         session_id = None if self.checkpoints is None else str(uuid4())
         alone = replace(self, session_id=session_id)
@@ -210,6 +209,6 @@ class Agent:
             result = await self.execution.execute(context)
         else:
             result = await follow(self.execution.stream(context), emit)
-        # A strategy that saves nothing itself still leaves its last state behind.
+        # A strategy that saves nothing itself still gets its final state saved.
         await checkpointer.save(result.state)
         return result

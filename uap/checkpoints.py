@@ -1,7 +1,7 @@
-"""Where the states of agents are kept, to go on from later (UAP §12.2-12.4).
+"""Stores for agent states, from which a later run can continue (UAP §12.2-12.4).
 
-A checkpoint is the whole state of a session as JSON, the newest one only. Saving is the
-run's duty and never its failure: what a store raises is logged.
+A checkpoint is the whole state of a session as JSON; only the latest is kept. Saving is the run's
+duty, but never makes it fail: errors of a store are logged.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A checkpoint without its state; `checkpoint_id` is new with each save."""
+    """A checkpoint without its state; each save creates a new `checkpoint_id`."""
 
     session_id: str
     checkpoint_id: str
@@ -35,26 +35,26 @@ class CheckpointMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
 
 class CheckpointStore(Protocol):
-    """Keeps the newest state of each session (UAP §12.2); states are what `to_json()` gives."""
+    """Keeps the latest state of each session (UAP §12.2), in the format of `to_json()`."""
 
     async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
-        """Put a state in the place of the session's last one."""
+        """Save a state, replacing the session's previous one."""
 
     async def load(self, session_id: str) -> dict[str, Any] | None:
-        """Return the session's state; None when there is none that can be read."""
+        """Return the session's state, or None if it is missing or unreadable."""
 
     async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
-        """Return what is known of the session's checkpoint; None when there is none."""
+        """Return the metadata of the session's checkpoint, or None."""
 
     async def delete(self, session_id: str) -> None:
-        """Forget a session; one that is unknown is no error."""
+        """Delete a session; unknown sessions are ignored."""
 
     async def list(self) -> Sequence[str]:
         """Return the ids of all sessions."""
 
 
 def metadata_of(session_id: str, state: Mapping[str, Any]) -> CheckpointMetadata:
-    """Return the metadata of a new checkpoint of a state."""
+    """Create the metadata of a new checkpoint."""
     return CheckpointMetadata(
         session_id=session_id,
         checkpoint_id=str(uuid4()),
@@ -65,9 +65,9 @@ def metadata_of(session_id: str, state: Mapping[str, Any]) -> CheckpointMetadata
 
 
 def check_session_id(session_id: Any) -> None:
-    """Raise ValueError for what is no session id: a text that has characters and is Unicode.
+    """Raise ValueError unless a session id is a non-empty, valid Unicode string.
 
-    It is called before a run begins: a run does not fail when its checkpoint cannot be saved.
+    Checked before a run begins, because a run does not fail if a checkpoint cannot be saved.
     """
     if not isinstance(session_id, str) or not session_id:
         raise ValueError(f"A session_id is a text that is not empty, and not {session_id!r}.")
@@ -77,7 +77,7 @@ def check_session_id(session_id: Any) -> None:
 class Checkpointer:
     """Saves the states of one run, in order.
 
-    Only the task of the run calls it. A save is a task that also a cancelled run waits for.
+    Only the run's task calls it. Each save is a task that even a cancelled run waits for.
     """
 
     def __init__(self, store: CheckpointStore | None, session_id: str | None) -> None:
@@ -86,9 +86,9 @@ class Checkpointer:
         self._saved: str | None = None
 
     async def save(self, state: AgentState) -> None:
-        """Save a state that was not the last one saved; nothing that goes wrong is raised.
+        """Save a state unless it was the last one saved; never raises errors of the store.
 
-        A save that began is finished even when the run is cancelled meanwhile.
+        A save that has begun is completed even if the run is cancelled in the meantime.
         """
         store, session_id = self._store, self._session_id
         if store is None or session_id is None or state.id == self._saved:
@@ -100,7 +100,7 @@ class Checkpointer:
         )
 
     async def forget(self) -> None:
-        """Delete the session's checkpoint; nothing that goes wrong is raised."""
+        """Delete the session's checkpoint; never raises errors of the store."""
         store, session_id = self._store, self._session_id
         if store is not None and session_id is not None:
             await self._finish(
@@ -116,7 +116,7 @@ class Checkpointer:
 
         finishing = asyncio.ensure_future(logged())
         try:
-            # Unlike a shield, this raises nothing of what the store does, not even a cancellation.
+            # Unlike a shield, this raises nothing from the store, not even a cancellation.
             await asyncio.wait({finishing})
         except asyncio.CancelledError:
             await asyncio.wait({finishing})
@@ -124,7 +124,7 @@ class Checkpointer:
 
 
 def memory_checkpoints() -> CheckpointStore:
-    """Return a store that lives as long as the process."""
+    """Return a store that lasts as long as the process."""
     return _MemoryCheckpoints()
 
 
@@ -151,13 +151,13 @@ class _MemoryCheckpoints:
 
 
 class Cipher(Protocol):
-    """Seals what is written to disk; `cryptography.fernet.Fernet` is one."""
+    """Encrypts data on disk; `cryptography.fernet.Fernet` is an implementation."""
 
     def encrypt(self, data: bytes) -> bytes:
-        """Return the sealed data."""
+        """Return the encrypted data."""
 
     def decrypt(self, token: bytes) -> bytes:
-        """Return the data; raises for what was not sealed with the same key."""
+        """Return the decrypted data; raises if it was not encrypted with the same key."""
 
 
 def file_checkpoints(
@@ -165,17 +165,17 @@ def file_checkpoints(
 ) -> CheckpointStore:
     """Return a store of files (UAP §12.4): DIRECTORY/SESSION/checkpoint.json and metadata.json.
 
-    Only their owner may read the files, and with a `cipher` they are sealed as well (UAP §15.3).
-    SESSION is the session's id: what no file name may hold is percent-encoded, and an id that would
-    be longer than a file name is a hash. What is no session id raises ValueError.
+    Only their owner may read the files; a `cipher` also encrypts them (UAP §15.3). SESSION is the
+    session id with characters that file names cannot contain percent-encoded, or a hash if that
+    would be too long. An invalid session id raises ValueError.
     """
     return _FileCheckpoints(Path(directory), cipher)
 
 
 _HASHED = "%sha256-"
-"""How the name of a hash begins; no percent-encoded id begins so."""
+"""The prefix of hashed names; no percent-encoded id starts with it."""
 _NAME_BYTES = 255
-"""The longest name of a file that systems take."""
+"""The longest file name that common systems accept."""
 
 
 class _FileCheckpoints:
@@ -195,7 +195,7 @@ class _FileCheckpoints:
         return await asyncio.to_thread(self._read, path, CheckpointMetadata)
 
     async def delete(self, session_id: str) -> None:
-        # What cannot be deleted is still there, and the caller has to know.
+        # If deletion fails, the data is still there and the caller has to know.
         with suppress(FileNotFoundError):
             await asyncio.to_thread(shutil.rmtree, self._folder(session_id))
 
@@ -208,7 +208,7 @@ class _FileCheckpoints:
         return [session_id for session_id in found if session_id is not None]
 
     def _session_of(self, folder: Path) -> str | None:
-        """Return the id of the session in a folder; None when a long one cannot be read."""
+        """Return a folder's session id; None if it is hashed and its metadata is unreadable."""
         if not folder.name.startswith(_HASHED):
             return unquote(folder.name)
         metadata: CheckpointMetadata | None = self._read(
@@ -233,7 +233,7 @@ class _FileCheckpoints:
 
     def _write(self, path: Path, value: Any) -> None:
         text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-        # Beside its goal and then in its place, so that a reader never sees half a file.
+        # Write a temporary file and rename it, so that readers never see a partial file.
         draft = path.with_name(f"{path.name}.{uuid4().hex}")
         try:
             with os.fdopen(

@@ -1,7 +1,7 @@
-"""Code around a run of an agent (UAP §9).
+"""Middleware around a run of an agent (UAP §9).
 
-What goes in passes the middleware in order, what comes out in reverse order; an error
-comes out the same way, until one of them gives a result in its place.
+Input passes through the middleware in order, output in reverse order. Errors take the same way out,
+until a middleware returns a result instead.
 """
 
 import logging as standard_logging
@@ -21,9 +21,9 @@ from upp import Message
 
 @dataclass(frozen=True, kw_only=True)
 class MiddlewareContext:
-    """A run on its way in; `dataclasses.replace` makes a changed one.
+    """A run before it executes; use `dataclasses.replace` to change it.
 
-    `input` is None when the run goes on where `state` ends. `metadata` belongs to this run: all
+    `input` is None if the run continues where `state` ends. `metadata` belongs to this run: all
     middleware shares it and may change it.
     """
 
@@ -39,7 +39,7 @@ class Middleware:
     name = "middleware"
 
     async def before(self, context: MiddlewareContext) -> MiddlewareContext | None:  # noqa: ARG002 for subclasses
-        """Return the context to go on with, or None for the given one."""
+        """Return the context to continue with, or None for the given one."""
         return None
 
     async def after(
@@ -47,7 +47,7 @@ class Middleware:
         context: MiddlewareContext,  # noqa: ARG002 for subclasses
         result: GenerateResult,
     ) -> GenerateResult:
-        """Return the result to go on with."""
+        """Return the result to continue with."""
         return result
 
     async def on_error(
@@ -55,7 +55,7 @@ class Middleware:
         context: MiddlewareContext,  # noqa: ARG002 for subclasses
         error: Exception,  # noqa: ARG002 for subclasses
     ) -> GenerateResult | None:
-        """Return a result in place of the error, or None to let it pass."""
+        """Return a result to recover from the error, or None to let it pass."""
         return None
 
 
@@ -66,9 +66,10 @@ async def run_through(
 ) -> GenerateResult:
     """Run `execute` inside the middleware (UAP §9.2).
 
-    Each middleware sees the end of what is inside it: `after` a result, `on_error` an error, also
-    its own one. After a recovery those outside see a result. `after` and `on_error` get the context
-    as the last `before` left it. Raises the error if no `on_error` gave a result.
+    Each middleware sees the outcome of everything inside it: a result in `after`, an error,
+    including its own, in `on_error`. After a recovery, the outer ones see a result. `after` and
+    `on_error` get the context as the last `before` left it. Raises the error if no `on_error`
+    returns a result.
     """
     latest = context
 
@@ -100,7 +101,7 @@ async def _leave(
 
 
 def _hook(one: Middleware, name: str) -> Callable[..., Any] | None:
-    # Each hook may be left out, also by what is no subclass (UAP §9.1).
+    # Every hook is optional, even in objects that are not subclasses (UAP §9.1).
     hook: Callable[..., Any] | None = getattr(one, name, None)
     return hook
 
@@ -115,11 +116,11 @@ def logging(
     include_messages: bool = False,
     include_timing: bool = True,
 ) -> Middleware:
-    """Return middleware that logs the begin and the end of a run (UAP §9.3).
+    """Return middleware that logs the start and end of a run (UAP §9.3).
 
-    `level` is debug, info, warning or error; failures are always errors. Lines go to `logger`, else
-    to the standard logger `uap`. With `include_messages` they hold what was said. Raises ValueError
-    for another level.
+    `level` is debug, info, warning or error; failures are always logged as errors. Lines go to
+    `logger`, or else to the standard logger `uap`. `include_messages` adds the messages. Raises
+    ValueError for any other level.
     """
     if level not in LEVELS:
         raise ValueError(f"The level is one of {', '.join(LEVELS)}, and not {level!r}.")
@@ -143,7 +144,7 @@ class _Logging(Middleware):
         self._include_timing = include_timing
 
     async def before(self, context: MiddlewareContext) -> None:
-        # One middleware serves many runs, and one run may have two of them.
+        # One middleware serves many runs, and one run may use it twice.
         context.metadata[f"logging.{id(self)}"] = time.monotonic()
         said = self._said("input", context.input)
         self._write(self._level, f"Execution started: agent={context.agent.id}{said}")

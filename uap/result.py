@@ -1,4 +1,4 @@
-"""The result of a run of an agent (UAP §4.4)."""
+"""The result of an agent's run (UAP §4.4)."""
 
 from dataclasses import dataclass
 

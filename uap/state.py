@@ -1,8 +1,8 @@
-"""The state of an agent as a value (UAP §6, §12.1).
+"""An agent's state as a value (UAP §6, §12.1).
 
-A state never changes. Each operation returns a new state with a new UUIDv4 id, and nothing in it
-can be changed, however deep: messages are frozen values of `upp`, and metadata is frozen here. What
-it holds is all that its JSON says.
+A state never changes. Each operation returns a new state with a new UUIDv4 id. Everything in a
+state is immutable at any depth: messages are frozen values of `upp`, and metadata is frozen here.
+Its JSON contains everything it holds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,13 +20,13 @@ from upp.conversation.messages import to_message
 from upp.json_values.frozen import freeze
 
 VERSION = "1.1.0"
-"""The version of UAP that the JSON of a state names."""
+"""The version of UAP in the JSON of a state."""
 
 PlanStatus = Literal["pending", "in_progress", "completed", "failed"]
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One step of a plan (UAP §5.4); `depends_on` holds the ids of steps that come before it."""
+    """One step of a plan (UAP §5.4); `depends_on` are the ids of steps that must come first."""
 
     id: str
     description: str
@@ -41,7 +41,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 class ToolExecutionTrace(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
-    """A tool call inside a sub-agent; `result` is text, `duration` in milliseconds."""
+    """A tool call inside a sub-agent; `result` is text, `duration` is in milliseconds."""
 
     tool_name: str
     tool_call_id: str
@@ -59,8 +59,8 @@ class SubagentExecutionTrace(
 ):
     """One run of a sub-agent (UAP §8.5); times in milliseconds since 1970.
 
-    `subagent_type` is the name of the tool, `parent_tool_call_id` the call that started the run;
-    `subagent_id` is new for each run.
+    `subagent_type` is the name of the tool, and `parent_tool_call_id` the call that started the
+    run. `subagent_id` is new for each run.
     """
 
     subagent_id: str
@@ -80,7 +80,7 @@ class SubagentExecutionTrace(
 
 
 class InvalidState(ValueError):
-    """The JSON is no state of an agent, or of an unknown version of UAP."""
+    """The JSON is not an agent state, or is of an unsupported version of UAP."""
 
 
 class _Versioned(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
@@ -98,7 +98,7 @@ class _StateJSON(_Versioned, kw_only=True):
 
 
 class AgentStateJSON(TypedDict):
-    """The JSON of a state (UAP §12.1); members that may be absent are left out when empty."""
+    """The JSON of a state (UAP §12.1); optional members are left out when empty."""
 
     version: str
     id: str
@@ -112,11 +112,11 @@ class AgentStateJSON(TypedDict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentState:
-    """All that an agent knows between two calls (UAP §6.1).
+    """Everything an agent knows between calls (UAP §6.1).
 
-    `messages` is the conversation, `step` the number of the last step (it starts anew with each
-    call), `metadata` the developer's own JSON values: mappings and lists in it come back
-    unchangeable. Raises TypeError for metadata that JSON has no word for.
+    `messages` is the conversation, `step` the number of the last step (it restarts with each call),
+    and `metadata` the developer's own JSON values, whose mappings and lists are made immutable.
+    Raises TypeError for metadata that JSON cannot represent.
     """
 
     id: str
@@ -135,12 +135,12 @@ class AgentState:
         object.__setattr__(self, "subagent_traces", tuple(self.subagent_traces))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What keeps metadata from being changed cannot be pickled, and JSON says it all.
+        # Frozen metadata cannot be pickled, and JSON contains everything.
         return _restored, (self.to_json(),)
 
     @classmethod
     def initial(cls) -> Self:
-        """Return the state of an agent without any messages (UAP §6.2)."""
+        """Return the state of an agent without messages (UAP §6.2)."""
         return cls(
             id=new_id(),
             messages=(),
@@ -152,18 +152,18 @@ class AgentState:
         )
 
     def with_message(self, message: InferenceInput) -> Self:
-        """Append a message; a text or a block stands for what a user says.
+        """Append a message; text or a block becomes a user message.
 
-        Raises TypeError for what is none of these.
+        Raises TypeError for anything else.
         """
         return self.with_messages((message,))
 
     def with_messages(self, messages: Iterable[InferenceInput]) -> Self:
-        """Append messages, each as `with_message` takes it."""
+        """Append messages in any form that `with_message` accepts."""
         return self._changed(messages=(*self.messages, *_messages(messages)))
 
     def with_context(self, messages: Iterable[InferenceInput]) -> Self:
-        """Replace the whole conversation, for example by a shorter one (UAP §6.3)."""
+        """Replace the whole conversation, for example with a shorter one (UAP §6.3)."""
         return self._changed(messages=_messages(messages))
 
     def with_step(self, step: int) -> Self:
@@ -171,12 +171,12 @@ class AgentState:
         return self._changed(step=step)
 
     def with_metadata(self, key: str, value: Any) -> Self:
-        """Set one value of the metadata; raises TypeError for what JSON has no word for."""
+        """Set one metadata value; raises TypeError if JSON cannot represent it."""
         added = frozen_json({key: value})
         return self._changed(metadata=MappingProxyType({**self.metadata, **added}))
 
     def with_reasoning(self, reasoning: str) -> Self:
-        """Append a trace of reasoning."""
+        """Append a piece of reasoning."""
         return self._changed(reasoning=(*self.reasoning, reasoning))
 
     def with_plan(self, plan: Sequence[PlanStep]) -> Self:
@@ -188,7 +188,7 @@ class AgentState:
         return self._changed(subagent_traces=(*self.subagent_traces, *traces))
 
     def _changed(self, **changes: Any) -> Self:
-        """Return a copy under a new id; what is given is frozen, as all in a state is."""
+        """Return a copy with a new id; the changes must already be frozen."""
         state = object.__new__(type(self))
         changes["id"] = new_id()
         for name in self.__slots__:
@@ -197,9 +197,9 @@ class AgentState:
         return state
 
     def to_json(self) -> AgentStateJSON:
-        """Return the JSON of the state (UAP §12.1); optional members that are empty are left out.
+        """Return the JSON of the state (UAP §12.1), without empty optional members.
 
-        Nothing in it is shared with the state.
+        It shares nothing with the state.
         """
         shape = _StateJSON(
             version=VERSION,
@@ -211,15 +211,15 @@ class AgentState:
             plan=self.plan,
             subagent_traces=self.subagent_traces,
         )
-        # Through JSON text, so that what comes out is what a store gives back.
+        # Encode and decode, so that the result equals what a store would return.
         plain: AgentStateJSON = msgspec.json.decode(msgspec.json.encode(shape))
         return plain
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
-        """Return the state that the JSON holds, under its old id (UAP §12.1, §15.3).
+        """Create a state from its JSON, with the same id (UAP §12.1, §15.3).
 
-        Any version of the same major number is read. Raises InvalidState.
+        Accepts any version with the same major number. Raises InvalidState.
         """
         try:
             version = msgspec.convert(given, type=_Versioned).version
@@ -256,9 +256,9 @@ def _restored(given: AgentStateJSON) -> AgentState:
 
 
 def frozen_json(value: Any) -> Any:
-    """Return a value of metadata that cannot be changed.
+    """Return an immutable copy of a metadata value.
 
-    Raises TypeError for what JSON has no word for.
+    Raises TypeError if JSON cannot represent it.
     """
     if isinstance(value, Mapping) and not value:
         return _NOTHING
@@ -271,7 +271,7 @@ def frozen_json(value: Any) -> Any:
 def _frozen(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    # Texts and numbers of classes of their own (an enum, a marked-safe text) become plain ones.
+    # Subclasses of str and numbers (an enum, a marked-safe text) become plain ones.
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, int):

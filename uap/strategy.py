@@ -1,7 +1,7 @@
-"""Hooks into the life of a run (UAP §10).
+"""Hooks into the life cycle of a run (UAP §10).
 
-Hooks are called between steps. `stop_condition` ends a run, `on_error` may give a result
-in place of an error, and the hooks that get a state may return one with other metadata.
+Hooks are called between steps. `stop_condition` ends a run, `on_error` may return a result to
+recover from an error, and hooks that get a state may return it with changed metadata.
 """
 
 import inspect
@@ -19,14 +19,14 @@ Marked = Awaitable[AgentState | None] | AgentState | None
 
 @dataclass(frozen=True, kw_only=True)
 class AgentStrategy:
-    """The hooks (UAP §10.1), each of them sync or async; what they raise ends the run.
+    """The hooks (UAP §10.1), each sync or async; their errors end the run.
 
-    In a step: `on_step_start`, `on_reason` (react), `on_act` with the calls, `on_observe` with what
-    was executed, `on_step_end` with the step's own turn and the state, then `stop_condition`. Then
-    `on_complete`, or `on_error`, which recovers when it returns a result. `on_step_start` and
-    `on_step_end` may return the state that they were given with other metadata, and the run goes on
-    with it (`state.with_metadata("totalTokens", 7)`): so the stop condition can look at what only
-    the run knows. A state that differs in more raises ValueError.
+    In each step: `on_step_start`, `on_reason` (react), `on_act` with the calls, `on_observe` with
+    the executions, `on_step_end` with the step's own turn and the state, then `stop_condition`. At
+    the end: `on_complete`, or `on_error`, which recovers by returning a result. `on_step_start` and
+    `on_step_end` may return the given state with changed metadata for the run to continue with
+    (`state.with_metadata("totalTokens", 7)`), so that the stop condition can use facts that only
+    the run knows. Any other change to the state raises ValueError.
     """
 
     stop_condition: Callable[[AgentState], bool | Awaitable[bool]] | None = None
@@ -43,7 +43,7 @@ class AgentStrategy:
 
 
 async def call_hook(hook: Callable[..., Any] | None, *arguments: Any) -> Any:
-    """Return what a hook gives, awaited when it is async; None without a hook."""
+    """Return a hook's result, awaited if it is async; None without a hook."""
     if hook is None:
         return None
     given = hook(*arguments)

@@ -1,7 +1,7 @@
-"""Events of a running agent, and the object through which one follows it (UAP §11).
+"""Events of a running agent, and the object for following it (UAP §11).
 
-The agent's own events and the model's come in one stream, in the order in which they
-happened; the outcome is the same as without following.
+The agent's own events and those of the model form one stream, in the order in which they happened;
+the outcome is the same as without a stream.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -48,7 +48,7 @@ class UAPEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AgentStreamEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event of an agent's stream: `uap` or `upp` is set, as `source` says (UAP §11.2)."""
+    """One event of an agent's stream; `source` says whether `uap` or `upp` is set (UAP §11.2)."""
 
     source: Literal["uap", "upp"]
     uap: UAPEvent | None = None
@@ -59,26 +59,26 @@ Emit = Callable[[AgentStreamEvent], Awaitable[None]]
 
 
 class StreamedRun(Protocol):
-    """The return type of a strategy's `stream` (UAP §11.1); an AgentStreamResult is one.
+    """The return type of a strategy's `stream` (UAP §11.1), implemented by AgentStreamResult.
 
-    `result` is the outcome as something that can be awaited, or a function that gives it.
+    `result` is an awaitable of the outcome, or a function that returns one.
     """
 
     def __aiter__(self) -> AsyncIterator[AgentStreamEvent]:
-        """Give the events."""
+        """Iterate over the events."""
 
     @property
     def result(self) -> Any:
-        """The GenerateResult, when the events are over; raises what the run raised."""
+        """The GenerateResult once the events are over; raises the error of the run."""
 
     def abort(self) -> Any:
         """End the run."""
 
 
 async def follow(run: StreamedRun, emit: Emit) -> GenerateResult:
-    """Give each event of a run to `emit` and return what it came to.
+    """Pass each event of a run to `emit` and return the result.
 
-    A run that is not followed to its end is aborted. Raises what the run raises.
+    A run that is not followed to its end is aborted. Raises the error of the run.
     """
     if isinstance(run, AgentStreamResult):
         return await run.relay(emit)
@@ -96,13 +96,13 @@ async def follow(run: StreamedRun, emit: Emit) -> GenerateResult:
 
 
 class AgentStreamResult(Following[AgentStreamEvent, GenerateResult]):
-    """A run of an agent that one follows (UAP §11.1).
+    """A run of an agent to follow (UAP §11.1).
 
-    `async for` gives its events, `await stream.result()` (or `await stream`) what `generate` would
-    have returned; `abort()` ends it, and both then raise UPPError CANCELLED. A loop that is left
-    early ends the run when it is inside `async with`.
+    Iterate over its events with `async for`; `await stream.result()` (or `await stream`) returns
+    what `generate` would have returned. `abort()` ends it, after which both raise UPPError
+    CANCELLED. Inside `async with`, leaving the loop early ends the run.
     """
 
     async def result(self) -> GenerateResult:
-        """Return the turn and the state when the run is over; raises what the run raised."""
+        """Wait for the end of the run and return its result; raises the error of the run."""
         return await self.outcome()

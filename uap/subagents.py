@@ -1,8 +1,8 @@
 """Sub-agents: agents that run inside a tool of another agent (UAP §8).
 
-A sub-agent is a plain tool whose `run` calls an agent; nothing is made from an agent. An
-agent that runs inside a tool call finds its parent there, sends events to the parent's stream
-and leaves a trace in the parent's state.
+A sub-agent is a plain tool whose `run` calls an agent; there is no conversion from agent to tool.
+An agent that runs inside a tool call finds its parent in the context, sends its events to the
+parent's stream and leaves a trace in the parent's state.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from upp import ToolExecution, current_tool_call
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRound:
-    """A round of tool calls of an agent, as seen from inside its tools.
+    """A round of an agent's tool calls, as seen from inside its tools.
 
-    `traces` gets what sub-agents did, descendants before their parent, and `metadata` what the
-    tools set.
+    `traces` collects the runs of sub-agents, descendants before their parents, and `metadata` the
+    values set by tools.
     """
 
     agent_id: str
@@ -38,15 +38,15 @@ class ToolRound:
 
 
 current_round: ContextVar[ToolRound | None] = ContextVar("current_round", default=None)
-"""The round that the running tool belongs to; None outside of tools."""
+"""The round of the running tool; None outside of tools."""
 
 
 def set_metadata(key: str, value: Any) -> None:
     """Set one value in the metadata of the current run, for its next state.
 
-    The stop condition sees it after the step (UAP §10.2), and it is in the result and in the
-    checkpoint. Inside a sub-agent it is the sub-agent's. Raises RuntimeError outside of a tool, and
-    TypeError for what JSON has no word for.
+    The stop condition sees it after the step (UAP §10.2), and it is part of the result and the
+    checkpoint. Inside a sub-agent, it applies to the sub-agent. Raises RuntimeError outside of a
+    tool, and TypeError if JSON cannot represent the value.
     """
     round_ = current_round.get()
     if round_ is None:
@@ -62,14 +62,14 @@ async def run_as_subagent(
     emit: Emit | None,
     run: Callable[[Emit | None], Awaitable[GenerateResult]],
 ) -> GenerateResult:
-    """Run an agent inside a parent's tool: its events also go to the parent (UAP §8.4).
+    """Run an agent inside a parent's tool; its events also go to the parent (UAP §8.4).
 
-    `subagent_start` comes before the run and `subagent_end` after it, also when it failed. Raises
-    what `run` raises.
+    `subagent_start` precedes the run and `subagent_end` follows it, even after a failure. Raises
+    errors of `run`.
     """
     call = current_tool_call.get()
     subagent_id, start = str(uuid4()), _now()
-    # A sync tool may run an agent on a loop of its own, and streams are not for other threads.
+    # A sync tool may run an agent on another loop, and streams must not be used from other threads.
     emit_to_parent = parent.emit if parent.loop is asyncio.get_running_loop() else None
 
     async def report(
@@ -108,12 +108,12 @@ async def run_as_subagent(
         await report("subagent_end", timestamp=trace.end_time, success=success, **reported)
 
     await report("subagent_start", prompt=prompt, timestamp=start)
-    # Only tools start sub-agents, so an agent that a hook of the inner one runs has no parent.
+    # Only tools start sub-agents, so an agent run by a hook of the inner agent has no parent.
     token = current_round.set(None)
     try:
         result = await run(None if emit is None and emit_to_parent is None else forward)
     except asyncio.CancelledError:
-        # A tool may give its sub-agent a time limit, and go on.
+        # A tool may set a time limit for its sub-agent and continue without it.
         await finish(success=False, error="The run was cancelled.")
         raise
     except Exception as error:

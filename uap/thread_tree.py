@@ -1,7 +1,7 @@
-"""Conversations that branch: a tree of agent states (UAP §7).
+"""Branching conversations: a tree of agent states (UAP §7).
 
-Each node holds the whole state at its place, so a branch never sees what another branch
-says later. The tree and its nodes change; states do not.
+Each node holds the complete state at its place, so a branch never sees later messages of another
+branch. The tree and its nodes are mutable; states are not.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from uap.state import AgentState, InvalidState
 
 @dataclass(kw_only=True)
 class ThreadNode:
-    """A place in the tree (UAP §7.2); assign `state` to keep how far the conversation is there."""
+    """A place in the tree (UAP §7.2); assign `state` to record the conversation's progress."""
 
     id: str
     parent_id: str | None
@@ -49,9 +49,9 @@ class ThreadTree:
         self.current = root
 
     def branch(self, from_id: str, name: str | None = None) -> str:
-        """Add a node below another one, with its state, and return its id.
+        """Add a child to a node, with the same state, and return its id.
 
-        The current node stays. Raises KeyError for an unknown id.
+        The current node does not change. Raises KeyError for an unknown id.
         """
         parent = self._node(from_id)
         node = ThreadNode(id=str(uuid4()), parent_id=from_id, state=parent.state, name=name)
@@ -68,7 +68,7 @@ class ThreadTree:
         return self.current.state
 
     def to_json(self) -> dict[str, Any]:
-        """Return the tree as JSON; nothing in it is shared with the tree."""
+        """Return the tree as JSON, which shares nothing with the tree."""
         shape = _TreeJSON(
             root_id=self.root.id,
             current_id=self.current.id,
@@ -88,9 +88,9 @@ class ThreadTree:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
-        """Return the tree that the JSON holds, under its old ids (UAP §15.3).
+        """Create a tree from its JSON, with the same ids (UAP §15.3).
 
-        Raises InvalidState for what is no tree or holds what is no state.
+        Raises InvalidState if it is not a valid tree or contains an invalid state.
         """
         try:
             shape = msgspec.convert(given, type=_TreeJSON)
@@ -120,7 +120,7 @@ class ThreadTree:
         return self.nodes[node_id]
 
     def _is_whole(self) -> bool:
-        """Return whether every node is reached from the root once, from its own parent."""
+        """Return whether each node is reachable from the root exactly once, through its parent."""
         found: set[str] = {self.root.id}
         waiting = [self.root]
         while waiting:

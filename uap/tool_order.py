@@ -1,8 +1,8 @@
 """The order in which the calls of one answer run (UAP §8.3).
 
-Calls run together unless a tool says otherwise. A call waits for the calls of the tools
-that its tool depends on; a `sequential` call is finished before the others begin, and sequential
-calls run one by one. What is absent from the answer is not waited for.
+Calls run in parallel unless a tool says otherwise. A call waits for calls of the tools that its own
+tool depends on; a `sequential` call finishes before the others begin, and sequential calls run one
+after another. Dependencies that are not called in the answer are ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from upp import ErrorCode, Tool, ToolCall, UPPError
 
 
 def check_dependencies(tools: Sequence[Tool]) -> None:
-    """Raise UPPError INVALID_REQUEST for a circle of tools or an unknown tool.
+    """Raise UPPError INVALID_REQUEST for unknown or cyclic tool dependencies.
 
-    A name that is misspelt would order nothing, and the calls would run together.
+    Otherwise, a misspelt name would order nothing, and the calls would run in parallel.
     """
     names = [tool.name for tool in tools]
     for tool in tools:
@@ -37,9 +37,9 @@ def check_dependencies(tools: Sequence[Tool]) -> None:
 
 
 def order_of_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> Mapping[int, set[int]]:
-    """Return, by a call's position, the positions of the calls before it.
+    """Return, for each call's position, the positions of the calls that must come first.
 
-    What a sequential call depends on comes before it all the same.
+    The dependencies of a sequential call still come before it.
     """
     known = {tool.name: tool for tool in tools}
     called = [known.get(call.tool_name) for call in calls]
@@ -49,8 +49,8 @@ def order_of_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> Mapping[
         }
         for position, tool in enumerate(called)
     }
-    # All that a call waits for, itself or through others, as the bits of a number: a model may make
-    # hundreds of calls at once, and there are too many ways between them to walk each.
+    # All calls that a call waits for, directly or indirectly, as the bits of a number: a model may
+    # make hundreds of calls at once, and the paths between them are too many to walk one by one.
     before = {position: _before(after, position) for position in after}
     for position, tool in enumerate(called):
         if tool and tool.sequential:

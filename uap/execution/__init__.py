@@ -1,4 +1,4 @@
-"""How agents come to an answer: the strategies, and the parts to make others of (UAP §5)."""
+"""How agents arrive at an answer: the strategies, and building blocks for others (UAP §5)."""
 
 from uap.execution.context import ExecutionContext, ExecutionStrategy
 from uap.execution.loop import LoopOptions, loop

@@ -1,4 +1,4 @@
-"""The context that a strategy is given, and the protocol that it fulfils (UAP §5.1)."""
+"""The context passed to a strategy, and the protocol that a strategy implements (UAP §5.1)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class ExecutionContext:
     """One run of an agent.
 
-    `state` does not hold `input` yet: a strategy appends it, and all that comes of it. `input` is
-    None when the run goes on where `state` ends. `llm` is the agent's model with its tools, which
-    runs them by itself without a limit of ours. `save` keeps a checkpoint (it never raises); a
-    strategy awaits it after each `step_end`, and the agent after the run. The built-in strategies
-    do all that through `uap.execution.Steps`, and so may others.
+    `state` does not include `input` yet: the strategy appends it and everything that follows.
+    `input` is None if the run continues where `state` ends. `llm` is the agent's model, which runs
+    its tools itself, without a limit set here. `save` stores a checkpoint and never raises;
+    strategies await it after each `step_end`, the agent after the run. The built-in strategies do
+    all this through `uap.execution.Steps`, which others may use too.
     """
 
     agent: RunningAgent
@@ -37,7 +37,7 @@ class ExecutionContext:
 
 
 class ExecutionStrategy(Protocol):
-    """The way in which an agent works out its answer (UAP §5.1).
+    """The way an agent works out its answer (UAP §5.1).
 
     Any object with these three members is a strategy.
     """
@@ -47,10 +47,11 @@ class ExecutionStrategy(Protocol):
         """The strategy's name, for logs."""
 
     async def execute(self, context: ExecutionContext) -> ExecutionResult:
-        """Run to the end. Raises what the model, a hook or an approval raises."""
+        """Run to the end. Raises errors of the model, a hook or an approval."""
 
     def stream(self, context: ExecutionContext) -> StreamedRun:
         """Like `execute`, but live; the result is the same (UAP §11.3).
 
-        What comes back is iterated for its events, has a `result` and can be aborted (UAP §11.1).
+        The returned object can be iterated for its events, has a `result` and can be aborted (UAP
+        §11.1).
         """

@@ -1,4 +1,4 @@
-"""The simplest strategy: ask, run the tools, ask again (UAP §5.2)."""
+"""The simplest strategy: call the model, run the tools, repeat (UAP §5.2)."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from uap.stream import AgentStreamResult
 
 
 class LoopOptions(TypedDict, total=False):
-    """The options of `loop()`, for callers that keep them before there is a strategy."""
+    """The options of `loop()`, for callers that collect them beforehand."""
 
     max_iterations: float
 
@@ -19,8 +19,8 @@ class LoopOptions(TypedDict, total=False):
 def loop(*, max_iterations: float = math.inf) -> ExecutionStrategy:
     """Return the strategy that ends with the first answer without calls.
 
-    `max_iterations` is the number of tool rounds; after the last one the run ends without an error,
-    and with 0 the calls come back unexecuted.
+    `max_iterations` is the maximum number of tool rounds. After the last one, the run ends without
+    an error; with 0, calls are returned unexecuted.
     """
     return _Loop(max_iterations=max_iterations)
 

@@ -1,4 +1,4 @@
-"""Plan first, then do one step after the other (UAP §5.4)."""
+"""Plan first, then carry out one step after another (UAP §5.4)."""
 
 import math
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ _HOPELESS = {
     ErrorCode.MODEL_NOT_FOUND,
     ErrorCode.QUOTA_EXCEEDED,
 }
-"""Errors that another plan does not help against."""
+"""Errors that a new plan cannot fix."""
 
 PLANS_IN_A_ROW = 3
-"""A model that writes so many plans in a row that cannot be read will not write another one."""
+"""After this many unreadable plans in a row, the model is not asked for another."""
 
 
 class PlanOptions(TypedDict, total=False):
-    """The options of `plan()`, for callers that keep them before there is a strategy."""
+    """The options of `plan()`, for callers that collect them beforehand."""
 
     max_plan_steps: float
     allow_replan: bool
@@ -53,17 +53,17 @@ def plan(
     allow_replan: bool = True,
     plan_schema: Mapping[str, Any] = PLAN_SCHEMA,
 ) -> ExecutionStrategy:
-    """Return the strategy that lets the model write a plan and carries it out.
+    """Return the strategy in which the model writes a plan and carries it out.
 
-    The first step makes the plan; each step of the plan then takes one step for each inference,
-    with its tools, until the model calls no more of them. When a plan leaves nothing to do, the
-    model is asked for the answer. A step of the plan fails when the inference fails, or when the
-    tool that it names was called and has only failed: with `allow_replan` the model then makes a
-    new plan for what is left, else the run fails, as it does where a tool failed and no new plan
-    can be read; a PlanStepError is the cause of both errors. A plan that cannot be read or carried
-    out is asked for again likewise, and fails the run when it is the third one in a row. Only the
-    first `max_plan_steps` of a plan are kept. `plan_schema` describes an object with `steps` like
-    those of the default, and maybe more. A run without an input goes on with an unfinished plan.
+    The first step makes the plan. Each plan step then takes one step per inference, with its tools,
+    until the model makes no more calls. If a plan leaves nothing to do, the model is asked for the
+    answer. A plan step fails if the inference fails, or if the tool it names was called and always
+    failed. With `allow_replan`, the model then makes a new plan for the remaining work; otherwise
+    the run fails, as it does if a tool failed and no new plan can be read. Both errors have a
+    PlanStepError as their cause. A plan that is unreadable or impossible is requested again in the
+    same way; the third one in a row fails the run. Only the first `max_plan_steps` of a plan are
+    kept. `plan_schema` describes an object with `steps` like those of the default, and possibly
+    more. A run without an input continues an unfinished plan.
     """
     return _Plan(max_plan_steps=max_plan_steps, allow_replan=allow_replan, plan_schema=plan_schema)
 
@@ -87,7 +87,7 @@ class _Plan:
 
 @dataclass
 class _Run:
-    """One run of a plan; how far it has come is in the state."""
+    """One run of a plan; its progress is in the state."""
 
     options: _Plan
     steps: Steps
@@ -95,7 +95,7 @@ class _Run:
     reason: str = "it was not finished."
     answered: bool = True
     executed: list[ToolExecution] = field(default_factory=list)
-    # The calls that failed in the step for which there has to be a new plan.
+    # The failed calls of the step that requires a new plan.
     failed_calls: tuple[str, ...] = ()
 
     @property
@@ -156,7 +156,7 @@ class _Run:
         return await self.steps.end(phase=phase, plan=made)
 
     async def _do(self, step: PlanStep) -> bool:
-        """Take one step for a step of the plan; return whether to stop."""
+        """Take one step for a plan step; return whether to stop."""
         begins = step.status == "pending"
         step = self._mark(step, "in_progress")
         await self.steps.begin(phase="execute", planStep=step)
@@ -167,7 +167,7 @@ class _Run:
             executed = await self.steps.act()
         except UPPError as error:
             if unanswered_calls(self.steps.state.messages):
-                # The model has answered: an approval, a limit or an abort ends the run.
+                # The model has answered: an approval, a limit or an abort ended the run.
                 raise
             self._mark(step, "failed")
             if error.code in _HOPELESS or not self.options.allow_replan:
@@ -195,7 +195,7 @@ class _Run:
         return await self.steps.end(phase="execute", plan=self.plan)
 
     async def _answer(self) -> bool:
-        """Let the model answer when its plan leaves nothing to do; return whether to stop."""
+        """Have the model answer if its plan leaves nothing to do; return whether to stop."""
         self.steps.say(ANSWER_PROMPT, phase="plan_step")
         self.answered = True
         while True:
@@ -205,7 +205,7 @@ class _Run:
                 return True
 
     def _failure(self, step: PlanStep) -> str | None:
-        """Return why a step has failed whose tool was called and never worked."""
+        """Return why a step failed, if its tool was called and never succeeded."""
         tried = self._tried(step)
         if tried and all(done.is_error for done in tried):
             return f"{step.tool}: {tried[-1].result}"

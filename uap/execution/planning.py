@@ -1,6 +1,6 @@
-"""The prompt that asks a model for a plan, and its parser (UAP §5.4).
+"""The prompts that ask a model for a plan, and the parser of plans (UAP §5.4).
 
-A plan that cannot be carried out is refused as a whole; no step is left out in silence.
+A plan that cannot be carried out is rejected as a whole; steps are never dropped silently.
 """
 
 import json
@@ -45,7 +45,7 @@ PLAN_SCHEMA: Mapping[str, Any] = {
 
 
 _OBJECT = re.compile(r'\{(?=\s*")')
-"""Where an object with members begins."""
+"""The beginning of an object with members."""
 
 ANSWER_PROMPT = "There is nothing left to do: give the whole answer to what was asked."
 
@@ -75,7 +75,7 @@ class _Planned(msgspec.Struct):
 def planning_prompt(
     tools: Sequence[Tool], *, limit: float, schema: Mapping[str, Any] | None
 ) -> str:
-    """Return the prompt for a plan, with `schema` where the API cannot enforce it."""
+    """Return the prompt for a plan, with `schema` if the API cannot enforce it."""
     asked = (
         "Make a plan for what was asked, and do nothing else yet: call no tool and give no answer. "
         "Reply with a JSON object whose `steps` are the steps, each with an `id`, a `description`, "
@@ -93,7 +93,7 @@ def planning_prompt(
 
 
 def replanning_prompt(plan: Sequence[PlanStep], failed: PlanStep, reason: str) -> str:
-    """Return what is said before the prompt for a plan when a step has failed."""
+    """Return the text before the prompt for a plan after a failed step."""
     done = [f"{step.id} ({step.description})" for step in plan if step.status == "completed"]
     left = [f"{step.id} ({step.description})" for step in plan if step.status == "pending"]
     return (
@@ -109,7 +109,7 @@ def unreadable_prompt(problem: str) -> str:
 
 
 def step_prompt(step: PlanStep, *, last: bool) -> str:
-    """Return what asks for one step of the plan."""
+    """Return the prompt for one step of the plan."""
     tool = f" Use the tool {step.tool}." if step.tool else ""
     ending = (
         "It is the last step: end with the whole answer to what was asked."
@@ -122,11 +122,11 @@ def step_prompt(step: PlanStep, *, last: bool) -> str:
 def read_plan(
     turn: Turn, *, completed: Sequence[PlanStep] = (), limit: float, provider: str
 ) -> tuple[PlanStep, ...]:
-    """Return the plan in a reply: what is completed, then the new steps in an order that works.
+    """Parse the plan in a reply: completed steps, then the new steps in a valid order.
 
-    A new step with the id of a completed one is that step when it is described alike, and takes its
-    place otherwise. Only the first `limit` new steps are kept. Raises UPPError INVALID_RESPONSE
-    when there is no plan in the reply or it cannot be carried out.
+    A new step with the id of a completed one is the same step if its description is equal;
+    otherwise it replaces it. Only the first `limit` new steps are kept. Raises UPPError
+    INVALID_RESPONSE if the reply contains no plan or an impossible one.
     """
     new = [_to_step(planned) for planned in _planned(turn, provider)]
     done = {(step.id, step.description) for step in completed}
@@ -145,10 +145,9 @@ def read_plan(
 def in_order(
     steps: Iterable[PlanStep], *, after: Iterable[str], provider: str
 ) -> tuple[PlanStep, ...]:
-    """Return steps with each after those that it depends on; `after` are the ids of done ones.
+    """Sort steps so that each follows its dependencies; `after` are the ids of completed ones.
 
-    Raises UPPError INVALID_RESPONSE when they depend on each other in a circle or on what is not
-    there.
+    Raises UPPError INVALID_RESPONSE if they depend on each other in a cycle or on a missing step.
     """
     waiting, known, ordered = list(steps), set(after), list[PlanStep]()
     while waiting:
@@ -163,7 +162,7 @@ def in_order(
 
 
 def _planned(turn: Turn, provider: str) -> tuple[_PlannedStep, ...]:
-    """Return the steps in a reply; of several objects in its text, those of the first plan."""
+    """Return the steps in a reply, from the first plan among the objects in its text."""
     given = _json_objects(turn.response.text) if turn.data is None else [turn.data]
     problem = "there is no object in it."
     for found in given:
@@ -175,7 +174,7 @@ def _planned(turn: Turn, provider: str) -> tuple[_PlannedStep, ...]:
 
 
 def _json_objects(text: str) -> Iterator[Any]:
-    """Yield the JSON objects in a text, which may have words around them."""
+    """Yield the JSON objects in a text, which may have other text around them."""
     decoder = json.JSONDecoder()
     end = 0
     while start := _OBJECT.search(text, end):

@@ -1,4 +1,4 @@
-"""ReAct: reason, act, observe, and again (UAP §5.3)."""
+"""ReAct: reason, act, observe, repeat (UAP §5.3)."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ACTING_PROMPT = (
 
 
 class ReactOptions(TypedDict, total=False):
-    """The options of `react()`, for callers that keep them before there is a strategy."""
+    """The options of `react()`, for callers that collect them beforehand."""
 
     max_steps: float
     reasoning_prompt: str
@@ -32,9 +32,10 @@ class ReactOptions(TypedDict, total=False):
 def react(
     *, max_steps: float = math.inf, reasoning_prompt: str = REASONING_PROMPT
 ) -> ExecutionStrategy:
-    """Return the strategy that lets the model write down its reasoning before each action.
+    """Return the strategy in which the model writes down its reasoning before each action.
 
-    A step is one reasoning and one action with its tools. `max_steps` ends a run without an error.
+    A step is one reasoning and one action with its tools. A run ends without an error after
+    `max_steps`.
     """
     return _React(max_steps=max_steps, reasoning_prompt=reasoning_prompt)
 
@@ -63,7 +64,7 @@ class _React:
 
 
 def _reasoning(reply: AssistantMessage) -> str:
-    """Return what the model wrote down, else what it only thought."""
+    """Return the model's text, or its thinking if there is no text."""
     if reply.text.strip():
         return reply.text
     return "\n\n".join(block.text for block in reply.reasoning)

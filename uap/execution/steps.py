@@ -1,8 +1,8 @@
-"""The parts that strategies are made of (UAP §5, §10, §11).
+"""The building blocks of strategies (UAP §5, §10, §11).
 
-One step is one inference and the round of tools that it asks for (react thinks once
-before). All that was said is in the state, all that was used is in the turn, and hooks, events and
-checkpoints happen here, so that they are the same for every strategy and with and without a stream.
+A step is one inference and the tool round that it requests (react reasons once before that). All
+messages are in the state and all usage is in the turn. Hooks, events and checkpoints happen here,
+so that they are the same for every strategy, with and without a stream.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,8 +44,8 @@ Body = Callable[["Steps"], Awaitable[None]]
 class Steps:
     """One run, step by step.
 
-    A strategy calls, for each step: `begin`, then `act` (after `consult`, to think first), then
-    `end`. `state` is the state so far, `number` that of the step, from 1.
+    For each step, a strategy calls `begin`, then `act` (after `consult`, to reason first), then
+    `end`. `state` is the state so far, `number` that of the current step, from 1.
     """
 
     def __init__(self, context: ExecutionContext, emit: Emit | None) -> None:
@@ -53,7 +53,8 @@ class Steps:
         self._emit = emit
         self._emit_model = None if emit is None else _from_model(emit)
         self._hooks = context.strategy
-        # The model's middleware sees inferences and tools one by one, and has one state for them.
+        # The model's middleware sees each inference and tool round, and shares one state across
+        # them.
         self._llm = replace(context.llm.with_options(max_iterations=0), middleware_state={})
         self._run = _RunPart(context.state.messages)
         self._step = _RunPart(context.state.messages)
@@ -65,16 +66,16 @@ class Steps:
 
     @property
     def resumes(self) -> bool:
-        """Whether the run goes on where an earlier one ended."""
+        """Whether the run continues where an earlier one ended."""
         return self._context.input is None
 
     @property
     def finished(self) -> bool:
-        """Whether there was no input and the state ends in a whole answer.
+        """Whether there is no input and the state ends in a complete answer.
 
-        There is nothing to ask a model then: a strategy that returns at once gives the answer that
-        is there. An answer that was cut off says `{"uap": {"unfinished": true}}` in its metadata,
-        and is no whole one.
+        There is then nothing to ask a model: a strategy that returns at once gives the existing
+        answer. An answer that was cut off has `{"uap": {"unfinished": true}}` in its metadata and
+        is not complete.
         """
         last = self._context.state.messages[-1:]
         if not self.resumes or not last or not isinstance(last[0], AssistantMessage):
@@ -89,7 +90,7 @@ class Steps:
         return self._context.tools
 
     async def begin(self, **data: Any) -> None:
-        """Begin a step; `data` is for its event. Calls left open before the run are run first."""
+        """Begin a step, with `data` for its event. Runs any calls left open before the run."""
         self.number += 1
         self.state = self.state.with_step(self.number)
         self._adopt(await call_hook(self._hooks.on_step_start, self.number, self.state))
@@ -100,12 +101,12 @@ class Steps:
     async def consult(
         self, prompt: str, *, phase: str, structure: Mapping[str, Any] | None = None
     ) -> Turn:
-        """Ask the model something for the strategy's own sake, and let it not act.
+        """Ask the model something for the strategy's own purposes, without letting it act.
 
-        Prompt and reply stay in the state, marked `{"uap": {"synthetic": true, "phase": ...}}` in
-        their metadata. Calls in the reply are dropped; a reply without text is not kept at all.
-        With a structure the model is given no tools: where a call stands for the structure (as with
-        Anthropic) it could call another one instead.
+        Prompt and reply stay in the state, marked with `{"uap": {"synthetic": true, "phase": ...}}`
+        in their metadata. Calls in the reply are dropped; a reply without text is not kept at all.
+        With a structure, the model gets no tools: if a call stands for the structure (as with
+        Anthropic), it could call another tool instead.
         """
         tools = self._llm.tools if structure is None else ()
         llm = self._llm.with_options(structure=structure, tools=tools)
@@ -120,25 +121,25 @@ class Steps:
         return msgspec.structs.replace(turn, response=reply)
 
     def say(self, prompt: str, *, phase: str) -> None:
-        """Append a prompt of the strategy's own, marked as those of `consult`."""
+        """Append a prompt of the strategy, marked like those of `consult`."""
         mark = {"uap": {"synthetic": True, "phase": phase}}
         asked = UserMessage(content=(TextBlock(text=prompt),), metadata=mark)
         self.state = self.state.with_message(asked)
 
     async def reason(self, reasoning: str) -> None:
-        """Keep and emit what the model reasoned."""
+        """Record and emit the model's reasoning."""
         self.state = self.state.with_reasoning(reasoning)
         await call_hook(self._hooks.on_reason, self.number, reasoning)
         await self._send("reasoning", {"reasoning": reasoning})
 
     async def act(self, *, tools: bool = True) -> tuple[ToolExecution, ...]:
-        """Ask the model, run the tools that it asks for and return what was executed.
+        """Call the model, run the tools that it calls and return the executions.
 
-        Without `tools` the calls stay unanswered. Raises TooManyRoundsError for a round more than
-        the tool strategy allows.
+        Without `tools`, calls stay unanswered. Raises TooManyRoundsError after the last round
+        allowed by the tool strategy.
         """
         turn = await self._infer(self._llm, self.state.messages)
-        # Middleware of the model may have put messages before the answer.
+        # The model's middleware may have inserted messages before the answer.
         self.state = self.state.with_messages((*turn.messages[:-1], turn.response))
         calls = turn.response.tool_calls
         if not tools or not self._llm.tools or turn.data is not None:
@@ -146,9 +147,9 @@ class Steps:
         return await self._use_tools(calls)
 
     async def end(self, **data: Any) -> bool:
-        """End the step, and return whether the run should stop.
+        """End the step and return whether the run should stop.
 
-        The hook, the event, the checkpoint and then the stop condition, in this order.
+        Runs the hook, the event, the checkpoint and then the stop condition, in this order.
         """
         step, self._step = self._step, _RunPart(self.state.messages)
         turn = step.turn(self.state.messages)
@@ -159,9 +160,9 @@ class Steps:
         return bool(await call_hook(self._hooks.stop_condition, self.state))
 
     def result(self) -> GenerateResult:
-        """Return what the run came to, with the turn over all of its steps.
+        """Return the result of the run, with a turn that covers all of its steps.
 
-        The turn of a run that was `finished` before has the answer that is there, and nothing used.
+        If the run was `finished` from the start, the turn has the existing answer and no usage.
         """
         if self.finished and not self.number:
             return GenerateResult(turn=self._kept(), state=self.state)
@@ -180,7 +181,7 @@ class Steps:
         )
 
     def _adopt(self, given: Any) -> None:
-        """Take the metadata of the state that a hook returned; anything else is no state."""
+        """Adopt the metadata of a state returned by a hook; ignore anything but a state."""
         if not isinstance(given, AgentState):
             return
         same = replace(given, id=self.state.id, metadata=self.state.metadata)
@@ -241,9 +242,9 @@ class Steps:
 
 
 async def run_steps(context: ExecutionContext, body: Body, emit: Emit | None) -> GenerateResult:
-    """Run a strategy's body and return its result, with the hooks around it (UAP §10.1).
+    """Run a strategy's body with its hooks (UAP §10.1) and return the result.
 
-    An error is raised unless `on_error` gives a result for it.
+    An error is raised unless `on_error` returns a result.
     """
     steps = Steps(context, emit)
     hooks = context.strategy
@@ -265,7 +266,7 @@ def stream_steps(context: ExecutionContext, body: Body) -> AgentStreamResult:
 
 
 def _from_model(emit: Emit) -> Callable[[StreamEvent], Awaitable[None]]:
-    """Return an emit for events of the model."""
+    """Return an emit function for events of the model."""
 
     def wrapped(event: StreamEvent) -> Awaitable[None]:
         return emit(AgentStreamEvent(source="upp", upp=event))
@@ -274,7 +275,7 @@ def _from_model(emit: Emit) -> Callable[[StreamEvent], Awaitable[None]]:
 
 
 class _RunPart:
-    """The usage and the executions since some point of a run."""
+    """The usage and executions since some point of a run."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._before = len(messages)
@@ -303,9 +304,9 @@ class _RunPart:
 
 
 def _opening(context: ExecutionContext) -> tuple[Message, ...]:
-    """Return what the run adds to the conversation before the model is asked.
+    """Return the messages that the run adds before the model is called.
 
-    Vendors refuse calls without results, so what was interrupted is answered before a new input.
+    Vendors reject calls without results, so interrupted calls are answered before a new input.
     """
     given = context.input
     if given is None:

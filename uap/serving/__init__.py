@@ -1,6 +1,6 @@
-"""`python -m uap serve`: agents of `uap` that answer in the chats of a server, from anywhere.
+"""`python -m uap serve`: uap agents that answer in the chats of a server, from anywhere.
 
-A daemon dials in to the server and registers its agents there (docs/agents.md). It is made of
+A daemon dials in to the server and registers its agents there (docs/agents.md). It is built on
 `uap.uamp_adapter` and the transports of `uamp.client`, and needs the extra `serve`.
 """
 
@@ -10,7 +10,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from uap.serving.program import run  # noqa: PLC0415 what it needs is an extra
+        from uap.serving.program import run  # noqa: PLC0415 its dependencies are an extra
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] in {"uap", "upp"}:
             raise

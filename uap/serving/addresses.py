@@ -1,4 +1,4 @@
-"""The address of a server, as people write it."""
+"""Parsing of server addresses as people write them."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -8,26 +8,26 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class NotAnAddress(ValueError):
-    """It is not the address of a server; the message says how one is written."""
+    """This is not a server address; the message shows the expected format."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerAddress:
-    """`origin` and `socket` are http or https addresses, the latter with its path."""
+    """The address of a server; `origin` and `socket` are http(s) URLs, the latter with its path."""
 
     origin: str
     socket: str
     is_exposed: bool
-    """Whether what is sent, tokens included, can be read on the way."""
+    """Whether data in transit, including tokens, can be read by others."""
 
     @property
     def shown(self) -> str:
-        """The address as a person reads it."""
+        """The address for display."""
         return self.origin
 
 
 def read_address(text: str) -> ServerAddress:
-    """Return the address in `wss://host/ws`, `https://host` or the like; without a path it is /ws.
+    """Parse `wss://host/ws`, `https://host` or the like; the default path is /ws.
 
     Raises NotAnAddress.
     """

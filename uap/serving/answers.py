@@ -1,4 +1,4 @@
-"""One answer of a served agent: from `input.text` to the events of a response (UAMP §6)."""
+"""One answer of a served agent, from `input.text` to the events of a response (UAMP §6)."""
 
 import asyncio
 import logging
@@ -54,25 +54,25 @@ _FAILURES = {
         "The model of the agent did not answer in time.",
     ),
 }
-"""Error texts for people, by what the provider raised; its own words stay in the daemon's log."""
+"""Error messages for people, by provider error; the provider's own message stays in the log."""
 
 
 class ServedAnswer:
-    """Runs an agent for one answer and sends what it shows.
+    """Runs an agent for one answer and sends its events.
 
-    Its task calls `run`, and the daemon's reader `take_result`, on one event loop.
+    Its task calls `run` and the daemon's reader calls `take_result`, on one event loop.
 
-    The agent keeps nothing between answers: the server sends the conversation, and checkpoints of
-    the agent, which would be those of another chat, are not used.
+    The agent keeps nothing between answers: the server sends the conversation. The agent's own
+    checkpoints are not used, since they could belong to another chat.
     """
 
     def __init__(
         self, bot: Agent, answer: RequestedAnswer, *, media: MediaLoader, send: Send
     ) -> None:
         self.ends_interrupted = False
-        """Whether a cancelled run says that it was interrupted, and not cancelled by a person."""
+        """Whether a cancelled run reports an interruption instead of a cancellation by a person."""
         self.has_ended = False
-        """Whether the terminal event was sent, or is being sent."""
+        """Whether the terminal event has been sent or is being sent."""
         self._bot = replace(bot, checkpoints=None, session_id=None)
         self._answer = answer
         self._media = media
@@ -88,14 +88,14 @@ class ServedAnswer:
         self._translator = Translator(answer.response_id, client_tools=self._chat_tools.names)
 
     def take_result(self, result: ToolResult) -> None:
-        """Take the result of a call of the chat's tool."""
+        """Process the result of a call of the chat's tool."""
         self._chat_tools.receive(result)
 
     async def run(self) -> None:
-        """Send the whole answer, with one terminal event at its end.
+        """Send the whole answer, ending with one terminal event.
 
-        A cancelled run ends with `response.cancelled` or, where it `ends_interrupted`, with
-        `response.error`. `send` raises nothing: without a connection it does nothing.
+        A cancelled run ends with `response.cancelled` or, if it `ends_interrupted`, with
+        `response.error`. `send` never raises; without a connection it does nothing.
         """
         response_id = self._answer.response_id
         ended: Event
@@ -135,7 +135,7 @@ class ServedAnswer:
             except UPPError:
                 raise
             except Exception as error:
-                # Strategies, hooks, middleware and tools are the developer's.
+                # Strategies, hooks, middleware and tools are the developer's code.
                 raise _Failed(error) from error
         traces = result.state.subagent_traces
         used = sum((trace.usage for trace in traces if trace.usage is not None), result.turn.usage)
@@ -170,7 +170,7 @@ class ServedAnswer:
         )
 
     def cancelled(self) -> Event:
-        """Return the end of an answer that was cancelled, also before it ran."""
+        """Return the final event of a cancelled answer, even one that has not started."""
         if self.ends_interrupted:
             return self._failed(ErrorCode.INTERRUPTED, "The daemon of the agent was stopped.")
         return ResponseCancelled(
@@ -188,7 +188,7 @@ class ServedAnswer:
 
 
 class _Failed(Exception):
-    """Code of the agent raised `cause`."""
+    """The agent's own code raised `cause`."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -196,12 +196,12 @@ class _Failed(Exception):
 
 
 def history_of(event: InputText) -> tuple[Message, ...]:
-    """Return the conversation of an input: its messages, which are the whole one, or its text."""
+    """Return the conversation of an input: its messages if it has them, else its text."""
     return event.messages or (Message(role="user", content=event.text),)
 
 
 def _instructed(bot: Agent, read: Conversation, tools: Sequence[Tool]) -> Agent:
-    """Return the agent with the system texts of a conversation, and more tools, behind its own."""
+    """Return the agent with the conversation's system texts and further tools added."""
     if not read.system and not tools:
         return bot
     system = "\n\n".join(text for text in (bot.system or "", *read.system) if text)

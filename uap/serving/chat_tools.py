@@ -1,4 +1,4 @@
-"""The chat's tools in an agent that is served: the client or the server runs them (UAMP §6.10)."""
+"""The chat's tools in a served agent, run by the client or the server (UAMP §6.10)."""
 
 import asyncio
 import logging
@@ -20,14 +20,14 @@ _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 class ChatToolFailedError(Exception):
-    """A call failed or was refused, in words that the model may read."""
+    """A call failed or was refused; the model may read the message."""
 
 
 class ChatTools:
-    """The chat's tools in one answer; its tasks and the daemon's reader share one loop.
+    """The chat's tools in one answer; its tasks and the daemon's reader share one event loop.
 
-    A call is sent as `tool.call`, and runs until `receive` is given its `tool.result`. A tool of
-    the agent's own keeps its name: the chat's of that name is not offered.
+    A call is sent as `tool.call` and waits until `receive` gets its `tool.result`. The agent's own
+    tools take precedence over the chat's tools of the same name.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class ChatTools:
         return frozenset(self._definitions)
 
     def offered(self) -> tuple[Tool, ...]:
-        """Return the tools as `upp` calls them."""
+        """Return the tools in the form that `upp` calls."""
         return tuple(self._tool(one) for one in self._definitions.values())
 
     def receive(self, result: ToolResult) -> None:
-        """Take the result of a call; one of no open call changes nothing."""
+        """Process the result of a call; ignore results without an open call."""
         waiting = self._open.get(result.call_id)
         if waiting is not None and not waiting.done():
             waiting.set_result(result)
@@ -92,7 +92,7 @@ class ChatTools:
 
 
 def definitions_of(event: InputText) -> tuple[ToolDefinition, ...]:
-    """Return the tools in the `context` of an input; none where it has something else there."""
+    """Return the tools in the `context` of an input, or none if it is invalid."""
     given = (event.context or {}).get("tools")
     if not given:
         return ()

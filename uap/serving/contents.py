@@ -1,4 +1,4 @@
-"""The files of a conversation, read from the server that the agent is connected to."""
+"""Files in a conversation, read from the server that the agent is connected to."""
 
 import re
 import uuid
@@ -15,11 +15,11 @@ _SIGNED = re.compile(r"[?&]signature=.")
 
 
 class ServerContents:
-    """Loads contents by their ids, from the addresses that the messages of a turn have for them.
+    """Loads contents by id, from the URLs in the messages of a turn.
 
-    It asks the server at `origin` alone, whatever a message says: others write the messages, and
-    the daemon may stand in a network that they cannot reach. The token goes with ids of contents
-    alone; an address that is signed is asked without it.
+    It only contacts the server at `origin`, whatever a message says: others write the messages, and
+    the daemon may run in a network that they cannot reach. The token is only sent when fetching by
+    id; signed URLs are fetched without it.
     """
 
     def __init__(
@@ -31,11 +31,11 @@ class ServerContents:
         self._paths = dict(_paths(messages, origin))
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
-        """Return the bytes and the MIME type; raises LookupError where the server has none."""
+        """Return the bytes and the MIME type; raises LookupError if the server has no such file."""
         try:
             content_id = str(uuid.UUID(content_id))
         except ValueError:
-            # Others write the messages: it would be a path of their choice.
+            # Others write the messages: the id could be a path of their choice.
             raise LookupError(content_id) from None
         path = self._paths.get(content_id)
         headers = {}
@@ -60,7 +60,7 @@ class ServerContents:
 
 
 def _paths(messages: Sequence[Message], origin: str) -> list[tuple[str, str]]:
-    """Return the contents of messages with their paths, signatures included."""
+    """Return the contents in messages with their paths, including signatures."""
     found = []
     for message in messages:
         for item in message.content_items or ():

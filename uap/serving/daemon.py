@@ -1,4 +1,4 @@
-"""The daemon: keeps one connection to a server, and answers for its agents there (UAMP §10.2)."""
+"""The daemon: maintains a connection to a server and answers for its agents (UAMP §10.2)."""
 
 import asyncio
 import contextlib
@@ -43,13 +43,13 @@ from uap.serving.link import (
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 15.0
-"""How long a handshake, and then a registration, may take."""
+"""The time limit of a handshake, and then of a registration."""
 PING_SECONDS = 30.0
-"""After so long without a frame the daemon sends a ping; after as long again it connects anew."""
+"""After this long without a frame, the daemon pings; after twice as long, it reconnects."""
 FIRST_ATTEMPTS = 3
-"""The attempts to reach a server that was not reached yet; later ones have no end."""
+"""The attempts to reach a server for the first time; reconnecting has no limit."""
 CANCEL_SECONDS = 5.0
-"""How long a cancelled answer may take to end before the daemon goes on without it."""
+"""How long the daemon waits for a cancelled answer to end."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 _REFUSALS: Mapping[int, type[ClientError]] = {
     401: UnauthorizedError,
@@ -60,7 +60,7 @@ _REFUSALS: Mapping[int, type[ClientError]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ServedAgent:
-    """An agent, the name that it has on the server, and the token that registers it."""
+    """An agent, its name on the server, and the token that registers it."""
 
     name: str
     token: str
@@ -68,7 +68,7 @@ class ServedAgent:
 
     @property
     def registration(self) -> Registration:
-        """The events that the server is sent."""
+        """The data sent to register the agent."""
         capabilities = Capabilities(
             id=self.bot.model.model_id,
             provider=self.bot.model.provider,
@@ -79,11 +79,11 @@ class ServedAgent:
 
 
 class Daemon:
-    """Serves agents until `stop` is called; its tasks run in one event loop.
+    """Serves agents until `stop` is called; its tasks run on one event loop.
 
-    `report` gets a sentence for the person who started it whenever something changes. A server
-    that was reached once is connected again however long it is gone; answers that were under way
-    end with the connection, because the server ends them too.
+    `report` receives a sentence for the person who started the daemon whenever something changes.
+    Once a server has been reached, the daemon keeps reconnecting no matter how long it is gone.
+    Answers in progress end with the connection, because the server ends them too.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Daemon:
         self._has_been_registered = False
 
     def stop(self) -> None:
-        """Take no more answers, finish those under way within the time to drain, then end."""
+        """Accept no more answers, let those in progress finish within the drain time, then end."""
         self._stopping.set()
 
     @property
@@ -122,10 +122,10 @@ class Daemon:
         return self._stopping.is_set()
 
     async def run(self) -> None:
-        """Serve until it is stopped.
+        """Serve until stopped.
 
-        Raises ClientError where trying again would change nothing: the token is refused, or the
-        server was not reached once.
+        Raises ClientError if retrying is pointless: the token was refused, or the server was never
+        reached.
         """
         attempt = 0
         try:
@@ -138,7 +138,7 @@ class Daemon:
                 if attempt >= FIRST_ATTEMPTS and not self._has_been_registered:
                     raise ConnectionLostError(f"{self._address.shown} was not reached: {lost}")
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
-                pause *= random.uniform(0.5, 1.0)  # noqa: S311 no secret
+                pause *= random.uniform(0.5, 1.0)  # noqa: S311 not a secret
                 self._report(f"not connected ({lost}); connecting again in {pause:.1f} s")
                 await self._pause(pause)
         finally:
@@ -152,7 +152,7 @@ class Daemon:
     # --- One connection ---
 
     async def _serve_once(self) -> str:
-        """Connect and serve until the connection is gone; return why it is. Raises ClientError."""
+        """Connect and serve until the connection is lost; return the reason. Raises ClientError."""
         try:
             transport = await self._open()
         except (OSError, TimeoutError) as error:
@@ -207,10 +207,10 @@ class Daemon:
             raise kind(said, code="refused", what_to_do=_WHAT_TO_DO[kind]) from None
 
     async def _is_unknown(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the server refuses the token itself.
+        """Return whether the server does not know the token.
 
-        The handshake does not say so: its 403 is also that of too many connections. REST answers
-        the same token with 401.
+        The handshake does not say so: its 403 may also mean too many connections. REST answers an
+        unknown token with 401.
         """
         try:
             answer = await self._http.get(
@@ -222,7 +222,7 @@ class Daemon:
         return answer.status_code == httpx2.codes.UNAUTHORIZED
 
     async def _read(self, transport: WebSocketTransport) -> None:
-        """Take what the server sends, until an agent is refused. Raises TransportClosed."""
+        """Process the server's frames until an agent is refused. Raises TransportClosed."""
         while self._refusal is None:
             frame = await transport.receive()
             self._received_at = time.monotonic()
@@ -236,7 +236,7 @@ class Daemon:
             await self._send_output()
 
     async def _beat(self, transport: WebSocketTransport) -> None:
-        """Keep the connection in use; return when the server does not answer."""
+        """Keep the connection alive; return if the server stops answering."""
         await asyncio.sleep(CONNECT_SECONDS)
         if not self._link.registered and self._refusal is None and not self._later:
             return
@@ -248,7 +248,7 @@ class Daemon:
             await asyncio.sleep(PING_SECONDS)
 
     async def _drain(self, reader: asyncio.Task[None]) -> None:
-        """Take the agents back, and finish what is under way."""
+        """Unregister the agents and finish the answers in progress."""
         self._link.is_draining = True
         self._link.leave()
         await self._send_output()
@@ -267,12 +267,12 @@ class Daemon:
         await self._finish_cancelled()
 
     async def _finish(self) -> None:
-        """Return when the answers that are under way have ended; it cancels none."""
+        """Wait until the answers in progress have ended, without cancelling any."""
         if self._runs:
             await asyncio.wait([task for _, task in self._runs.values()])
 
     async def _finish_cancelled(self) -> None:
-        """Return when the answers, which were cancelled, have ended, or soon in any case."""
+        """Wait until the cancelled answers have ended, for CANCEL_SECONDS at most."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._finish()
@@ -288,7 +288,7 @@ class Daemon:
                     self._start(work)
                 case Cancel(response_id=response_id):
                     if (one := self._runs.get(response_id)) is not None:
-                        # A task that is cancelled before its first step runs nothing at all.
+                        # A task cancelled before its first step would not run at all.
                         asyncio.get_running_loop().call_soon(one[1].cancel)
                 case ToolAnswered(response_id=response_id, result=result):
                     if (one := self._runs.get(response_id)) is not None:
@@ -315,7 +315,7 @@ class Daemon:
                 async with self._free:
                     await run.run()
             except asyncio.CancelledError:
-                # It waited for others to end, and nothing of it was sent yet.
+                # It was still waiting for its turn, so nothing has been sent yet.
                 if not run.has_ended:
                     await send(run.cancelled())
             finally:

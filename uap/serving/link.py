@@ -1,7 +1,7 @@
-"""The exchange of a daemon and a server about agents, without a socket (UAMP §10.2).
+"""The exchange between a daemon and a server about agents, without a socket (UAMP §10.2).
 
-The daemon calls `begin` on every new connection and `lost` when one is gone, gives each event of
-the server to `receive`, sends what `take_events` returns, and does what `take_work` returns. All
+The daemon calls `begin` on every new connection and `lost` when it breaks, passes each event of the
+server to `receive`, sends the events from `take_events`, and does the work from `take_work`. All
 calls come from one thread.
 """
 
@@ -33,12 +33,12 @@ from uamp.types.capabilities import Capabilities
 _PASSING = frozenset(
     {"internal_error", "rate_limited", "too_many_sessions", "unavailable", "busy", "timeout"}
 )
-"""The refusals of a registration that may be other ones a little later."""
+"""Registration errors that may be temporary."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """An agent under the name that people see, and the token that may register it."""
+    """An agent under its public name, and the token that may register it."""
 
     name: str
     token: str
@@ -47,7 +47,7 @@ class Registration:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedAnswer:
-    """An answer that the server wants of an agent; its events have both ids."""
+    """An answer that the server requests from an agent; its events carry both ids."""
 
     agent: str
     session_id: str
@@ -57,7 +57,7 @@ class RequestedAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Cancel:
-    """An answer that is to end."""
+    """An answer to cancel."""
 
     response_id: str
 
@@ -72,14 +72,14 @@ class ToolAnswered:
 
 @dataclass(frozen=True, kw_only=True)
 class Registered:
-    """The server knows the agent now."""
+    """The server has registered the agent."""
 
     agent: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """The server does not take an agent; `again_after` are seconds, None where that is for good."""
+    """The server refused an agent; `again_after` is in seconds, None if the refusal is final."""
 
     agent: str
     error: ClientError
@@ -90,10 +90,10 @@ Work = RequestedAnswer | Cancel | ToolAnswered | Registered | Refused
 
 
 class AgentLink:
-    """The registrations and the answers of one daemon, over one connection after the other.
+    """The registrations and answers of one daemon, across successive connections.
 
-    At most `most_answers` are at work and as many wait; what is more is refused (busy). Once it
-    `is_draining` every new answer is refused (agent_offline).
+    At most `most_answers` run and as many wait; any more are refused (busy). While it
+    `is_draining`, all new answers are refused (agent_offline).
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class AgentLink:
 
     @property
     def registered(self) -> frozenset[str]:
-        """The names of the agents that the server knows."""
+        """The names of the registered agents."""
         return frozenset(self._sessions.values())
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The ids of the sessions of the agents."""
+        """The ids of the agents' sessions."""
         return tuple(self._sessions)
 
     # --- The connection ---
@@ -146,7 +146,7 @@ class AgentLink:
         )
 
     def lost(self) -> None:
-        """Take note that the connection is gone: the server ends its answers."""
+        """Note that the connection is lost, which ends the server's answers."""
         self._creating.clear()
         self._sessions.clear()
         self._events.clear()
@@ -159,17 +159,17 @@ class AgentLink:
         self._sessions.clear()
 
     def ended(self, response_id: str) -> None:
-        """Take note that an answer has ended."""
+        """Note that an answer has ended."""
         self._answers.pop(response_id, None)
 
     def take_events(self) -> list[Event]:
-        """Return the events that are to be sent now."""
+        """Return the events to send now."""
         events = list(self._events)
         self._events.clear()
         return events
 
     def take_work(self) -> list[Work]:
-        """Return what is to be done now."""
+        """Return the work to do now."""
         work = list(self._work)
         self._work.clear()
         return work
@@ -177,7 +177,7 @@ class AgentLink:
     # --- What the server sends ---
 
     def receive(self, event: Event) -> None:
-        """Take an event; those that concern no agent change nothing."""
+        """Process an event; those that concern no agent are ignored."""
         match event:
             case SessionCreated():
                 self._created(event)
@@ -190,7 +190,7 @@ class AgentLink:
             case ResponseCancel():
                 self._cancel(event.session_id, event.response_id)
             case ResponseError():
-                # The server does not take what was sent of an answer: more of it is of no use.
+                # The server rejected part of an answer, so sending more is pointless.
                 self._cancel(event.session_id, event.response_id)
             case ToolResult(session_id=session_id):
                 self._work.extend(
@@ -246,7 +246,7 @@ class AgentLink:
             self._refuse(event, response_id, ErrorCode.BUSY, said)
         else:
             if own is None:
-                # A session of one turn: a second input takes the place of the first.
+                # The session has a single turn: a second input replaces the first.
                 self._cancel(session_id, None)
             self._answers[response_id] = answer = RequestedAnswer(
                 agent=name, session_id=session_id, response_id=response_id, input=event
@@ -271,10 +271,10 @@ class AgentLink:
 
 
 def frame_of(event: Event, *, event_id: str, timestamp: int, session_id: str | None = None) -> str:
-    """Return an event as a daemon writes it; the given values fill only what it lacks.
+    """Encode an event in the daemon's format; the arguments fill in missing members only.
 
-    The agent and the token of a registration are members of its `session`
-    (docs/transports.md, connected agents).
+    The agent and token of a registration go into its `session` (docs/transports.md, connected
+    agents).
     """
     if not isinstance(event, SessionCreate):
         return encode(event, event_id=event_id, timestamp=timestamp, session_id=session_id or None)

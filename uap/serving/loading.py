@@ -1,4 +1,4 @@
-"""The agents that a command names: `module:attribute`."""
+"""Loading of agents named on the command line as `module:attribute`."""
 
 import importlib
 import sys
@@ -9,14 +9,14 @@ from uap import Agent
 
 
 class AgentNotLoaded(Exception):
-    """The named object cannot be loaded, or is no agent; the message is for its author."""
+    """The object cannot be loaded or is not an agent; the message is for its author."""
 
 
 def load(place: str) -> Agent:
-    """Return the agent of a module: an Agent, or a function without arguments that returns one.
+    """Load an agent: an Agent in a module, or a function without arguments that returns one.
 
-    The module is found from the working directory first. Raises AgentNotLoaded; what the module or
-    the function raises itself is the cause.
+    The working directory is searched for the module first. Raises AgentNotLoaded; an error of the
+    module or the function is its cause.
     """
     module_name, _, attribute = place.partition(":")
     if not module_name or not attribute:
@@ -53,5 +53,5 @@ def _imported(module_name: str) -> Any:
 
 
 def default_name(place: str) -> str:
-    """Return the name of an agent for which none is given: that of its attribute."""
+    """Return the default name of an agent: that of its attribute."""
     return place.rpartition(":")[2].rpartition(".")[2].replace("_", "-").lower()

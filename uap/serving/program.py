@@ -1,4 +1,4 @@
-"""The command `python -m uap`, with its command `serve`."""
+"""The command `python -m uap` and its subcommand `serve`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXIT_CODES: Final[list[tuple[int, tuple[type[ClientError], ...]]]] = [
     (4, (NotFoundError,)),
     (7, (ConnectionLostError,)),
 ]
-"""The exit codes beside 0 (stopped), 1 (other errors), 2 (wrong usage) and 130 (Ctrl-C twice)."""
+"""The exit codes besides 0 (stopped), 1 (other errors), 2 (usage) and 130 (Ctrl-C twice)."""
 INTERRUPTED: Final = 130
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -178,7 +178,7 @@ def _say(text: str) -> None:
 
 
 def run() -> int:
-    """Run the command line, and return its exit code."""
+    """Run the command line and return its exit code."""
     try:
         program.main(prog_name="python -m uap")
     except SystemExit as ended:

@@ -1,4 +1,5 @@
-"""Between UAMP and the agents of uap: a conversation in UAMP's messages in, UAMP's events out.
+"""The bridge between UAMP and uap agents: UAMP messages in, UAMP events out.
 
-The only part of `uap`, with `uap.serving`, that knows `uamp`. It keeps nothing and sends nothing.
+Together with `uap.serving`, this is the only part of `uap` that knows `uamp`. It stores and sends
+nothing.
 """

@@ -1,8 +1,8 @@
-"""From a stored conversation to what a model is sent: UAMP messages to upp messages.
+"""Conversion of a stored conversation for a model: UAMP messages to upp messages.
 
-Everything in a conversation is data with its origin on it. The model reads the words of other
-agents like a user's words, never as its own and never as instructions. A call without a result gets
-one, because providers refuse such a history.
+Everything in a conversation is data labelled with its origin. The model reads the words of other
+agents like a user's, never as its own and never as instructions. A call without a result gets one,
+because providers reject such a history otherwise.
 """
 
 from collections.abc import Sequence
@@ -41,22 +41,23 @@ CONTINUE = (
     "Your answer was interrupted after the text above. Go on exactly where it stopped, and repeat"
     " nothing."
 )
-"""Said to a model that finds its own unfinished answer at the end of a conversation."""
+"""The prompt for a model whose own unfinished answer ends the conversation."""
 NOTHING_NEW = "Nothing was said since your last answer. Answer again, or add what is missing."
-"""Said to a model that is asked again after its own whole answer."""
+"""The prompt for a model that is called again after its own complete answer."""
 
 
 class RememberedMessage(Message, frozen=True, kw_only=True):
-    """A message kept between turns, with its form for a model by agent's name.
+    """A message cached between turns, with its converted form per agent name.
 
-    Most of a turn's conversation was in the turn before. Its model messages keep their ids.
+    Most of a turn's conversation is unchanged from the previous turn. Converted messages keep their
+    ids.
     """
 
     sent: dict[str, ModelMessage] = msgspec.field(default_factory=dict)
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """The conversation for a model: its messages, and the system texts between them."""
+    """A conversation for a model: its messages, and the system texts among them."""
 
     messages: tuple[ModelMessage, ...]
     system: tuple[str, ...] = ()
@@ -76,21 +77,21 @@ async def to_conversation(
     accepts_audio: bool = False,
     names_audio: bool = True,
 ) -> Conversation:
-    """Return a conversation for the agent of that name.
+    """Convert a conversation for the agent with a name.
 
     With a `media` loader, attachments are named in the text and read for the model, and speakers
-    are named when there are several; without one the text stays as it was written.
+    are named if there are several. Without one, the text is unchanged.
     """
     budget = RequestMedia(media, accepts_audio=accepts_audio, names_audio=names_audio)
     await budget.read(history)
     several = media is not None and _speakers(history, agent_name)
-    # Plain words leave no call open.
+    # Plain text leaves no call open.
     is_plain = True
     messages: list[ModelMessage] = []
     system: list[str] = []
     for message in history:
         if not message.content_items and not message.tool_calls and not several:
-            # Most of a long conversation is plain words.
+            # Most of a long conversation is plain text.
             plain = _plain(message, agent_name)
             if plain is not None:
                 messages.append(plain)
@@ -112,11 +113,11 @@ async def to_conversation(
 def open_ended(
     messages: Sequence[ModelMessage], *, resumes: bool, scripted: bool
 ) -> tuple[ModelMessage, ...]:
-    """Return a conversation after which the agent speaks.
+    """Return a conversation that the agent can answer.
 
-    Vendors refuse one that ends in the agent's own words, so these are followed by a prompt:
-    `resumes` means that they were cut off. A script is sent no such message, and its words are
-    marked as an unfinished answer.
+    Vendors reject conversations that end in the agent's own words, so a prompt is appended;
+    `resumes` means that those words were cut off. A script gets no prompt; its words are marked as
+    an unfinished answer.
     """
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.tool_calls:
@@ -128,7 +129,7 @@ def open_ended(
 
 
 def _plain(message: Message, agent_name: str) -> ModelMessage | None:
-    """Return a message that is one text of the user's or of the agent's own; None for others."""
+    """Convert a message that is plain text of the user or the agent itself; None for others."""
     sent = message.sent if isinstance(message, RememberedMessage) else {}
     if (known := sent.get(agent_name)) is not None:
         return known
@@ -143,10 +144,10 @@ def _plain(message: Message, agent_name: str) -> ModelMessage | None:
 
 
 def output_messages(items: Sequence[ContentItem]) -> list[ModelMessage]:
-    """Return an answer's content items as the messages of a model.
+    """Convert an answer's content items to model messages.
 
-    A text after a result begins a new message, and calls without a result stay without one. Media
-    are left out: they were shown, not said.
+    Text after a result begins a new message, and calls without a result stay that way. Media are
+    left out: they were shown, not said.
     """
     messages: list[ModelMessage] = []
     content: list[AssistantContent] = []
@@ -157,7 +158,7 @@ def output_messages(items: Sequence[ContentItem]) -> list[ModelMessage]:
         if content or calls:
             messages.append(AssistantMessage(content=tuple(content), tool_calls=tuple(calls)))
         if results:
-            # They are shown as they come; a model gets them in the order of its calls.
+            # Results are shown as they arrive; the model gets them in the order of its calls.
             places = {call.tool_call_id: place for place, call in enumerate(calls)}
             results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
             messages.append(ToolResultMessage(results=tuple(results)))
@@ -229,7 +230,7 @@ def _tool_message(message: Message) -> list[ModelMessage]:
 
 
 def _complete(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Return the messages with each call answered once and each answer called for."""
+    """Return the messages with one result for each call and no result without a call."""
     complete: list[ModelMessage] = []
     is_open = False
 
@@ -256,7 +257,7 @@ def _complete(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
             if is_open:
                 close()
             complete.append(message)
-            # Plain words, most of a conversation, leave nothing open.
+            # Plain text, most of a conversation, leaves no call open.
             is_open = isinstance(message, AssistantMessage) and bool(message.tool_calls)
     close()
     return complete
@@ -272,7 +273,7 @@ def _result(result: ToolResultData) -> ToolResult:
 
 
 def plain_result(result: str) -> str:
-    """Return a wire result as text: a JSON string's value, any other JSON as it is written."""
+    """Decode a result from the wire: a JSON string's value; any other JSON stays as it is."""
     try:
         value = msgspec.json.decode(result)
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The media of one request to a model: read, bounded and turned into blocks."""
+"""The media of one request to a model: loaded, limited and converted to blocks."""
 
 import asyncio
 import base64
@@ -28,20 +28,20 @@ from upp import (
 from upp.conversation.messages import UserContent
 
 MEDIA_BYTES = 20 * 1024 * 1024
-"""The most bytes of media in one request; the newest media come first."""
+"""The most bytes of media in one request; the newest media take precedence."""
 DOCUMENT_CHARS = 200_000
 """The most characters of a text document in a request; the rest is cut off, with a note."""
 
 
 class MediaLoader(Protocol):
-    """Reads stored content for the provider's request."""
+    """Loads stored content for a request to a provider."""
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
-        """Return the bytes and the MIME type; raises LookupError when it may not be read."""
+        """Return the bytes and the MIME type; raises LookupError if it may not be read."""
 
 
 def description_of(item: MediaContent) -> dict[str, Any]:
-    """Return a medium as {content_id, kind, filename, mime_type}."""
+    """Describe a media item as {content_id, kind, filename, mime_type}."""
     match item:
         case FileContent():
             kind, filename, mime_type = "file", item.filename, item.mime_type
@@ -66,11 +66,11 @@ def content_id_of_item(item: MediaContent) -> str | None:
 
 
 class RequestMedia:
-    """The media of one request, read within MEDIA_BYTES.
+    """The media of one request, limited to MEDIA_BYTES.
 
-    Without `names_audio` a sound that the model takes has no label: it is what is said.
+    Without `names_audio`, audio that the model accepts has no label: it is the message itself.
 
-    Only the task of the run calls it; threads decode and encode the data.
+    Only the run's task uses it; threads decode and encode the data.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class RequestMedia:
         return self._loader is not None
 
     async def read(self, history: Sequence[Message]) -> None:
-        """Read what fits, the newest first."""
+        """Load the media that fit, newest first."""
         if self._loader is None:
             return
         left = MEDIA_BYTES
@@ -99,7 +99,7 @@ class RequestMedia:
                     data, mime_type = await self._load(self._loader, item)
                     if 0 < len(data) <= left:
                         left -= len(data)
-                        # Megabytes of base64 would hold up everything else in this process.
+                        # Encoding megabytes as base64 would block everything else in this process.
                         self._blocks[id(item)] = await asyncio.to_thread(
                             _sound if isinstance(item, AudioContent) else _block,
                             data,
@@ -108,7 +108,7 @@ class RequestMedia:
                         )
 
     async def _load(self, loader: MediaLoader, item: MediaContent) -> tuple[bytes, str]:
-        """Return an item's data, or no data when it cannot be read."""
+        """Return an item's data, or no data if it cannot be read."""
         medium = media_of(item)
         if isinstance(medium, str):
             try:
@@ -125,7 +125,7 @@ class RequestMedia:
             return b"", ""
 
     def blocks(self, item: MediaContent) -> list[UserContent]:
-        """Return an item's name for the text, and its data where it was accepted."""
+        """Return a label for an item and, if it was accepted, its data."""
         if not self.active:
             return []
         named = ", ".join(f"{key}={value}" for key, value in description_of(item).items() if value)
@@ -158,7 +158,7 @@ def _block(data: bytes, mime_type: str, filename: str) -> UserContent | None:
 
 
 def _text(data: bytes) -> str:
-    """Return the text of a file in UTF-8, or in UTF-16 with its mark; others are said to be so."""
+    """Decode a text file as UTF-8, or as UTF-16 with a byte order mark; mark failures."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")
     try:
@@ -169,7 +169,7 @@ def _text(data: bytes) -> str:
 
 
 def _picture_type(data: bytes) -> str | None:
-    """Return the type of a picture that models take, by its first bytes and not by its name."""
+    """Return an image's type, if models support it, from its first bytes."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):

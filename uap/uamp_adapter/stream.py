@@ -1,9 +1,9 @@
-"""From what an agent streams to what a response shows: uap and upp stream events to UAMP events.
+"""Conversion of an agent's stream for a response: uap and upp events to UAMP events.
 
-A server tool's call and result are shown as deltas of the response; a client's tool is
-asked for by the broker with `tool.call` and shows no delta, because clients fire their tool for
-either (UAMP §6.6, §6.10). A call is shown whole, when it is executed. What a model writes to think
-or to plan is shown as thinking, and not as the answer (UAMP §6.13).
+Calls and results of server tools are shown as deltas of the response. Client tools are requested by
+the broker with `tool.call` and have no delta, because clients would run the tool for either (UAMP
+§6.6, §6.10). A call is shown complete, when it is executed. Reasoning and planning texts are shown
+as thinking, not as part of the answer (UAMP §6.13).
 """
 
 import time
@@ -34,22 +34,22 @@ from uap import AgentStreamEvent, PlanStep, UAPEvent
 from upp import EventDelta, StreamEvent, TokenUsage
 
 _STAGES = {"reasoning": "analyzing", "planning": "planning", "replanning": "planning"}
-"""The stages of thinking, by the phases of steps."""
+"""The stages of thinking, by the phase of a step."""
 TOKENS_AT_MOST = 10**12
-"""The most tokens that a model's server is believed for one inference: sums of many stay numbers
-of the protocol, whose limit is 2**53 - 1."""
+"""The most tokens believed for one inference; keeps sums below the protocol's limit of 2**53 - 1.
+"""
 
 
 class ShownOutcome(Protocol):
-    """The result of a call, where that is more than the text that the model is sent."""
+    """The result of a call, if it is more than the text sent to the model."""
 
     @property
     def result(self) -> str:
-        """The text that people read."""
+        """The text shown to people."""
 
     @property
     def content_items(self) -> tuple[ContentItem, ...]:
-        """The media that came with it."""
+        """The accompanying media."""
 
     @property
     def is_presented(self) -> bool:
@@ -59,11 +59,10 @@ class ShownOutcome(Protocol):
 class Translator:
     """Translates the events of one response.
 
-    `client_tools` are the names that the broker answers for, `known_calls` the ids of calls that an
-    earlier part of this response showed already, and `outcomes` fills up while tools run. `goes_on`
-    says that the response ends in the text of a step that is over, `sound_format` in which format
-    the model speaks. It has no lock: its caller
-    gives it one event at a time.
+    `client_tools` are the names of tools that the broker handles, `known_calls` the ids of calls
+    already shown by an earlier part of this response, and `outcomes` is filled while tools run.
+    `goes_on` means that the response ends in the text of a completed step; `sound_format` is the
+    model's audio format. It is not thread-safe: its caller passes one event at a time.
     """
 
     def __init__(
@@ -76,15 +75,15 @@ class Translator:
         goes_on: bool = False,
         sound_format: str = "pcm16",
     ) -> None:
-        # How many characters the model wrote, also of thoughts and of calls.
+        # The characters written by the model, including thoughts and calls.
         self.written = 0
-        # How many bytes of sound the model spoke.
+        # The bytes of audio spoken by the model.
         self.spoken = 0
         self._sound_format = sound_format
         self._response_id = response_id
         self._client_tools = client_tools
         self._known_calls = known_calls
-        # When each call began, in seconds of the process.
+        # When each call began, by the monotonic clock in seconds.
         self._began: dict[str, float] = {}
         self._outcomes = outcomes
         self._stage = ""
@@ -93,13 +92,13 @@ class Translator:
         self._doing: str | None = None
 
     def follow(self, event: AgentStreamEvent) -> tuple[Event | str, ...]:
-        """Return what an event of an agent shows: text of the answer, and UAMP events."""
+        """Translate an event of an agent to answer text and UAMP events."""
         if event.upp is not None:
             return self.translate(event.upp)
         return () if event.uap is None else self._agent(event.uap)
 
     def translate(self, event: StreamEvent) -> tuple[Event | str, ...]:
-        """Return what an event of the model shows: text, and UAMP events; most show nothing."""
+        """Translate an event of the model to answer text and UAMP events; most yield nothing."""
         delta = event.delta
         self.written += len(delta.text or "")
         if event.type == "tool_call_delta":
@@ -125,11 +124,11 @@ class Translator:
             if self._break:
                 text, self._break = f"{self._break}{text}", ""
             return (text,)
-        # A plan comes as JSON; it is shown when it has been read.
+        # A plan arrives as JSON and is shown once it has been parsed.
         return () if self._stage == "planning" else (self._thought(text, self._stage),)
 
     def _voice(self, event: StreamEvent) -> tuple[Event, ...]:
-        """Return a piece of what the model speaks, or the words of what it was sent."""
+        """Translate a piece of the model's speech, or a transcript of its input."""
         data, received = event.delta.data, storable(event.delta.text or "")
         if data:
             self.spoken += len(data)
@@ -150,7 +149,7 @@ class Translator:
                 self._stage = _STAGES.get(data.get("phase", ""), "")
                 step: PlanStep | None = data.get("planStep")
                 if step is not None and self._spoke and step.id != self._doing:
-                    # The texts of two steps of a plan are two paragraphs.
+                    # The texts of two plan steps are separate paragraphs.
                     self._spoke, self._break = False, "\n\n"
                 self._doing = None if step is None else step.id
                 return () if step is None else (self._plan_step(step),)
@@ -189,7 +188,7 @@ class Translator:
         )
 
     def _inner(self, call_id: str, event: AgentStreamEvent) -> tuple[Event, ...]:
-        """Return the text of a sub-agent, however deep, as progress of the call that began it."""
+        """Return the text of a sub-agent at any depth as progress of the call that started it."""
         while event.uap is not None and event.uap.type == "subagent_event":
             event = event.uap.data["innerEvent"]
         if event.upp is None or event.upp.type != "text_delta" or not event.upp.delta.text:
@@ -211,7 +210,7 @@ class Translator:
         outcome = self._outcomes.get(call_id)
         items = outcome.content_items if outcome else ()
         presented = items if outcome and outcome.is_presented else ()
-        # People read the tool's own words, without the labels that the model is given.
+        # People read the tool's own text, without the labels for the model.
         result = pure(outcome.result) if outcome else delta.result
         began = self._began.pop(call_id, None)
         data = ToolResultData(
@@ -241,9 +240,9 @@ def _listed(plan: Sequence[PlanStep]) -> str:
 
 
 def usage_stats(usage: TokenUsage) -> UsageStats:
-    """Return tokens as UAMP counts them, none below 0 or above TOKENS_AT_MOST (UAMP §8.7).
+    """Convert token usage to UAMP's format, with counts from 0 to TOKENS_AT_MOST (UAMP §8.7).
 
-    Cached ones are reads and writes together.
+    Cached tokens are the sum of reads and writes.
     """
     return UsageStats(
         input_tokens=_tokens(usage.input_tokens),
@@ -260,6 +259,6 @@ def _tokens(counted: int) -> int:
 
 
 def _audio_usage(received: int, spoken: int) -> AudioUsage | None:
-    """Return which of the tokens were sound; None where none were."""
+    """Return the audio part of the tokens, or None if there is none."""
     received, spoken = _tokens(received), _tokens(spoken)
     return AudioUsage(input_tokens=received, output_tokens=spoken) if received or spoken else None
