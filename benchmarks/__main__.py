@@ -1,6 +1,6 @@
-"""`python -m benchmarks COMMAND [options]`: servers that run, measured in shuffled turns.
+"""`python -m benchmarks COMMAND [options]`: running servers, measured in shuffled turns.
 
-docs/benchmarks.md says how to read the figures. Each command has a `--help` of its own.
+docs/benchmarks.md explains how to read the figures. Each command has its own `--help`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ AIMS: Final = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; without one `turns`, with `all` those that have an aim."""
+    """Run a command: `turns` by default, or `all` commands with an aim."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     listed = "\n".join(f"  {name:13} {command.measures}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
@@ -92,6 +92,6 @@ def _run(command: str, arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    # So that the servers end too.
+    # Exit normally, so that the servers are stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     main()

@@ -1,4 +1,4 @@
-"""How many lines each adapter has: pure ones, and those at the door of the server."""
+"""The lines of code of each adapter: pure ones, and those at the server's boundary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GATEWAY: Final = ROOT / "gateway_app"
-# What a module imports that takes part in a request; the others know messages alone.
+# Imports of modules that take part in a request; all others only know messages.
 _DOOR: Final = (
     "django", "channels", "agents_app", "chat_app", "payments_app", "sessions_app",
     "gateway_app.doors", "gateway_app.http",
@@ -22,10 +22,10 @@ _DOOR: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleSize:
-    """A module of the gateway: its folder (`''` for what all share) and its lines of code.
+    """A gateway module: its folder (`''` for shared ones) and its lines of code.
 
-    Blank lines, comments and docstrings are not counted. `is_pure`: it imports neither Django nor
-    what opens sessions.
+    Blank lines, comments and docstrings do not count. `is_pure` modules import neither Django nor
+    anything that opens sessions.
     """
 
     folder: str
@@ -35,7 +35,7 @@ class ModuleSize:
 
 
 def sizes(gateway: Path = GATEWAY) -> Iterator[ModuleSize]:
-    """Yield the modules of the gateway by folder and name."""
+    """Yield the gateway's modules by folder and name."""
     for path in sorted(gateway.rglob("*.py")):
         tree = ast.parse(path.read_text())
         folder = path.parent.relative_to(gateway).as_posix()
@@ -48,7 +48,7 @@ def sizes(gateway: Path = GATEWAY) -> Iterator[ModuleSize]:
 
 
 def show_sizes() -> None:
-    """Print the lines of each adapter, and of each of its modules."""
+    """Print the lines of each adapter and of each of its modules."""
     found = list(sizes())
     print(f"\n{'adapter':28}{'pure':>7}{'door':>7}   lines of code, by module")
     for folder in dict.fromkeys(module.folder.partition("/")[0] for module in found):
@@ -62,7 +62,7 @@ def show_sizes() -> None:
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
-    """Yield what a module imports when it runs; types are not needed then."""
+    """Yield a module's imports at run time, without those for types."""
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -76,7 +76,7 @@ def _is_door(name: str) -> bool:
 
 
 def _code_lines(tree: ast.Module) -> set[int]:
-    """Return the lines on which something stands that is neither a docstring nor a comment."""
+    """Return the lines that contain code, not only docstrings or comments."""
     docstrings = {
         id(node.body[0])
         for node in ast.walk(tree)

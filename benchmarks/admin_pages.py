@@ -1,9 +1,8 @@
-"""`admin_pages.py`: fill the tables of a benchmark's database and measure the admin's lists.
+"""`admin_pages.py`: fill the tables of a benchmark's database and time the admin's lists.
 
-GROWTH_ROWS is how many rows each table gets. Each list is asked for by a superuser through the
-whole stack of views, in this process. One line of JSON for each on standard output: what was asked
-for, how many statements, and ROUNDS times in milliseconds, after one that is not counted. It runs
-on the code in PYTHONPATH.
+GROWTH_ROWS is the number of rows per table. A superuser requests each list through the whole stack
+of views, in this process. Prints one line of JSON per list: the request, the number of statements,
+and ROUNDS times in milliseconds after an uncounted warm-up. Runs on the code in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import django
 
 django.setup()
 
-# The applications can be read only now.
+# Django has to be set up first.
 from django.db import connection, transaction  # noqa: E402
 from django.db.models import Value  # noqa: E402
 from django.db.models.functions import Concat  # noqa: E402
@@ -31,10 +30,10 @@ ROUNDS: Final = 3
 
 
 def main() -> None:
-    """Fill, then measure each list."""
+    """Fill the tables, then measure each list."""
     began = time.perf_counter()
     with transaction.atomic():
-        # Agents of the seed have the names of those here.
+        # Avoid name collisions between seeded agents and those created here.
         Agent.objects.update(name=Concat(Value("seeded-"), "name"))
         filled = fill_tables()
     print(json.dumps({"filled": time.perf_counter() - began}), flush=True)

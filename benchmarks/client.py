@@ -1,9 +1,9 @@
-"""The client process: N sockets in closed loop, each with its own session, on a raw protocol.
+"""The client process: N sockets in closed loops, each with its own session, on a raw protocol.
 
-`python -m benchmarks.client` reads one JSON line (see `Order`) and prints lines: `begin` and `end`
-frame the measured time, the last line is the result as JSON. It parses no more of a frame than its
-type, so that it costs little. What a model's first delta carries as `t=<ns>` is the
-time at which the model wrote it, on the clock that all processes of a machine share.
+`python -m benchmarks.client` reads one line of JSON (see `Order`) and prints lines: `begin` and
+`end` mark the measured time, and the last line is the result as JSON. To stay cheap, it parses only
+the type of a frame. `t=<ns>` in a model's first delta is the time when the model wrote it, on the
+clock shared by all processes of a machine.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ class Order:
     seconds: float = 3.0
     record: bool = False
     at_once: int = 16
-    # One frame in, with the history: what the reference answers without keeping a conversation.
+    # One frame with the whole history, which the reference answers without a stored conversation.
     stateless: bool = False
-    # Streams of Chat Completions over HTTP in the place of sockets.
+    # Streams of Chat Completions over HTTP instead of sockets.
     http: bool = False
-    # What the first delta of such a stream has, which its frames before have not.
+    # A marker found in the first delta of such a stream but in no earlier frame.
     first: str = "data: "
 
 
 def since_model(payload: bytes | bytearray) -> float | None:
-    """Return the seconds since a model wrote this delta, or None where it does not carry that."""
+    """Return the seconds since a model wrote a delta, or None if it does not carry its time."""
     at = payload.find(b"t=")
     if at < 0:
         return None
@@ -62,7 +62,7 @@ def since_model(payload: bytes | bytearray) -> float | None:
 
 
 def text_frame(payload: bytes) -> bytes:
-    """Return a client's frame; the mask is all zeros, which leaves the payload as it is."""
+    """Return a client's frame; its mask of zeros leaves the payload unchanged."""
     size = len(payload)
     if size < SHORT:
         head = struct.pack("!BB", 0x81, 0x80 | size)
@@ -94,7 +94,7 @@ class Socket(asyncio.Protocol):
         self._received = False
 
     def connection_made(self, transport: Any) -> None:
-        """Ask for the upgrade."""
+        """Request the upgrade."""
         self._transport = transport
         key = base64.b64encode(os.urandom(16)).decode()
         lines = [
@@ -110,14 +110,14 @@ class Socket(asyncio.Protocol):
         transport.write(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail the futures that are not done."""
+        """Fail the pending futures."""
         for future in (self.opened, self.stopped):
             if not future.done():
                 future.set_exception(ConnectionError(f"the server closed the socket: {exc}"))
                 future.exception()
 
     def data_received(self, data: bytes) -> None:
-        """Take frames."""
+        """Process frames."""
         buffer = self._buffer
         buffer += data
         if not self._upgraded:
@@ -191,7 +191,7 @@ class Socket(asyncio.Protocol):
                 future.exception()
 
     def ask(self) -> None:
-        """Begin a turn: two frames in one write, or the one frame of a stateless turn."""
+        """Begin a turn: two frames in one write, or a single frame for a stateless turn."""
         self._turn += 1
         self._received = False
         name = f"{self._number}-{self._turn}"
@@ -217,7 +217,7 @@ class Socket(asyncio.Protocol):
 
 
 class HttpStream(asyncio.Protocol):
-    """One HTTP connection on which a stream of Chat Completions follows another."""
+    """One HTTP connection with one stream of Chat Completions after another."""
 
     def __init__(self, order: Order, _number: int) -> None:
         loop = asyncio.get_running_loop()
@@ -243,18 +243,18 @@ class HttpStream(asyncio.Protocol):
         self._received = False
 
     def connection_made(self, transport: Any) -> None:
-        """Be ready."""
+        """Signal that the connection is ready."""
         self._transport = transport
         self.opened.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail the turn that runs."""
+        """Fail the current turn."""
         if not self.stopped.done():
             self.stopped.set_exception(ConnectionError(f"the server closed: {exc}"))
             self.stopped.exception()
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of the stream; the last chunk of its coding ends it."""
+        """Process part of a stream; its last chunk ends the turn."""
         self._answer += data
         if not self._answer.startswith(OK[: len(self._answer)]):
             if not self.stopped.done():
@@ -308,7 +308,7 @@ async def open_sockets(order: Order, make: Callable[[Order, int], S]) -> list[S]
 
 
 def quantiles(values: list[float]) -> dict[str, float]:
-    """Return median and 95th percentile in milliseconds."""
+    """Return the median and the 95th percentile in milliseconds."""
     if len(values) < 2:
         return {"p50": 0.0, "p95": 0.0}
     cuts = statistics.quantiles(values, n=20, method="inclusive")
@@ -327,7 +327,7 @@ async def run(order: Order) -> None:
         await open_sockets(order, HttpStream) if order.http else await open_sockets(order, Socket)
     )
     if not order.text:
-        # Idle sockets: they stay until the line is closed.
+        # Idle sockets stay open until stdin is closed.
         say("begin")
         say(json.dumps(quantiles([socket.opening for socket in sockets])))
         await asyncio.to_thread(sys.stdin.read)
@@ -366,7 +366,7 @@ async def run(order: Order) -> None:
 
 
 def allow_many_sockets() -> None:
-    """Raise the number of descriptors of this process to what it may have."""
+    """Raise the limit of open files to the hard limit."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.daemon_client`: daemons of connected agents, which answer with 20 deltas.
+"""`python -m benchmarks.daemon_client`: daemons of connected agents that answer with 20 deltas.
 
-It reads one JSON line (see `DaemonOrder`) and prints `ready SECONDS` when all are registered, and
-`back SECONDS` when all are again after sockets were lost, from the first loss. It ends with its
-input.
+Reads one line of JSON (see `DaemonOrder`). Prints `ready SECONDS` once all are registered, and
+`back SECONDS`, counted from the first loss, once all are registered again after sockets were lost.
+Exits when its input ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPENING_AT_ONCE = 32
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonOrder:
-    """`daemons` sockets, dealt out to `ports`, each with `agents` agents named after `prefix`."""
+    """`daemons` sockets spread over `ports`, each with `agents` agents named after `prefix`."""
 
     ports: list[int]
     token: str

@@ -1,4 +1,4 @@
-"""The server of another commit, to be measured beside this one."""
+"""The server of another commit, to be measured next to the current one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def tree(revision: str) -> Path:
-    """Return the folder of a commit's files, written there the first time.
+    """Return a folder with the files of a commit, extracted on first use.
 
-    Raises subprocess.CalledProcessError where git knows no such commit.
+    Raises subprocess.CalledProcessError if git does not know the commit.
     """
     commit = subprocess.run(  # noqa: S603 git of this machine
         ["git", "rev-parse", "--verify", f"{revision}^{{commit}}"],  # noqa: S607 as above

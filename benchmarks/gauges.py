@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 WRITER_THREAD: Final = "turns"
-"""Name of the thread that writes turns (`sessions_app.store.group_commit`)."""
+"""The name of the thread that writes turns (`sessions_app.store.group_commit`)."""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -23,19 +23,19 @@ def cpu_seconds(pid: int) -> float:
 
 
 def thread_seconds(pid: int, name: str) -> float:
-    """Return the time of the threads of a process that have this name, in seconds."""
+    """Return the CPU time of a process's threads with a name, in seconds."""
     total = 0.0
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             if (task / "comm").read_text().strip() == name:
                 total += _seconds(task / "stat")
-        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
             continue
     return total
 
 
 def _seconds(stat: Path) -> float:
-    # The name may hold blanks and brackets; what follows the last bracket is numbers.
+    # The name may contain spaces and parentheses; only numbers follow the last parenthesis.
     fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 
@@ -49,7 +49,7 @@ def pss_bytes(pid: int) -> int:
 
 
 def redis_pid(url: str) -> int:
-    """Return the process of a Redis on this machine; raises LookupError where it has none."""
+    """Return the process id of a local Redis; raises LookupError if it is not on this machine."""
     with redis.Redis.from_url(url) as client:
         pid = int(client.info("server")["process_id"])
     if not Path(f"/proc/{pid}").exists():
@@ -58,14 +58,14 @@ def redis_pid(url: str) -> int:
 
 
 class Backends:
-    """The PostgreSQL backends of one database on this machine, those that vacuum left out."""
+    """The PostgreSQL backends of one local database, except those of autovacuum."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
         self._seen: dict[int, float] = {}
 
     def cpu_seconds(self) -> float:
-        """Return what the database's backends used so far, those that ended included."""
+        """Return the CPU time of the database's backends so far, including ended ones."""
         rows = self._connection.execute(
             "SELECT pid FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"

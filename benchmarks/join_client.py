@@ -1,7 +1,7 @@
-"""The client process of a chat that people join: a person at a time, evenly over some seconds.
+"""The client process of a chat that people join, one at a time and evenly over some seconds.
 
-`python -m benchmarks.join_client` reads one JSON line (see `JoinOrder`) and prints lines: `begin`
-and `end` frame the measured time, the last line is the result as JSON.
+`python -m benchmarks.join_client` reads one line of JSON (see `JoinOrder`) and prints lines:
+`begin` and `end` mark the measured time, and the last line is the result as JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUIET_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class JoinOrder:
-    """Who joins `chat`, and where: `people` are user name, port and key.
+    """The people who join `chat`: user name, port and key of each.
 
     The owner of the chat adds each over REST at the first port; then the person opens a session.
     """

@@ -1,7 +1,7 @@
-"""The figures of a run: printed at its end, and kept in a file where one is named.
+"""The figures of a run: printed at its end, and stored in a file if one is given.
 
-The file is JSON: for each command when it ran, on what, under which load, and its figures by name
-as `{median, low, high, rounds, unit}`. A command replaces its own part and leaves the others.
+The file is JSON: for each command, the time, machine and load of its run, and its figures by name
+as `{median, low, high, rounds, unit}`. A command replaces its own entry only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A context in which figures are added; it notes the load at its beginning and its end."""
+    """A context that collects figures and records the load at its beginning and end."""
 
     def __init__(self, command: str, path: str | None) -> None:
         self._command = command
@@ -45,7 +45,7 @@ class Results:
         return self
 
     def add(self, name: str, figure: Spread, unit: str = "x") -> None:
-        """Keep a figure; `x` is the unit of ratios."""
+        """Add a figure; `x` is the unit of ratios."""
         self._figures[name] = {**asdict(figure), "unit": unit}
 
     def __exit__(
@@ -81,7 +81,7 @@ def _commit() -> str:
 
 
 def parser(command: str, description: str | None) -> argparse.ArgumentParser:
-    """Return the parser of a command, with the options that all have."""
+    """Return a command's parser with the common options."""
     made = argparse.ArgumentParser(
         prog=f"python -m benchmarks {command}",
         description=description,
@@ -103,12 +103,12 @@ def parser(command: str, description: str | None) -> argparse.ArgumentParser:
 
 
 def settings_of(chosen: argparse.Namespace) -> dict[str, str]:
-    """Return the settings that `--set` names."""
+    """Return the settings given with `--set`."""
     return dict(pair.split("=", 1) for pair in chosen.set)
 
 
 def databases_of(chosen: argparse.Namespace) -> Sequence[str]:
-    """Return the databases to measure on."""
+    """Return the databases to measure."""
     if chosen.database:
         return list(chosen.database)
     if servers.postgres_url() is None:

@@ -1,7 +1,7 @@
 """The client process of a shared chat: one person asks, the others read along.
 
-`python -m benchmarks.room_client` reads one JSON line (see `RoomOrder`) and prints lines: `begin`
-and `end` frame the measured time, the last line is the result as JSON.
+`python -m benchmarks.room_client` reads one line of JSON (see `RoomOrder`) and prints lines:
+`begin` and `end` mark the measured time, and the last line is the result as JSON.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALL_BUFFER = 4096
-# So many readers note when each text came and how many bytes brought it; the others count alone.
+# This many readers record the arrival and size of each text; the others only count.
 WATCHING = 20
 DELTA = re.compile(rb'"response_id":"([^"]*)".*?"text":"([^"]*)".*?"offset":([0-9]+)')
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoomOrder:
-    """Who reads where: `members` are pairs of port and key; `asker` is one too, or None.
+    """Who reads where: `members` are pairs of port and key; `asker` is such a pair or None.
 
-    The first `stalled` members stop reading when their session is open. `turns` ends the run after
-    so many answers, however long they take; otherwise it ends after `seconds`.
+    The first `stalled` members stop reading once their session is open. `turns` ends the run after
+    that many answers, however long they take; otherwise it ends after `seconds`.
     """
 
     chat: str
@@ -54,14 +54,15 @@ class RoomOrder:
 
 
 class Reader(Socket):
-    """A member's socket: it counts deltas and bytes, and notes when each answer ended."""
+    """A member's socket, which counts deltas and bytes and records when each answer ended."""
 
     def __init__(self, order: Order, number: int) -> None:
         super().__init__(order, number)
         self.deltas = 0
         self.bytes = 0
         self.is_watching = number < WATCHING
-        # Code points of text, and when the text from an offset on came, for those that watch.
+        # Code points of text, and the arrival of each text by offset, for readers that are
+        # watching.
         self.text = 0
         self.came: dict[tuple[bytes, int], float] = {}
         self.ends: list[float] = []
@@ -69,7 +70,7 @@ class Reader(Socket):
         self.finished = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
-        """Count what came."""
+        """Count the data received."""
         self.bytes += len(data)
         super().data_received(data)
 
@@ -91,14 +92,14 @@ class Reader(Socket):
         self.came[place] = time.perf_counter()
 
     def stall(self) -> None:
-        """Read nothing any more, with a small buffer in the kernel."""
+        """Stop reading, with a small kernel buffer."""
         kernel: socket.socket = self._transport.get_extra_info("socket")
         kernel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
         self._transport.pause_reading()
 
 
 class Asker(Socket):
-    """The asker's socket: it notes when it asked, and when each text came."""
+    """The asker's socket, which records when it asked and when each text arrived."""
 
     def __init__(self, order: Order, number: int) -> None:
         super().__init__(order, number)
@@ -115,7 +116,7 @@ class Asker(Socket):
         super()._event(payload)
 
     def ask(self) -> None:
-        """Ask, unless that was done often enough."""
+        """Ask, unless the limit has been reached."""
         if self.most and len(self.asked) >= self.most:
             self.running = False
             if not self.stopped.done():
@@ -201,7 +202,7 @@ async def run(order: RoomOrder) -> None:
 
 
 def _answered(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float]:
-    """Return how long after a question its whole answer was with the readers, in milliseconds."""
+    """Return how long the readers waited for a whole answer, in milliseconds."""
     if asker is None:
         return {}
     times = [
@@ -216,7 +217,7 @@ def _answered(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float
 
 
 def _behind(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float]:
-    """Return how long after the asker a reader has the oldest text of a frame, in milliseconds."""
+    """Return the delay between the asker and the readers for the oldest text of a frame, in ms."""
     if asker is None:
         return {}
     times = [

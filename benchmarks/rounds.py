@@ -1,4 +1,4 @@
-"""Runs in shuffled turns, and the ratios of what they cost."""
+"""Runs in shuffled turns, and the ratios of their costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The median of some rounds, and the least and the greatest of them."""
+    """The median of some rounds, and their minimum and maximum."""
 
     median: float
     low: float
@@ -41,13 +41,13 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Spread:
-    """Return the spread of the ratios, round by round; a round without both is left out."""
+    """Return the spread of the ratios, round by round; rounds without both values are left out."""
     pairs = zip(over, under, strict=True)
     return spread([a / b for a, b in pairs if b > 0] or [float("nan")])
 
 
 def measure(cells: Mapping[K, Callable[[], V]], rounds: int) -> dict[K, list[V]]:
-    """Run every cell once a round, in an order of its own each time; return the runs by cell."""
+    """Run every cell once per round in random order; return the runs by cell."""
     found: dict[K, list[V]] = {name: [] for name in cells}
     order = list(cells)
     for number in range(1, rounds + 1):
@@ -59,5 +59,5 @@ def measure(cells: Mapping[K, Callable[[], V]], rounds: int) -> dict[K, list[V]]
 
 
 def load() -> float:
-    """Return the load of the machine, an average of the last minute."""
+    """Return the load of the machine, averaged over the last minute."""
     return os.getloadavg()[0]

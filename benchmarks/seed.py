@@ -1,8 +1,8 @@
 """`seed.py FOLDER PLAN`: write a benchmark's database; PLAN is `servers.SeedPlan` as JSON.
 
-One person with a key and money, a scripted agent, one that has a price, one for each pause between
-two words that BENCH_DRIPS names in milliseconds (`drip-200`), and what the plan asks for. FOLDER
-gets `seed.json` with the keys and the ids of the chats. It runs on the code in PYTHONPATH.
+Creates one person with a key and money, a scripted agent, an agent with a price, an agent for each
+pause between words in BENCH_DRIPS, in milliseconds (`drip-200`), and the contents of the plan.
+Writes the keys and chat ids to `seed.json` in FOLDER. Runs on the code in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import django
 
 django.setup()
 
-# The applications can be read only now.
+# Django has to be set up first.
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection  # noqa: E402
 
@@ -39,7 +39,7 @@ AGENT: Final = "echo"
 PAID_AGENT: Final = "paid-bench"
 MESSAGES_A_CHAT: Final = 100
 FIRST_STRANGER: Final = 1_000_000
-# What a message of the mass says: short, so that the search index of a million is built in time.
+# The text of bulk messages: short, so that indexing a million of them does not take too long.
 TEXT: Final = "'Message ' || i"
 PAYLOAD: Final = """'{"type": "response.done", "event_id": "e", "timestamp": 1, "response": {}}'"""
 
@@ -143,7 +143,7 @@ def _fill_messages(chat: str, seq: str, user: str, count: int, mark: str) -> Non
 
 
 def _fill_mass(agent: Agent, rows: int) -> None:
-    """Insert chats of other people: so many messages and events, half as many answers and inputs.
+    """Insert chats of other people: `rows` messages and events, half as many answers and inputs.
 
     Each stranger has one chat, one session and 100 messages.
     """
@@ -213,13 +213,13 @@ def _fill_mass(agent: Agent, rows: int) -> None:
 
 
 def _gather_statistics() -> None:
-    """Do what the database does by itself some time after many rows were written."""
+    """Do the maintenance that the database performs some time after a bulk insert."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("VACUUM ANALYZE")
             return
         cursor.execute("ANALYZE")
-        # Rows that come one by one leave few segments in the index of words.
+        # Rows inserted one by one leave few segments in the full-text index.
         cursor.execute("INSERT INTO chat_app_search(chat_app_search) VALUES('optimize')")
 
 

@@ -1,8 +1,8 @@
-"""`serve.py server|floor|broadcast|proxy PORT`: uvicorn, one process, as in production.
+"""`serve.py server|floor|broadcast|proxy PORT`: uvicorn with one process, as in production.
 
-Threads get their names in /proc, so that the time of the turn store's writer can be read there.
-With BENCH_PROFILE=FILE the calls of the event loop's thread are counted and written to FILE, those
-of the writer to FILE.turns (for `pstats`).
+Threads write their names to /proc, so that the CPU time of the turn store's writer can be read
+there. BENCH_PROFILE=FILE profiles the event loop's thread to FILE and the writer to FILE.turns (for
+`pstats`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ PROTOCOLS = (
     "uamp_project.servers.uvicorn_protocols:HttpProtocol",
     "uamp_project.servers.uvicorn_protocols:WebSocketProtocol",
 )
-# Where they are in commits before 09409bf, which can be measured too.
+# Their place in commits before 09409bf, which can be measured too.
 EARLIER_PROTOCOLS = ("uamp_project.asgi_protocols:Requests", "uamp_project.asgi_protocols:Sockets")
 
 
 def profiled(run: Callable[[], None], path: str) -> None:
-    """Call a function and write down where its thread spent its time."""
+    """Call a function and write a profile of its thread."""
     profile = cProfile.Profile()
     try:
         profile.runcall(run)
@@ -47,7 +47,7 @@ def profiled(run: Callable[[], None], path: str) -> None:
 
 
 def name_threads(profile: str | None) -> None:
-    """Have every thread write its name to /proc, and profile the writer's where that is asked."""
+    """Have every thread write its name to /proc; profile the writer if requested."""
     plain_run = threading.Thread.run
 
     def run(self: threading.Thread) -> None:
@@ -86,7 +86,7 @@ def main() -> None:
     if not path:
         server.run()
         return
-    # uvicorn raises the signal again when it has stopped, which must not end the process yet.
+    # uvicorn raises the signal again after it has stopped, which must not end the process yet.
     signal.signal(signal.SIGTERM, lambda *_: None)
     profiled(server.run, path)
 

@@ -1,7 +1,7 @@
-"""Servers to measure: each a process of its own, on a fresh DATA_DIR and a fresh database.
+"""Servers to measure, each in its own process with a fresh DATA_DIR and database.
 
-The server may be that of another commit (`earlier.tree`): its code then comes from that folder,
-while the programs that seed and serve it are always those of this one.
+The server may be that of another commit (`earlier.tree`), whose code then comes from that folder;
+the programs that seed and serve it are always the current ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 START_SECONDS: Final = 60
 STOP_SECONDS: Final = 20
 LOCAL_POSTGRES: Final = "postgres://postgres@127.0.0.1:5432/postgres"
-# A benchmark asks more of one person than a person may.
+# A benchmark sends more requests as one person than the limits allow.
 NO_LIMITS: Final = {
     "UAMP_CONNECTIONS_PER_USER": "1000000",
     "UAMP_EVENTS_PER_MINUTE": "1000000000",
@@ -57,11 +57,12 @@ _numbers: Final = itertools.count(1)
 
 @dataclass(frozen=True, kw_only=True)
 class SeedPlan:
-    """The rows of a database beside one person with a key, money and the scripted agents.
+    """The rows of a database besides one person with a key, money and the scripted agents.
 
-    `agents` are rows of agents; `chats` the lengths of chats in messages; `rows` how many messages
-    of other people there are, with their events, answers and sessions; `members` how many people
-    share one chat, the room, with the agent `room_agent`, or have yet to join it.
+    `agents` are rows of agents, and `chats` are the lengths of chats in messages. `rows` is the
+    number of messages of other people, which come with events, answers and sessions. `members` is
+    the number of people in a shared chat, the room, with the agent `room_agent`, or of those who
+    have yet to join it.
     """
 
     agents: Sequence[Mapping[str, Any]] = ()
@@ -74,7 +75,7 @@ class SeedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """A prepared database, and the environment that names it."""
+    """A prepared database, and the environment that points to it."""
 
     database: str
     environment: Mapping[str, str]
@@ -97,7 +98,7 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerProgram:
-    """A command that serves on the port which is appended to its arguments."""
+    """A command that serves on the port appended to its arguments."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -106,7 +107,7 @@ class ServerProgram:
 
 
 def postgres_url() -> str | None:
-    """Return the address of a PostgreSQL on which a database may be made, or None."""
+    """Return the URL of a PostgreSQL where databases can be created, or None."""
     url = os.environ.get("TEST_DATABASE_URL", LOCAL_POSTGRES)
     try:
         psycopg.connect(url, connect_timeout=2).close()
@@ -124,7 +125,7 @@ def prepared(
 ) -> Iterator[Data]:
     """Prepare a database, `sqlite` or `postgresql`, and delete it afterwards.
 
-    `tree` is the folder of the code that makes it. Raises LookupError without a PostgreSQL.
+    `tree` is the folder of the code that creates it. Raises LookupError without a PostgreSQL.
     """
     with tempfile.TemporaryDirectory(prefix="uamp-bench-") as name:
         environment = {
@@ -151,7 +152,7 @@ def prepared(
 
 @contextmanager
 def own_database() -> Iterator[str]:
-    """Make a database of this run, yield its address and drop it; LookupError without a server."""
+    """Create a database for this run, yield its URL and drop it; LookupError without a server."""
     url = postgres_url()
     if url is None:
         raise LookupError("no PostgreSQL: set TEST_DATABASE_URL")
@@ -194,7 +195,7 @@ def _seeded(
 
 @cache
 def _migrated(tree: Path) -> Path:
-    """Return a DATA_DIR with an empty SQLite database; it is there until this process ends."""
+    """Return a DATA_DIR with an empty SQLite database, kept until this process exits."""
     folder = tempfile.mkdtemp(prefix="uamp-bench-empty-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     environment = {
@@ -216,7 +217,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], tree: Path) -> 
 def of_ours(
     data: Data, kind: str = "uvicorn", settings: Mapping[str, str] | None = None
 ) -> ServerProgram:
-    """Return the server on prepared data: `uvicorn`, or `daphne` (embedded, without its worker)."""
+    """Return our server on prepared data: `uvicorn`, or `daphne` (embedded, without its worker)."""
     return ServerProgram(
         arguments=(
             ["-P", str(ROOT / "benchmarks/serve.py"), "server"]

@@ -1,4 +1,4 @@
-"""Runs of turns against one target, and what a turn cost it."""
+"""Runs of turns against one target, and the cost per turn."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from benchmarks.room_client import RoomOrder
     from benchmarks.servers import Data, Server
 
-# 20 words: the echo agent says them back in 20 deltas.
+# 20 words, which the echo agent repeats in 20 deltas.
 TEXT: Final = " ".join(f"word{number:02}" for number in range(1, 21))
 WARM_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class TurnTarget:
-    """The set-up of a measurement: processes that share the sockets, and how a client asks them.
+    """The target of a measurement: processes that share the sockets, and a client's order.
 
-    `order` has everything but the port, the number of sockets and the times.
+    `order` has everything except the port, the number of sockets and the times.
     """
 
     servers: Sequence[Server]
@@ -37,7 +37,7 @@ class TurnTarget:
     backends: Backends | None = None
 
     def cpu(self) -> tuple[float, float, float]:
-        """Return what was used so far, in seconds: processes, their writers, PostgreSQL."""
+        """Return the CPU seconds so far: processes, their writer threads, PostgreSQL."""
         pids = [server.pid for server in self.servers]
         return (
             sum(gauges.cpu_seconds(pid) for pid in pids),
@@ -50,7 +50,7 @@ class TurnTarget:
 class Turns:
     """Figures of a run; times in milliseconds, CPU in milliseconds per turn.
 
-    `web_cpu` is that of the server processes, `writer_cpu` the share of their writer threads in it,
+    `web_cpu` is that of the server processes, `writer_cpu` the share of their writer threads, and
     `database_cpu` that of the PostgreSQL backends.
     """
 
@@ -68,7 +68,7 @@ class Turns:
 
     @property
     def cpu(self) -> float:
-        """Everything that a turn costs on the server's side."""
+        """The total cost of a turn on the server's side."""
         return self.web_cpu + self.database_cpu
 
     @property
@@ -100,7 +100,7 @@ def client(
 
 
 def go_on(process: subprocess.Popen[str]) -> None:
-    """Send a client the line for which it waits."""
+    """Send the line that a client waits for."""
     if process.stdin is None:
         raise RuntimeError("the client has no input")
     process.stdin.write("\n")
@@ -108,7 +108,7 @@ def go_on(process: subprocess.Popen[str]) -> None:
 
 
 def read_line(process: subprocess.Popen[str]) -> str:
-    """Return the next line of a client; raises RuntimeError when it failed."""
+    """Return a client's next line; raises RuntimeError if it failed."""
     line = process.stdout.readline() if process.stdout else ""
     if not line:
         raise RuntimeError("the client failed; it says above why")
@@ -121,7 +121,7 @@ def order_for(data: Data, *, agent: str = AGENT, **fields: Any) -> Order:
 
 
 def ours(data: Data, *running: Server, agent: str = AGENT) -> TurnTarget:
-    """Return the server as a target."""
+    """Return our server as a target."""
     return TurnTarget(servers=running, order=order_for(data, agent=agent), backends=data.backends)
 
 
@@ -133,7 +133,7 @@ def run_turns(
     warm: float = WARM_SECONDS,
     record: bool = False,
 ) -> Turns:
-    """Run turns for some seconds, the sockets dealt out to the target's processes."""
+    """Run turns for some seconds, with the sockets distributed over the target's processes."""
     shares = [
         sockets // len(target.servers) + (place < sockets % len(target.servers))
         for place in range(len(target.servers))

@@ -1,5 +1,5 @@
-"""Servers of others: the reference (`webagents`) and LiteLLM's proxy, both of PyPI.
+"""Other servers: the reference (`webagents`) and LiteLLM's proxy, both from PyPI.
 
-Each has a virtual environment of its own, and nothing else of this repository needs it. Their locks
-are `requirements.txt` and `litellm.txt`, with hashes.
+Each has its own virtual environment; nothing else in this repository needs them. Their locks are
+`requirements.txt` and `litellm.txt`, with hashes.
 """

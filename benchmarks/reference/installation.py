@@ -1,7 +1,7 @@
-"""Installs each server of others once, in a folder that its lock's hash names, and runs it.
+"""Installs each other server once, in a folder named after its lock's hash, and runs it.
 
-A folder is below XDG_CACHE_HOME (`~/.cache` by default) in `uamp-benchmarks`.
-`requirements/install` installs, with pip's settings.
+The folders are in `uamp-benchmarks` below XDG_CACHE_HOME (`~/.cache` by default).
+`requirements/install` installs them with pip's settings.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ INSTALL_SECONDS: Final = 1800
 LOCK: Final = HERE / "requirements.txt"
 LITELLM_LOCK: Final = HERE / "litellm.txt"
 COMPLETIONS_PATH: Final = "/bench/chat/completions"
-"""Where the reference takes Chat Completions."""
+"""The path of the reference's Chat Completions."""
 
 
 def cache_folder() -> Path:
-    """Return the folder of what benchmarks keep from run to run."""
+    """Return the folder of data that benchmarks keep between runs."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "uamp-benchmarks"
 
 
 def python(lock: Path = LOCK) -> str:
-    """Return the interpreter that has what a lock names; installs it where it is not there yet.
+    """Return an interpreter with the packages of a lock, installing them if necessary.
 
-    Raises subprocess.CalledProcessError when the installation fails.
+    Raises subprocess.CalledProcessError if the installation fails.
     """
     name = "reference" if lock == LOCK else lock.stem
     folder = cache_folder() / f"{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
@@ -64,7 +64,7 @@ def program() -> ServerProgram:
 
 
 def litellm_program(key: str) -> ServerProgram:
-    """Return LiteLLM's proxy with a stub model; it takes requests with this key."""
+    """Return LiteLLM's proxy with a stub model; it accepts requests with this key."""
     return ServerProgram(
         arguments=[str(HERE / "litellm_server.py")],
         environment={**os.environ, "LITELLM_MASTER_KEY": key},
@@ -74,9 +74,9 @@ def litellm_program(key: str) -> ServerProgram:
 
 
 def order() -> Order:
-    """Return how a client asks it: one frame with the whole history, its cheapest mode.
+    """Return a client's order for it: one frame with the whole history, its cheapest mode.
 
-    Any token opens its socket.
+    Its socket accepts any token.
     """
     session = {"session": {"modalities": ["text"]}}
     return Order(

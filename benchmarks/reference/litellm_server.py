@@ -1,9 +1,8 @@
 """LiteLLM's proxy with a stub model: `litellm_server.py PORT`.
 
-It runs in the virtual environment of `benchmarks.reference.installation` and imports nothing of
-this repository. Its one key is LITELLM_MASTER_KEY; it has no
-database, logs or callbacks. The model `m` is a provider
-within the process that yields 20 words without a pause.
+Runs in the virtual environment of `benchmarks.reference.installation` and imports nothing of this
+repository. Its only key is LITELLM_MASTER_KEY; it has no database, logs or callbacks. The model `m`
+is a provider in the same process that yields 20 words without pauses.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class StubModel(litellm.CustomLLM):  # type: ignore[misc]  # not in .venv
     """A provider that yields the words."""
 
     async def astreaming(self, *_: Any, **__: Any) -> AsyncIterator[dict[str, Any]]:
-        """Yield the words in LiteLLM's own shape."""
+        """Yield the words in LiteLLM's own format."""
         for word in WORDS:
             yield _chunk(word)
         used = {"prompt_tokens": 20, "completion_tokens": 20, "total_tokens": 40}

@@ -1,9 +1,9 @@
 """The reference server with a stub model: `server.py PORT`.
 
-It runs in the virtual environment of `benchmarks.reference.installation` and imports nothing of
-this repository. Everything that the reference can do without is off: logs, rate limits,
-monitoring, registration. The model yields 20 words without a pause. The reference opens its
-WebSocket only for agents that a resolver returns, so a resolver returns the one agent.
+Runs in the virtual environment of `benchmarks.reference.installation` and imports nothing of this
+repository. All optional parts of the reference are off: logs, rate limits, monitoring,
+registration. The model yields 20 words without pauses. The reference opens its WebSocket only for
+agents returned by a resolver, so a resolver returns the only agent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WORDS = [f"word{number:02} " for number in range(1, 21)]
 
 @handoff(name="stub", prompt="stub")  # type: ignore[untyped-decorator]  # not in .venv
 async def answer(**_: Any) -> AsyncGenerator[Any, None]:
-    """Yield the words in the shape of Chat Completions."""
+    """Yield the words in the format of Chat Completions."""
     for word in WORDS:
         yield {"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]}
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}

@@ -1,7 +1,7 @@
 """`python -m benchmarks report`: write the table and the plot of docs/benchmarks.md.
 
-`--results FILE` (docs/benchmarks.json by default) is what the commands kept. The table replaces
-what stands between two marks of the page; the plot is docs/images/benchmarks.svg.
+`--results FILE` (docs/benchmarks.json by default) is the file of figures that the commands wrote.
+The table replaces the text between two markers of the page; the plot is docs/images/benchmarks.svg.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def with_table(page: str, table: str) -> str:
-    """Return the page with this table; raises ValueError where it has no marks."""
+    """Return the page with a new table; raises ValueError if it has no markers."""
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:

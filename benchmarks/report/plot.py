@@ -1,4 +1,4 @@
-"""The plot: each aim as a bar of what was measured, in parts of its limit."""
+"""The plot: a bar for each aim, with the measured value relative to its limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH: Final = 900
 LABELS: Final = 360
 LINE: Final = 24
 TOP: Final = 40
-# The axis ends at four times the limit; longer bars are cut off and keep their figure.
+# The axis ends at four times the limit; longer bars are cut off but keep their figure.
 MOST: Final = 4.0
 SCALE: Final = (WIDTH - LABELS - 150) / MOST
 STYLE: Final = (
@@ -28,7 +28,7 @@ STYLE: Final = (
 
 
 def share(aim: Aim, value: float) -> float:
-    """Return a figure in parts of its limit, so that 1 meets the aim and more does not."""
+    """Return a figure relative to its limit: at most 1 meets the aim."""
     parts = aim.limit / value if aim.at_least and value > 0 else value / aim.limit
     return min(MOST, max(0.0, parts))
 

@@ -1,4 +1,4 @@
-"""The aims, and the table of what was measured against each."""
+"""The aims, and the table of measurements for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATABASES: Final = (("SQLite", "sqlite"), ("PostgreSQL", "postgresql"))
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """A figure (`command`, `name`) that should be at most `limit`, or at least where `at_least`."""
+    """A figure (`command`, `name`) that should be at most `limit`, or at least, with `at_least`."""
 
     what: str
     command: str
@@ -32,7 +32,7 @@ class Aim:
 
 @dataclass(frozen=True, kw_only=True)
 class AimRow:
-    """An aim with what was measured."""
+    """An aim and its measurement."""
 
     aim: Aim
     median: float
@@ -42,7 +42,7 @@ class AimRow:
 
 
 def _both(what: str, command: str, name: str, limit: float, unit: str = "x") -> Iterator[Aim]:
-    """Yield an aim for each database; `{}` in the name is the database."""
+    """Yield an aim for each database, whose name replaces `{}`."""
     for title, database in DATABASES:
         yield Aim(
             what=f"{what}, {title}",
@@ -132,18 +132,18 @@ AIMS: Final = (
     *_both("session in that chat / in one of 100", "growth", "growth.{}.session", 1.1),
     *_both("turn at 1,000,000 rows / at 1,000", "growth", "growth.{}.turn", 1.1),
 )
-"""In the order of the table. CPU where nothing else is said."""
+"""In the order of the table. CPU unless stated otherwise."""
 
 
 def verdict_of(row: AimRow) -> str:
-    """Return `met`, `not met`, or `undecided` where the rounds lie on both sides of the aim."""
+    """Return `met`, `not met`, or `undecided` if the rounds lie on both sides of the aim."""
     if row.aim.is_met(row.low) != row.aim.is_met(row.high):
         return "undecided"
     return "met" if row.aim.is_met(row.median) else "not met"
 
 
 def rows_of(results: Results) -> list[AimRow]:
-    """Return the aims that were measured."""
+    """Return the aims that have been measured."""
     rows = []
     for aim in AIMS:
         figure = results.get(aim.command, {}).get("figures", {}).get(aim.name)
@@ -154,13 +154,13 @@ def rows_of(results: Results) -> list[AimRow]:
 
 
 def shown(value: float) -> str:
-    """Return a figure with two or three digits that mean something."""
+    """Format a figure with two or three significant digits."""
     digits = 2 if abs(value) < 10 else 1
     return f"{value:.{digits}f}"
 
 
 def _terms(results: Results) -> list[str]:
-    """Return the table of what a turn consists of, in parts of the reference's turn."""
+    """Return the table of a turn's components, relative to the reference's turn."""
     figures = results.get("turns", {}).get("figures", {})
     lines = [
         "| CPU of a turn / the reference's | sockets | in all | loop | store | floor |",
@@ -177,7 +177,7 @@ def _terms(results: Results) -> list[str]:
 
 
 def render(results: Results) -> str:
-    """Return the tables in Markdown, with when and under which load each command ran."""
+    """Return the tables in Markdown, with the time and load of each command's run."""
     lines = ["| | aim | median | least to greatest | |", "|---|---|---|---|---|"]
     for row in rows_of(results):
         aim = row.aim

@@ -1,7 +1,7 @@
-"""A bare broadcast: an ASGI application that sends one frame to all its sockets, again and again.
+"""A bare broadcast: an ASGI application that keeps sending one frame to all its sockets.
 
-Every BENCH_EVERY_MS milliseconds each socket gets a text frame of the size of a delta: the
-least that fan-out costs on this machine. A client opens a session and is sent the frames.
+Every BENCH_EVERY_MS milliseconds, each socket gets a text frame of a delta's size: the minimum cost
+of fan-out on this machine. A client opens a session and then receives the frames.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def _broadcast() -> None:
         for send in list(_members):
             try:
                 await send(message)
-            except OSError:  # its client is gone
+            except OSError:  # the client is gone
                 _members.discard(send)
 
 

@@ -1,6 +1,6 @@
 """The floor: a bare ASGI application that answers a turn with frames recorded from the server.
 
-It stores nothing, parses nothing and authenticates nothing: what remains is the cost of the frames.
+It stores, parses and authenticates nothing, so its cost is that of the frames alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A model provider that costs little: `python -m benchmarks.stubs.model PORT`.
+"""A cheap model provider: `python -m benchmarks.stubs.model PORT`.
 
-It speaks the stream of Chat Completions and answers every request with MODEL_WORDS words (20 by
-default), one chunk each, MODEL_PAUSE_MS milliseconds apart (2 by default), so that each reaches its
-reader alone. The first word carries the time at which it was written, as `t=<ns>` of the clock that
-all processes share; a paragraph has 50.
+Streams Chat Completions and answers every request with MODEL_WORDS words (20 by default), one chunk
+each, MODEL_PAUSE_MS milliseconds apart (2 by default), so that each arrives separately. The first
+word carries the time when it was written, as `t=<ns>` of the clock shared by all processes. A
+paragraph has 50 words.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ END: Final = (
 
 
 class ModelConnection(asyncio.Protocol):
-    """One connection of a client; a request follows the answer to the one before."""
+    """A client's connection, which handles one request after another."""
 
     def __init__(self) -> None:
         self._received = bytearray()
 
     def connection_made(self, transport: Any) -> None:
-        """Keep the connection."""
+        """Keep the transport."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer when the request has come whole; its body has a Content-Length."""
+        """Answer once the request is complete; its body has a Content-Length."""
         self._received += data
         head, separator, body = self._received.partition(b"\r\n\r\n")
         if not separator:

@@ -1,8 +1,8 @@
-"""A proxy of bytes: a bare ASGI application that passes a model's stream on as it comes.
+"""A proxy of bytes: a bare ASGI application that passes on a model's stream as it arrives.
 
-It stores nothing and parses nothing: what remains is one request taken in, one sent, and the
-bytes between them. BENCH_PROXY chooses its HTTP client, `httpx` or `aiohttp`; BENCH_MODEL_URL
-is the model's address.
+It stores and parses nothing, so its cost is that of one incoming request, one outgoing request and
+the bytes in between. BENCH_PROXY selects its HTTP client, `httpx` or `aiohttp`; BENCH_MODEL_URL is
+the model's URL.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def application(
     receive: Callable[[], Awaitable[Message]],
     send: Callable[[Message], Awaitable[None]],
 ) -> None:
-    """Pass a request and the stream of its answer on."""
+    """Forward a request and the stream of its answer."""
     if scope["type"] != "http":
         return
     body = b""

@@ -1,1 +1,1 @@
-"""The runtime of agents, and agents whose answers come from elsewhere."""
+"""The runtime of agents, and agents that run elsewhere."""

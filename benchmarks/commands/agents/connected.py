@@ -1,9 +1,9 @@
-"""Compare connected agents with hosted ones, and count the daemons that two processes hold.
+"""Compare connected agents with hosted ones, and register many daemons at two processes.
 
-The same turn of 20 deltas: by the scripted agent, by a daemon on a socket of the asker's process,
-and by one on a socket of another process, to which the run goes (PostgreSQL and Redis). CPU is that
-of all server processes and PostgreSQL. Then `--daemons` sockets register `--agents` agents each at
-two processes; one of the processes is killed, and its daemons come back to the other one.
+The same turn of 20 deltas by the scripted agent, by a daemon connected to the asker's process, and
+by one connected to another process, to which the run moves (PostgreSQL and Redis). CPU covers all
+server processes and PostgreSQL. Then `--daemons` sockets register `--agents` agents each at two
+processes; one process is killed, and its daemons reconnect to the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KINDS: Final = ("hosted", "daemon here", "daemon elsewhere")
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonTarget(TurnTarget):
-    """A target of which `holders` are other processes that work on its turns too."""
+    """A target whose turns also cost CPU in `holders`, which are other processes."""
 
     holders: Sequence[Server] = field(default_factory=tuple)
 
@@ -70,7 +70,7 @@ def daemons(order: DaemonOrder) -> Iterator[subprocess.Popen[str]]:
 
 
 def seconds_until(process: subprocess.Popen[str], word: str) -> float:
-    """Return the seconds that the daemons print with a word."""
+    """Read the word that the daemons print, and return the seconds printed with it."""
     found, _, seconds = turn_runs.read_line(process).partition(" ")
     if found != word:
         raise RuntimeError(f"the daemons are {found}, not {word}")
@@ -78,7 +78,7 @@ def seconds_until(process: subprocess.Popen[str], word: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the cells in shuffled turns, then register many."""
+    """Run the cells in shuffled turns, then register many daemons."""
     parser = results.parser("connected", __doc__)
     parser.add_argument("--sockets", type=int, nargs="+", default=[1, 16], metavar="N")
     parser.add_argument("--daemons", type=int, default=1000, metavar="N", help="0 for none")

@@ -1,8 +1,8 @@
 """Measure what the agent runtime adds to a provider's stream: `python -m benchmarks runtime`.
 
-In one process and without a socket or a database, by the scripted provider: each layer plays the
-same script, and its cost is a slope (many deltas, or many steps, against none), so that what a
-turn costs once does not count. A step is one inference with one call of a tool that does nothing.
+In one process without a socket or a database, with the scripted provider. Each layer plays the same
+script, and its cost is a slope (many deltas or steps against none), which cancels the fixed cost of
+a turn. A step is one inference with one call of a tool that does nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import django
 
 django.setup()
 
-# The applications can be read only now.
+# Django has to be set up first.
 from django.test.utils import override_settings  # noqa: E402
 
 from agents_app.providers.scripts import SCRIPTS  # noqa: E402
@@ -79,7 +79,7 @@ def _tool() -> Tool:
 
 
 async def provider(deltas: int, steps: int) -> None:
-    """Read the provider's stream itself; as many inferences as there are steps."""
+    """Read the provider's stream directly, with one inference per step."""
     for number in range(steps + 1):
         last = number == steps
         model = ScriptedModel(script=_script(deltas if last else 0, 0 if last else 1))
@@ -117,7 +117,7 @@ def _request(deltas: int, steps: int) -> tuple[AgentSpec, RunRequest]:
 
 
 class _NoTools:
-    """The tool broker and media loader of a run without a price: it admits each step."""
+    """The tool broker and media loader of a free run: admits every step."""
 
     async def admit_step(self) -> None:
         """See ToolBroker."""
@@ -144,7 +144,7 @@ def _drop(_shown: Event | str) -> None:
 
 
 class _Listener:
-    """A listener that gets every frame and drops it."""
+    """A listener that receives every frame and drops it."""
 
     def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
         """See response.context.Listener."""
@@ -160,7 +160,7 @@ class _Listener:
 
 
 async def published(deltas: int, steps: int) -> None:
-    """Read `run_agent` and publish it to one listener: encoded frames, and the output kept."""
+    """Publish `run_agent` to one listener: frames are encoded and the output is stored."""
     spec, request = _request(deltas, steps)
     no_tools: Any = _NoTools()
     context = RunContext(
@@ -198,7 +198,7 @@ async def _seconds(layer: Layer, deltas: int, steps: int) -> float:
 
 
 async def _slope(layer: Layer, deltas: int, steps: int, rounds: int) -> float:
-    """Return the microseconds of CPU of one delta, or of one step."""
+    """Return the CPU time of one delta or one step in microseconds."""
     await layer(10, 2)
     found = [
         await _seconds(layer, deltas, steps) - await _seconds(layer, 0, 0) for _ in range(rounds)
@@ -218,7 +218,7 @@ async def measure(rounds: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what was asked for."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks runtime", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     chosen = parser.parse_args(arguments)

@@ -1,13 +1,13 @@
-"""The cost of a streamed completion, beside a WebSocket turn and other servers.
+"""The cost of a streamed completion, next to a WebSocket turn and other servers.
 
-A completion: one request of `/agents/echo/v1/chat/completions` with a key and one message, whose
-answer has 20 deltas. It opens a session and a chat of its own, and stores the message and the
-answer. N streams ask again when they are answered. `websocket` is the same agent over UAMP's
-WebSocket, on which a session is opened once. The reference (`webagents` 0.3.9) and LiteLLM's proxy
+A completion is one request to `/agents/echo/v1/chat/completions` with a key and one message,
+answered with 20 deltas. It opens a new session and chat, and stores the message and the answer. N
+streams each send a new request after an answer. `websocket` is the same agent over UAMP's
+WebSocket, where a session is opened once. The reference (`webagents` 0.3.9) and LiteLLM's proxy
 have a stub model that yields 20 words, and store nothing; LiteLLM has one key and no database.
 
-CPU is that of all threads of the server and of its PostgreSQL backends, per completion. `1st delta`
-runs from the request to the first word. The sizes of the adapters are printed at the end.
+CPU covers all threads of the server and of its PostgreSQL backends, per completion. `1st delta` is
+the time from the request to the first word. The sizes of the adapters are printed at the end.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
-    """Start every server, until the stack ends.
+    """Start all servers; they run until the stack is closed.
 
     Names are `sqlite`, `sqlite, websocket`, and `sqlite@016dea2` for another commit.
     """
@@ -123,7 +123,7 @@ def show(runs: Runs) -> None:
 
 
 def show_ratios(runs: Runs, kept: Results) -> None:
-    """Print what a completion costs over each other cell of as many streams."""
+    """Print the cost of a completion relative to each other cell with as many streams."""
     print("\nmedian ratio (least to greatest of the rounds)")
     for (name, streams), found in sorted(runs.items()):
         if name in OTHERS or name.endswith(WEBSOCKET) or "@" in name:

@@ -1,12 +1,12 @@
-"""The cost of a turn with a model over HTTP, beside a proxy that forwards the same stream.
+"""The cost of a turn with a model over HTTP, next to a proxy that forwards the same stream.
 
 The model is a stub process that answers each request with 20 words, 2 ms apart (MODEL_PAUSE_MS). N
-streams: for the server, sockets whose agent asks the model; for the proxies, HTTP requests of
-Chat Completions. A proxy is a bare ASGI application with httpx or aiohttp as its client; it stores
-and parses nothing. `scripted` is the same turn of the server without a model, and `remote` the one
-of a remote agent behind the same stub, over Chat Completions. `after model` is the
-time from the model's writing of the first delta to its arrival at the client; `1st delta` runs from
-the question, which the model answers at once.
+streams are, for the server, sockets whose agent calls the model, and for the proxies, HTTP requests
+of Chat Completions. A proxy is a bare ASGI application with httpx or aiohttp as its client; it
+stores and parses nothing. `scripted` is the same turn without a model, and `remote` that of a
+remote agent behind the same stub, over Chat Completions. `after model` is the time from the model
+writing the first delta to its arrival at the client; `1st delta` starts at the question, which the
+model answers at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEAD: Final = (
 
 
 def agent_of(model: Server) -> dict[str, Any]:
-    """Return the row of the agent for which the stub answers."""
+    """Return the row of an agent that the stub answers."""
     return {
         "name": MODEL_AGENT,
         "provider": "openai_compat",
@@ -49,7 +49,7 @@ def agent_of(model: Server) -> dict[str, Any]:
 
 
 def remote_of(model: Server) -> dict[str, Any]:
-    """Return the row of the remote agent for which the stub answers."""
+    """Return the row of a remote agent that the stub answers."""
     return {
         "name": REMOTE_AGENT,
         "kind": "remote",
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 data = stack.enter_context(servers.prepared(database, of_tree, settings, tree))
                 server = stack.enter_context(servers.serving(servers.of_ours(data)))
                 kinds = [("model", MODEL_AGENT), ("scripted", AGENT), ("remote", REMOTE_AGENT)]
-                # An earlier commit has no remote agents.
+                # Earlier commits may not have remote agents.
                 for kind, agent in kinds[:2] if mark else kinds:
                     target = turn_runs.ours(data, server, agent=agent)
                     targets[f"{database}{mark}, {kind}"] = target
@@ -116,7 +116,7 @@ def show(runs: Runs) -> None:
 
 
 def show_ratios(runs: Runs, kept: Results) -> None:
-    """Print what a turn with a model costs over each other cell of as many streams."""
+    """Print the cost of a turn with a model relative to each other cell with as many streams."""
     print("\nCPU per turn, median ratio (least to greatest of the rounds)")
     for (name, streams), found in sorted(runs.items()):
         database, _, kind = name.partition(", ")

@@ -1,7 +1,7 @@
-"""The cost of a paid turn beside a free one.
+"""The cost of a paid turn next to a free one.
 
-The same turn of 20 deltas with an agent that has a price, paid within a standing approval: its two
-writes carry a hold and its settlement, and the log gets two more events.
+The same turn of 20 deltas with an agent that has a price, paid under a standing approval: its two
+writes also store a hold and its settlement, and the log gets two more events.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Many responses that stream at once: `python -m benchmarks streams --help`.
+"""Many concurrent streaming responses: `python -m benchmarks streams --help`.
 
-A scripted agent says a word every INTERVAL seconds to each of N sockets. Measured are the gaps
-between two deltas of a response as its client sees them, against the provider's own interval, and
-what the server process needs for it. The client is a process of its own and parses no frame.
+A scripted agent sends a word every INTERVAL seconds to each of N sockets. Measures the gaps between
+the deltas of a response as its client sees them, against the provider's own interval, and the
+resources of the server process. The client is a separate process and parses no frames.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class StreamsRow:
 
 
 class StreamSocket(Socket):
-    """A socket that writes down when each delta came."""
+    """A socket that records when each delta arrives."""
 
     def __init__(self, order: Order, number: int) -> None:
         super().__init__(order, number)
@@ -72,7 +72,7 @@ async def stream(order: Order) -> None:
     say("open")
     await asyncio.to_thread(sys.stdin.readline)
     for number, socket in enumerate(sockets):
-        # In no common phase: each client asks at its own time.
+        # Spread the phases: clients ask at different times.
         loop.call_later(order.warm * 0.7 * number / len(sockets), socket.ask)
     await asyncio.sleep(order.warm)
     say("begin")
@@ -96,7 +96,7 @@ async def stream(order: Order) -> None:
 def run_streams(
     server: Server, data: Data, *, responses: int, interval: float, seconds: float
 ) -> StreamsRow:
-    """Run one line; the server must be fresh."""
+    """Run one line of the table; the server must be fresh."""
     turn_runs.run_turns(turn_runs.ours(data, server), 8, 0.5)
     time.sleep(SETTLE_SECONDS)
     before = gauges.pss_bytes(server.pid)
@@ -167,7 +167,7 @@ def _print(row: StreamsRow) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what was asked for."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks streams", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--responses", type=int, nargs="+", default=[100, 1000], metavar="N")

@@ -1,14 +1,14 @@
-"""The cost of a stored turn, beside a bare application, the reference or another commit.
+"""The cost of a stored turn, next to a bare application, the reference or another commit.
 
-A turn: `input.text` and `response.create` in, 22 frames out (20 deltas) by a scripted agent that
-answers without delay, 2 messages and 4 events stored in 2 commits. N sockets, each with a private
-chat, each asking again when it is answered. The floor is a bare ASGI application that sends the
-same frames. The reference (`webagents` 0.3.9 of PyPI, installed once into a virtual environment
-of its own) gets one frame, sends the same number of deltas and stores nothing.
+A turn has `input.text` and `response.create` as input, 22 output frames (20 deltas) from a scripted
+agent that answers without delay, and stores 2 messages and 4 events in 2 commits. N sockets, each
+with a private chat, each ask again after an answer. The floor is a bare ASGI application that sends
+the same frames. The reference (`webagents` 0.3.9 from PyPI, installed once into its own virtual
+environment) gets one frame, sends the same number of deltas and stores nothing.
 
-CPU is that of all threads of the server and of its PostgreSQL backends, in milliseconds per turn:
-`loop` is everything but the store, `store` the writer thread and PostgreSQL. Compare ratios; under
-load the milliseconds mean nothing.
+CPU covers all threads of the server and of its PostgreSQL backends, in milliseconds per turn:
+`store` is the writer thread and PostgreSQL, `loop` is everything else. Compare ratios only;
+milliseconds are meaningless under load.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
-    """Start every server, until the stack ends; names are `floor`, `sqlite`, `sqlite@abc1234`."""
+    """Start all servers until the stack is closed: `floor`, `sqlite`, `sqlite@abc1234`."""
     settings = results.settings_of(chosen)
     if chosen.profile:
         settings["BENCH_PROFILE"] = chosen.profile
@@ -109,7 +109,7 @@ def show(runs: Runs) -> None:
 
 
 def show_ratios(runs: Runs, kept: Results) -> None:
-    """Print what each cell costs over each that it is compared with, and its terms."""
+    """Print the cost of each cell relative to each of its bases, and its components."""
     bases = sorted({name for name, _ in runs if name in {FLOOR, REFERENCE} or "@" in name})
     print("\nCPU per turn, median ratio (least to greatest of the rounds)")
     for (name, sockets), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):

@@ -1,10 +1,11 @@
-"""The page of a chat in a real browser: how fast it opens, and what a fast answer costs it.
+"""The chat page in a real browser: how fast it opens, and what a fast answer costs it.
 
-A chat is opened in a new browser context, beside one of 100 messages: the time from the navigation
-until its last messages are drawn and a key that is typed is shown. Then an answer streams in it at
-200 deltas a second, while someone types five keys a second: frames that the page drew, from a key
-to the next frame, elements, and the heap after a collection of garbage. Chromium runs without a
-screen and without a GPU, on the same machine as the server. `--seconds` is the time of the stream.
+A chat is opened in a new browser context, next to one with 100 messages; measured is the time from
+the navigation until the last messages are drawn and a typed key is shown. Then an answer streams in
+at 200 deltas a second while someone types five keys a second; measured are the frames drawn, the
+delay from a key to the next frame, the number of elements, and the heap after garbage collection.
+Chromium runs headless and without a GPU, on the same machine as the server. `--seconds` is the
+length of the stream.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PER_SECOND: Final = 200
 KEY_SECONDS: Final = 0.2
 START_SECONDS: Final = 60
 MS: Final = 1000
-# Asked before the page is there: when the newest messages were drawn, with a field to write in.
+# Runs before the page loads: records when the newest messages and the input field are drawn.
 WATCH_OPENING: Final = """
 const look = () => {
   const field = document.querySelector("chat-view textarea");
@@ -78,7 +79,7 @@ def _percentile(values: Sequence[float], percent: int) -> float:
 
 
 async def _weight(keys: CDPSession) -> tuple[float, float]:
-    """Return the heap of the page in MiB after a collection of garbage, and its DOM nodes."""
+    """Return the page's heap in MiB after garbage collection, and its number of DOM nodes."""
     await keys.send("HeapProfiler.collectGarbage")
     metrics = (await keys.send("Performance.getMetrics"))["metrics"]
     found = {metric["name"]: metric["value"] for metric in metrics}
@@ -86,7 +87,7 @@ async def _weight(keys: CDPSession) -> tuple[float, float]:
 
 
 async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[float, float, float]:
-    """Open a chat; return the ms until it can be used, and its heap and nodes then."""
+    """Open a chat; return the time in ms until it is usable, and its heap and nodes then."""
     async with browser(running):
         context = await running.new_context()
         await context.add_init_script(WATCH_OPENING)
@@ -108,7 +109,7 @@ async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[f
 
 
 async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
-    """Ask the agent and type until the answer is over; return the figures."""
+    """Ask the agent and type until the answer ends; return the figures."""
     keys = await page.context.new_cdp_session(page)
     await keys.send("Performance.enable")
     heap, nodes = await _weight(keys)
@@ -147,7 +148,7 @@ async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
 
 
 async def measured(chosen: Any, product: Product, model_url: str) -> dict[str, tuple[Spread, str]]:
-    """Measure on a running product, and print what was found."""
+    """Measure on a running product and print the results."""
     chats = {
         count: product.run(WRITE_CHAT.format(count=count)) for count in (SMALL, chosen.messages)
     }

@@ -1,11 +1,11 @@
 """The cost of an answer that streams to 100 members of a chat, in one process and in two.
 
-One member asks a scripted agent that says a word every 30 ms; what it says within UAMP_COALESCE_MS
-is a frame to each other member. In two processes half of the members are connected to each, and
-the deltas cross Redis. CPU is that of all server processes and PostgreSQL, divided by the words,
-and by the frames, that the members received; it includes the turn itself and what an idle process
-does. The floor is a bare ASGI application that sends a frame with one word to as many sockets,
-every 30 ms.
+One member calls a scripted agent that writes a word every 30 ms; the words of each UAMP_COALESCE_MS
+are sent to the other members as one frame. With two processes, half of the members are connected to
+each, and deltas cross Redis. CPU covers all server processes and PostgreSQL, divided by the words
+and frames that the members received; it includes the turn itself and an idle process's own cost.
+The floor is a bare ASGI application that sends a frame with one word to as many sockets every 30
+ms.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from benchmarks.servers import Data
 
 EVERY_MS: Final = 30
-# One answer lasts about six seconds.
+# One answer takes about six seconds.
 TEXT: Final = " ".join(f"word{number:04}" for number in range(200))
 CLIENT: Final = "benchmarks.room_client"
 
 
 def order_of(data: Data, target: TurnTarget, members: int, seconds: float) -> RoomOrder:
-    """Return an order whose members are dealt out to the target's processes."""
+    """Return an order whose members are distributed over the target's processes."""
     ports = [server.port for server in target.servers]
     keys = data.members[:members]
     return RoomOrder(
@@ -52,9 +52,9 @@ def order_of(data: Data, target: TurnTarget, members: int, seconds: float) -> Ro
 class AnswerRun:
     """Figures of one run: CPU in microseconds, `behind` in milliseconds.
 
-    `frame` is the CPU of a frame to a member, `word` that of a word of the answer to a member: a
-    frame has several. `behind` is the 95th percentile of how long after the asker a member had the
-    oldest text of a frame; `wire` are the bytes that a member received for each byte of text.
+    `frame` is the CPU per frame and member, `word` the CPU per word and member; a frame has several
+    words. `behind` is the 95th percentile of the delay between the asker and a member receiving the
+    oldest text of a frame. `wire` is the number of bytes a member received per byte of text.
     """
 
     frame: float
@@ -82,7 +82,7 @@ def run_room(target: TurnTarget, order: RoomOrder) -> AnswerRun:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the cells in shuffled turns and print what a frame costs."""
+    """Run the cells in shuffled turns and print the cost of a frame."""
     parser = results.parser("fanout", __doc__)
     parser.add_argument("--members", type=int, default=100, metavar="N")
     parser.add_argument("--against", metavar="COMMIT", help="an earlier commit, measured too")

@@ -1,8 +1,8 @@
 """The cost of many people joining a chat within a minute, and how long each of them waits.
 
-The owner adds one person after another over REST, evenly, and each opens a session in the chat when
-added, and stays. Everybody who is there learns who joined and who is online. CPU is that of all
-server processes and PostgreSQL, per person.
+The owner adds one person after another over REST at a steady rate; each then opens a session in the
+chat and stays. Everybody present learns who has joined and who is online. CPU covers all server
+processes and PostgreSQL, per person.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JoinRun:
 
 
 def run_joins(database: str, settings: Mapping[str, str], people: int, seconds: float) -> JoinRun:
-    """Make a database, serve it, and have the people join."""
+    """Create a database, serve it, and have the people join."""
     plan = servers.SeedPlan(members=people, have_joined=False, room_agent=AGENT)
     with ExitStack() as stack:
         data = stack.enter_context(servers.prepared(database, plan, settings))
@@ -63,7 +63,7 @@ def run_joins(database: str, settings: Mapping[str, str], people: int, seconds: 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run once a round and print what a person costs."""
+    """Run once per round and print the cost per person."""
     parser = results.parser("joins", __doc__)
     parser.add_argument("--people", type=int, default=1000, metavar="N", help="who join (1000)")
     parser.set_defaults(seconds=60.0, rounds=1)

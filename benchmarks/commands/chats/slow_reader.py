@@ -1,9 +1,9 @@
-"""A member of a chat who stops reading, and what the server and the other members notice.
+"""A chat member who stops reading, and the effect on the server and the other members.
 
-One member asks for long answers until each other member is owed `--megabytes`; ten of them read,
-and in every second run one more reads nothing, with a small buffer in its kernel. Printed are the
-growth of the server's memory (PSS, at the end, the sockets open) with and without the one who does
-not read, and how long after a question its whole answer was with the readers.
+One member requests long answers until the server owes every other member `--megabytes`. Ten of them
+read; in every second run, one more reads nothing and has a small kernel buffer. Prints how much the
+server's memory grew (PSS, at the end, with the sockets open) with and without that member, and how
+long the readers waited for a whole answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MIB: Final = 2**20
 READERS: Final = 10
-# 200,000 bytes of text: the question, the deltas and the answer are sent to each member.
+# 200,000 bytes of text; the question, the deltas and the answer are sent to every member.
 TEXT: Final = "x" * 199 + " "
 WORDS: Final = 1000
 CLIENT: Final = "benchmarks.room_client"
@@ -43,7 +43,7 @@ class RoomRun:
 
 
 def run_room(data: Data, target: TurnTarget, turns: int, stalled: int) -> RoomRun:
-    """Ask so many times, with so many members who do not read."""
+    """Ask a number of times, with a number of members who do not read."""
     (server,) = target.servers
     readers = data.members[: READERS + stalled]
     order = RoomOrder(
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--megabytes", type=float, default=20.0, metavar="N", help="owed (20)")
     parser.set_defaults(database=["sqlite"], rounds=4)
     chosen = parser.parse_args(arguments)
-    # Each turn owes about three times its text: question, deltas, answer.
+    # Each turn sends about three times its text: question, deltas, answer.
     turns = max(1, round(chosen.megabytes * 1e6 / (3 * len(TEXT) * WORDS)))
     settings = {"UAMP_STALL_SECONDS": "600", **results.settings_of(chosen)}
     plan = servers.SeedPlan(members=READERS + 1, room_agent=AGENT)
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             data = stack.enter_context(servers.prepared(database, plan, settings))
             server = stack.enter_context(servers.serving(servers.of_ours(data)))
             target = turn_runs.ours(data, server)
-            # Buffers and caches reach their size first.
+            # Warm up: buffers and caches reach their final size.
             run_room(data, target, turns, 0)
             cells = {
                 "all read": partial(run_room, data, target, turns, 0),

@@ -1,1 +1,1 @@
-"""Chats and tables that have grown, and the ledger."""
+"""Large chats and tables, and the ledger."""

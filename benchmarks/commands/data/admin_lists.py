@@ -1,8 +1,8 @@
-"""Each list of the admin in a database whose tables have grown.
+"""The admin's lists in a database with large tables.
 
-SQL writes as many rows into every table that grows as `--rows` says. Then each list is asked for,
-and each with filters that find few rows or none: how many statements it sends, and the median of
-three times. The views run in one process without a server; the times have the drawing of the page.
+SQL fills every growing table with `--rows` rows. Then each list is requested, also with filters
+that match few rows or none; printed are the number of statements and the median of three times. The
+views run in one process without a server; the times include rendering the page.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Chats and databases that have grown, beside small ones.
+"""Large chats and databases, next to small ones.
 
 Figures are CPU. Opening: the newest page of a chat's messages over REST (50), and a new socket up
-to its session in the chat, in chats of 100 and 100,000 messages of the larger database. A turn: in
-a database of 1,000 and in one of 1,000,000 messages of other people, with as many events and half
-as many answers and client events; both servers run, and take turns. SQL writes all rows in bulk.
+to its session in the chat, in chats of 100 and 100,000 messages in the larger database. A turn: in
+databases with 1,000 and 1,000,000 messages of other people, as many events and half as many answers
+and client events; both servers run and take turns. SQL inserts all rows in bulk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SOCKETS = 8
 
 
 def open_history(data: Data, server: Server, chat_id: str) -> None:
-    """Ask for the newest page of a chat's messages over REST, again and again."""
+    """Request the newest page of a chat's messages over REST, OPENINGS times."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     for _ in range(OPENINGS):
         connection.request(
@@ -56,7 +56,7 @@ def open_session(data: Data, server: Server, chat_id: str) -> None:
 def cpu_of(
     opening: Callable[[Data, Server, str], None], data: Data, server: Server, chat_id: str
 ) -> float:
-    """Return the CPU of one opening, in milliseconds."""
+    """Return the CPU time of one opening in milliseconds."""
     target = turn_runs.ours(data, server)
     before = target.cpu()
     opening(data, server, chat_id)

@@ -1,9 +1,9 @@
-"""The history of a long chat over REST, beside that of a short one.
+"""The history of a long chat over REST, next to that of a short one.
 
-A page of 50 messages at the end of the chat and in its middle, one with a filter that few messages
-meet, a search for a word that one message has and for one that all have: the time of a request
-in chats of 1,000 and 1,000,000 messages of one database. An export as NDJSON: messages and
-bytes in a second. SQL writes all rows in bulk.
+Measures the time of a request for a page of 50 messages at the end of the chat and in its middle,
+for one with a filter that few messages match, and for a search for a word that one message has and
+a word that all have, in chats of 1,000 and 1,000,000 messages of one database; and the messages and
+bytes per second of an export as NDJSON. SQL inserts all rows in bulk.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def asked(data: Data, server: Server, path: str) -> bytes:
 
 
 def milliseconds_of(data: Data, server: Server, path: str) -> float:
-    """Return the time of a request, of REQUESTS that follow each other."""
+    """Return the time of a request, averaged over REQUESTS sequential ones."""
     began = time.perf_counter()
     for _ in range(REQUESTS):
         asked(data, server, path)
@@ -52,7 +52,7 @@ def milliseconds_of(data: Data, server: Server, path: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Seed each database, ask about both chats in shuffled turns and print the ratios."""
+    """Seed each database, query both chats in shuffled turns and print the ratios."""
     parser = results.parser("history", __doc__)
     parser.add_argument(
         "--messages", type=int, nargs=2, default=[1000, 1_000_000], metavar="N", help="in two chats"

@@ -1,7 +1,7 @@
-"""`python -m benchmarks ledger`: operations of the ledger per second, beside a floor.
+"""`python -m benchmarks ledger`: operations of the ledger per second, next to a floor.
 
-The floor is a transaction that updates one row, in the same run and on the same connection: what
-any durable write costs. `x floor` is the ratio of its rate to the operation's. The hot account is
+The floor is a transaction that updates one row, in the same run and on the same connection: the
+cost of any durable write. `x floor` is the ratio of its rate to the operation's. The hot account is
 measured with all fees on one account and spread over its shards.
 """
 
@@ -26,7 +26,7 @@ HEAD: Final = f"{'':34}{'threads':>8}{'per second':>12}{'x floor':>9}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure on each database that is there."""
+    """Measure on each available database."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks ledger", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each line")
@@ -64,8 +64,8 @@ def _run(environment: dict[str, str], seconds: float) -> None:
 
 
 def measure(seconds: float) -> None:
-    """Measure on the database that the environment names; it is empty before."""
-    import django  # noqa: PLC0415 the settings are known only now
+    """Measure on the database in the environment, which must be empty."""
+    import django  # noqa: PLC0415 after the settings are known
 
     django.setup()
     from payments_app.ledger import accounts  # noqa: PLC0415 after django.setup
@@ -96,7 +96,7 @@ def _print(name: str, threads: int, rate: float, floor: float) -> None:
 
 
 def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds: float) -> float:
-    """Return operations per second; each thread has accounts of its own, and the fees in common."""
+    """Return operations per second; each thread has its own accounts, but the fees are shared."""
     from django.db import connections  # noqa: PLC0415 after django.setup
 
     done = [0] * threads
@@ -124,7 +124,7 @@ def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds:
 
 
 def _accounts(place: int) -> tuple[str, list[int]]:
-    """Return a unique prefix for keys, and three accounts; the first is rich."""
+    """Return a unique prefix for keys, and three accounts, the first with plenty of money."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 
@@ -154,7 +154,7 @@ def _floor(place: int) -> Callable[[int], object]:
 
 
 def _reserve(place: int) -> Callable[[int], object]:
-    """Return reservations for answers, as the first write of a turn makes them."""
+    """Return a function that reserves for answers, like the first write of a turn."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 
@@ -181,7 +181,7 @@ def _reserve(place: int) -> Callable[[int], object]:
 
 
 def _settle(place: int) -> Callable[[int], object]:
-    """Return reservations with the settlements that the second write of a turn makes of them."""
+    """Return a function that reserves and settles, like the second write of a turn."""
     from payments_app import services  # noqa: PLC0415 after django.setup
     from payments_app.money import Money  # noqa: PLC0415 as above
 

@@ -1,1 +1,1 @@
-"""Server processes: two of them, without work, over many turns, and killed."""
+"""Server processes: several, idle, over many turns, and killed."""

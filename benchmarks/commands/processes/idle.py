@@ -1,7 +1,7 @@
-"""The CPU of a process without work, and the memory of sessions that do nothing.
+"""The CPU of an idle process, and the memory of idle sessions.
 
-CPU is in milliseconds per second, of the server process and of its PostgreSQL backends, without a
-socket and with idle sessions. Memory is the growth of the process's proportional set size.
+CPU is in milliseconds per second, for the server process and its PostgreSQL backends, without
+sockets and with idle sessions. Memory is the growth of the process's proportional set size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SETTLE_SECONDS = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure each database alone."""
+    """Measure each database separately."""
     parser = results.parser("idle", __doc__)
     parser.add_argument("--sessions", type=int, default=1000, metavar="N")
     parser.set_defaults(seconds=10.0)
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _cpu(target: TurnTarget, seconds: float) -> float:
-    """Return what the target uses while nothing is asked of it, in milliseconds per second."""
+    """Return the target's CPU use while idle, in milliseconds per second."""
     time.sleep(SETTLE_SECONDS)
     before = target.cpu()
     began = time.perf_counter()

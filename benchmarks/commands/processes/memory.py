@@ -1,8 +1,8 @@
-"""How the memory of a server process grows over many turns.
+"""How a server process's memory grows over many turns.
 
-N sockets with a private chat each ask again and again; after each part of the turns the process's
-proportional set size (PSS) is read. A process that keeps nothing of a turn grows while its caches
-fill and its allocator settles, and then stays. The figure is the growth of the last half.
+N sockets, each with a private chat, ask again and again; the process's proportional set size (PSS)
+is read after each part of the turns. A process without leaks grows while its caches fill and its
+allocator settles, and then stays level. The figure is the growth over the last half.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How long a killed process is missed: `python -m benchmarks resume`.
+"""How long it takes to recover from a killed process: `python -m benchmarks resume`.
 
-Real servers and workers (tests/faults) on PostgreSQL and Redis. A worker is killed (SIGKILL) in
-the middle of a long tool, and the time runs until the tool's new attempt reports progress; a
-server is killed while an answer streams after its checkpoint, and the time runs until its client,
-which resumes on the other server, gets text of the process that went on with it.
+Real servers and workers (tests/faults) on PostgreSQL and Redis. A worker is killed (SIGKILL) in the
+middle of a long tool; the time runs until the tool's new attempt reports progress. A server is
+killed while an answer streams after its checkpoint; the time runs until its client, which resumes
+at the other server, receives text from the process that took over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNDER_WAY_SECONDS: Final = 0.3
 
 
 class Watch:
-    """Waits for a frame, and then for another one that comes after the kill."""
+    """Waits for a frame, and then for another one after the kill."""
 
     def __init__(self, before: Callable[[Frame], bool], after: Callable[[Frame], bool]) -> None:
         self.reached = threading.Event()
@@ -69,12 +69,12 @@ def _is_text(frame: Frame) -> bool:
 
 
 def _is_new_text(frame: Frame) -> bool:
-    """Return whether a delta goes on, and is no catch-up of what was said before."""
+    """Return whether a delta continues the answer and does not repeat earlier text."""
     return _is_text(frame) and frame["offset"] > 0 and "word" in frame["delta"]["text"]
 
 
 def measure(group: ServerGroup, victim: str, number: int) -> float:
-    """Kill once; return the seconds until it goes on."""
+    """Kill once; return the seconds until the work resumes."""
     before, after = (
         (_is_late_progress, _is_progress) if victim == "worker" else (_is_late_text, _is_new_text)
     )
@@ -91,7 +91,7 @@ def measure(group: ServerGroup, victim: str, number: int) -> float:
     else:
         busy = (group.worker_of(int(line[3])) for line in group.journal(asker.tag))
         group.kill_worker(next(pid for pid in busy if pid is not None))
-    # What it had said comes to its end.
+    # Let its output so far arrive.
     time.sleep(UNDER_WAY_SECONDS)
     watch.killed = True
     resumed = watch.resumed.wait(WAIT_SECONDS)
@@ -104,7 +104,7 @@ def measure(group: ServerGroup, victim: str, number: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what was asked for."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks resume", description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--victims", nargs="+", choices=["worker", "server"], default=["worker"])

@@ -1,9 +1,9 @@
 """Two server processes against one, on PostgreSQL and Redis.
 
-Each process has its own sockets with private chats. `turns/s` is what came out; on a machine whose
-cores are busy with the clients, PostgreSQL and other work it cannot double. `capacity` is what
-would come out where every process has a core: the processes, times what a turn costs the one
-process, divided by what it costs each of several. Rounds are shuffled.
+Each process has its own sockets with private chats. `turns/s` is the measured throughput, which
+cannot double on a machine whose cores are busy with clients, PostgreSQL and other work. `capacity`
+is the throughput if every process had a core: the number of processes, times the cost of a turn in
+one process, divided by its cost in each of several. Rounds are shuffled.
 """
 
 from __future__ import annotations
