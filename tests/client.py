@@ -1,7 +1,7 @@
-"""A small UAMP client for tests, over real sockets: WebSocket (§13.1) and HTTP + SSE (§13.2).
+"""A small UAMP client for tests over real sockets: WebSocket (§13.1) and HTTP + SSE (§13.2).
 
-It adds nothing to what a test sends but an `event_id`, and shows every frame that comes, in
-order. `Story` is what a client knows after all frames of all its connections.
+It adds only an `event_id` to events that a test sends, and returns every frame it receives, in
+order. `Story` is the knowledge of a client after all frames of all its connections.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ TERMINAL = frozenset({"response.done", "response.error", "response.cancelled"})
 
 
 def new_event(type_: str, **fields: Any) -> Frame:
-    """Return a client event with an `event_id` of its own."""
+    """Return a client event with a unique `event_id`."""
     return {"type": type_, "event_id": str(uuid.uuid4()), **fields}
 
 
 class UampClient:
-    """One WebSocket. Waiting is bounded by WAIT_SECONDS; what comes too late is a failure."""
+    """One WebSocket. Waits are limited to WAIT_SECONDS, after which they fail."""
 
     def __init__(self, url: str, *, headers: dict[str, str] | None = None) -> None:
         self._opened = ExitStack()
@@ -62,11 +62,11 @@ class UampClient:
         self.close()
 
     def close(self) -> None:
-        """Say goodbye and close."""
+        """Send a close frame and close."""
         self._opened.close()
 
     def cut(self) -> None:
-        """Lose the connection without a word, as a network does."""
+        """Drop the connection without a close frame, as a network failure does."""
         self.socket.close_socket()
 
     # --- Out ---
@@ -79,7 +79,7 @@ class UampClient:
         return event_id
 
     def send_raw(self, frame: str | bytes) -> None:
-        """Send a frame as it is."""
+        """Send a frame unchanged."""
         self.socket.send(frame)
 
     # --- In ---
@@ -90,9 +90,9 @@ class UampClient:
         return frame
 
     def expect(self, *types: str) -> Frame:
-        """Return the last of the next frames, which must be of these types, in order.
+        """Return the last of the next frames, which must have these types, in order.
 
-        `usage.delta` may come between them: it comes after each inference (UAMP §6.16).
+        `usage.delta` may come in between: one follows each inference (UAMP §6.16).
         """
         frame: Frame = {}
         for expected in types:
@@ -103,7 +103,7 @@ class UampClient:
         return frame
 
     def until(self, *types: str, timeout: float = WAIT_SECONDS) -> list[Frame]:
-        """Return the next frames up to the first that has one of these types."""
+        """Return the next frames up to the first with one of these types."""
         frames: list[Frame] = []
         deadline = time.monotonic() + timeout
         while not frames or frames[-1]["type"] not in types:
@@ -115,7 +115,7 @@ class UampClient:
         return frames
 
     def settle(self) -> list[Frame]:
-        """Return what the server had to say before it answers a ping."""
+        """Return the frames that the server sends before it answers a ping."""
         event_id = self.send("ping")
         frames: list[Frame] = []
         while True:
@@ -125,7 +125,7 @@ class UampClient:
             frames.append(frame)
 
     def during(self, seconds: float) -> list[Frame]:
-        """Return what comes within some time."""
+        """Return the frames received within some seconds."""
         frames: list[Frame] = []
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
@@ -136,7 +136,7 @@ class UampClient:
         return frames
 
     def close_code(self) -> int:
-        """Wait for the server to close, and return its code; nothing may come before."""
+        """Wait for the server to close without sending anything, and return its close code."""
         try:
             frame = self.socket.recv(timeout=WAIT_SECONDS)
         except ConnectionClosed as closed:
@@ -164,7 +164,7 @@ class UampClient:
 
 
 def text_of(frames: Iterable[Frame], response_id: str | None = None) -> str:
-    """Return the text that deltas add up to, by their offsets."""
+    """Assemble the text of deltas by their offsets."""
     text = ""
     for frame in frames:
         if frame["type"] != "response.delta" or frame["delta"]["type"] != "text":
@@ -175,17 +175,17 @@ def text_of(frames: Iterable[Frame], response_id: str | None = None) -> str:
 
 
 def output_text(frame: Frame) -> str:
-    """Return the text of the output that a terminal event carries."""
+    """Return the text of the output in a terminal event."""
     output = frame["response"]["output"] if "response" in frame else frame["partial_output"]
     return "".join(item["text"] for item in output if item["type"] == "text")
 
 
 @dataclass
 class Story:
-    """What a client knows of a chat after all frames of all connections.
+    """The knowledge of a client about a chat after all frames of all connections.
 
-    `log` holds the durable events by `seq`, `texts` the text of each response. A gap in a text, a
-    durable event said twice on one connection, or one that changed is a failure.
+    `log` holds the durable events by `seq`, `texts` the text of each response. A gap in a text, and
+    a durable event that is repeated on one connection or has changed, are failures.
     """
 
     after: int = 0
@@ -194,7 +194,7 @@ class Story:
     texts: dict[str, str] = field(default_factory=dict)
 
     def take(self, frame: Frame) -> None:
-        """Take a frame."""
+        """Process a frame."""
         type_ = frame["type"]
         if type_ == "session.created":
             self.epoch = frame["epoch"]
@@ -207,13 +207,13 @@ class Story:
             self.after = frame["seq"]
             self.log[self.after] = {k: v for k, v in frame.items() if k != "session_id"}
             if type_ in TERMINAL:
-                # Deltas add up to the output; what was missed whole has none.
+                # Deltas add up to the output; a response missed completely has none.
                 known = self.texts.get(frame["response_id"], "")
                 assert known in {"", output_text(frame)}, (frame, known)
                 self.texts[frame["response_id"]] = output_text(frame)
 
     def take_all(self, frames: Iterable[Frame]) -> Self:
-        """Take frames in order."""
+        """Process frames in order."""
         for frame in frames:
             self.take(frame)
         return self
@@ -255,7 +255,7 @@ class EventStream:
                 data.append(value)
 
     def until(self, *types: str) -> list[SseEvent]:
-        """Return the events up to the first that has one of these types."""
+        """Return the events up to the first with one of these types."""
         events = []
         for event in self:
             events.append(event)
@@ -272,7 +272,7 @@ def _decoded(data: str) -> Any:
 def open_stream(
     client: httpx.Client, method: str, url: str, **options: Any
 ) -> Iterator[EventStream]:
-    """Open a stream of server-sent events; the answer must be 200."""
+    """Open a stream of server-sent events; the response must be 200."""
     with client.stream(method, url, **options) as response:
         if response.status_code != httpx.codes.OK:
             response.read()
@@ -281,7 +281,7 @@ def open_stream(
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
-    """Wait for something to become true."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not become true"

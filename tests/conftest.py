@@ -1,7 +1,7 @@
-"""What the tests share: the database between threads, the real server, a worker, services.
+"""Shared fixtures: the database between threads, the real server, a worker, services.
 
-A test that needs a service which is not there is skipped, and the skips are listed last; with
-REQUIRE_SERVICES=1 a skip fails the run.
+A test that needs a missing service is skipped, and skips are listed at the end; with
+REQUIRE_SERVICES=1, a skip fails the run.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ pytest_plugins = ["tests.watchdog", "tests.cpu_times"]
 fork_server.use()
 
 START_TIMEOUT_SECONDS = 120
-# What it is before anything else is imported.
+# Read before other imports change it.
 RECURSION_LIMIT = sys.getrecursionlimit()
 
-# No test asserts a time. In a new checkout the first text that hypothesis draws takes seconds: its
-# tables of characters are made then.
+# No test asserts a time. In a new checkout, the first text drawn by hypothesis takes seconds,
+# because its character tables are built then.
 hypothesis_settings.register_profile(
     "no-times", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -61,7 +61,7 @@ static_files: dict[str, dict[str, Any]] = {}
 
 
 def add_static_files(middleware: ServeStaticMiddleware) -> None:
-    """Find the static files once in a process: each test client makes the middleware anew."""
+    """Find the static files once per process: each test client creates the middleware anew."""
     prefix = middleware.static_prefix
     if prefix not in static_files:
         find_static_files(middleware)
@@ -78,7 +78,7 @@ contexts: list[ssl.SSLContext] = []
 
 
 def create_default_context(*arguments: Any, **options: Any) -> ssl.SSLContext:
-    """Read the certificates of the certifi package once: every HTTP client does, in 20 ms."""
+    """Load the certificates of the certifi package once: every HTTP client does so, in 20 ms."""
     if arguments or options != {"cafile": certifi.where()}:
         return make_context(*arguments, **options)
     if not contexts:
@@ -86,30 +86,30 @@ def create_default_context(*arguments: Any, **options: Any) -> ssl.SSLContext:
     return contexts[0]
 
 
-# Clients that verify by another context make it with other arguments.
+# Clients that verify with another context pass other arguments.
 ssl.create_default_context = create_default_context
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerAddress:
-    """Where the server under test listens."""
+    """The address of the server under test."""
 
     host: str
     port: int
 
     @property
     def http(self) -> str:
-        """The origin, as `http://127.0.0.1:12345`."""
+        """The HTTP origin, as `http://127.0.0.1:12345`."""
         return f"http://{self.host}:{self.port}"
 
     @property
     def ws(self) -> str:
-        """The same place, as `ws://127.0.0.1:12345`."""
+        """The WebSocket origin, as `ws://127.0.0.1:12345`."""
         return f"ws://{self.host}:{self.port}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a second run, on another database, leave out what says nothing about it."""
+    """Add an option to leave out tests that do not depend on the database."""
     parser.addoption(
         "--database-only",
         action="store_true",
@@ -123,7 +123,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests that cannot say anything on this database, and order the others."""
+    """Deselect tests that do not apply to this database, and order the others."""
 
     def belongs(item: pytest.Item) -> bool:
         if item.get_closest_marker("postgres") and connection.vendor != "postgresql":
@@ -151,29 +151,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while modules and tests are made: they stay until the end."""
+    """Disable garbage collection during collection: modules and tests stay until the end."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
-        # A full collection would look through a million objects of them each time.
+        # Otherwise, every full collection would visit a million of these objects.
         gc.freeze()
 
 
 def pytest_collection_finish() -> None:
-    """Give Python its own recursion limit back, which the server has too.
+    """Restore Python's own recursion limit, which the server has too.
 
-    A library below `eth_account` raises it a hundredfold: what is nested too deeply would be a
-    crash and not a RecursionError.
+    A dependency of `eth_account` raises it a hundredfold, which would turn a RecursionError for
+    deeply nested input into a crash.
     """
     sys.setrecursionlimit(RECURSION_LIMIT)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Write down a failure or a skip when it happens: a run that is killed lists them too.
+    """Record failures and skips as they happen, so that a killed run lists them too.
 
-    The process that started the workers of pytest-xdist gets the reports of all of them.
+    The process that started the pytest-xdist workers receives the reports of all of them.
     """
     if WORKER:
         return
@@ -186,14 +186,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Write down a module that cannot be imported."""
+    """Record a module that cannot be imported."""
     if report.failed and not WORKER:
         _append("FAILED_FILE", _failure_line(report))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Drop the databases of the run, and fail for skips when every service was promised."""
+    """Drop the databases of the run, and fail for skips if every service was required."""
     if WORKER:
         return
     databases.drop_databases()
@@ -201,9 +201,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-# The tests that were skipped, in the process that gets all reports.
+# Skipped tests, in the process that receives all reports.
 skips: list[str] = []
-# Of the reason of a failed test, so much is listed at the end of a run.
+# The most characters of a failure's reason in the list at the end of a run.
 WHY_CHARS = 300
 
 
@@ -214,14 +214,14 @@ def _append(variable: str, line: str) -> None:
 
 
 def _failure_line(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Return a failed test and why, in one line."""
+    """Return a failed test and the reason on one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
     why = " ".join((crash.message if crash else str(report.longrepr)).split())
     return f"{report.nodeid} ({getattr(report, 'when', 'collect')}): {why[:WHY_CHARS]}\n"
 
 
 def pytest_unconfigure() -> None:
-    """End what the product's processes are forks of."""
+    """Stop the fork server of the product's processes."""
     fork_server.server.close()
 
 
@@ -230,21 +230,21 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh_ledger() -> Iterator[None]:
-    """Take the ledger's ids away with its rows."""
+    """Forget cached ids of the ledger along with its rows."""
     yield
     payers.forget_accounts()
 
 
 @pytest.fixture(autouse=True)
 def _fresh_keys() -> Iterator[None]:
-    """Take the keys that sign away with their rows."""
+    """Forget cached signing keys along with their rows."""
     yield
     owner_keys.forget()
 
 
 @pytest.fixture(autouse=True)
 def _fresh_limits() -> Iterator[None]:
-    """Count nothing for the limits before a test, and begin their windows with it."""
+    """Reset the rate limits before and after a test."""
     rates.forget()
     yield
     rates.forget()
@@ -254,7 +254,7 @@ def _fresh_limits() -> Iterator[None]:
 def django_db_setup(
     django_test_environment: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
-    """Make the database of this process; pytest-django's own would migrate in every worker."""
+    """Create the database of this process; pytest-django's own would migrate in every worker."""
     with django_db_blocker.unblock():
         databases.make_database()
     databases.empty_database_after_tests()
@@ -265,7 +265,7 @@ def django_db_setup(
 
 @pytest.fixture
 def database_threads(transactional_db: None) -> Iterator[None]:
-    """For tests whose code writes on database threads: committed rows, threads ended after."""
+    """For code that writes on database threads: rows are committed, and threads end afterwards."""
     yield
     close_connections()
 
@@ -273,7 +273,7 @@ def database_threads(transactional_db: None) -> Iterator[None]:
 # --- The server ---
 
 
-# The periodic jobs that look for what earlier processes left.
+# The periodic jobs that clean up after earlier processes.
 TIDYING = frozenset(
     {
         "delete old rows",
@@ -288,10 +288,10 @@ TIDYING = frozenset(
 
 @pytest.fixture
 def _empty_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin the rounds of jobs that tidy up after their first pause.
+    """Delay the first round of clean-up jobs by one interval.
 
-    The database of a test is empty when its server starts, and half of the CPU time of a short
-    test went into rounds that found nothing. Servers in processes of their own begin at once.
+    The database of a test is empty when its server starts, and half of a short test's CPU time went
+    into rounds that found nothing. Servers in separate processes start their rounds at once.
     """
     from sessions_app.process import periodic  # noqa: PLC0415 only these tests need it
 
@@ -307,11 +307,11 @@ def _empty_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server(database_threads: None, _empty_at_first: None) -> Iterator[ServerAddress]:
-    """Run the real ASGI application on a real socket, on a thread of its own."""
+    """Run the real ASGI application on a real socket, in a separate thread."""
     from sessions_app.process import registry  # noqa: PLC0415 only these tests need it
     from uamp_project.asgi import application  # noqa: PLC0415 as above
 
-    # A layer belongs to the loops of one server.
+    # A channel layer belongs to the event loops of one server.
     channel_layers.set("default", None)
     channel_layers.backends.clear()
     address = ServerAddress(host="127.0.0.1", port=services.free_port())
@@ -331,7 +331,7 @@ def server(database_threads: None, _empty_at_first: None) -> Iterator[ServerAddr
         try:
             await running.serve()
         finally:
-            # Without a lifespan nothing else ends the process of this loop.
+            # Without a lifespan, nothing else stops the process object of this loop.
             if (process := registry.known()) is not None:
                 await process.stop()
                 registry.forget()
@@ -351,7 +351,7 @@ def server(database_threads: None, _empty_at_first: None) -> Iterator[ServerAddr
 
 @pytest.fixture(scope="session")
 def celery_worker_thread() -> Iterator[None]:
-    """Run a Celery worker on threads of this process; its end takes seconds, so once a session."""
+    """Run a Celery worker on threads of this process, once per session: stopping it is slow."""
     from uamp_project.celery import app  # noqa: PLC0415 only these tests need it
 
     app.loader.import_default_modules()
@@ -364,7 +364,7 @@ def celery_worker_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """Give the URL of a Redis, shared with others: use a key prefix of your own."""
+    """Yield the URL of a Redis that is shared with others: use your own key prefix."""
     if url := services.running_redis():
         yield url
         return
@@ -376,7 +376,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Give the path of a Chromium for `playwright`'s `executable_path`."""
+    """Return the path of a Chromium for `playwright`'s `executable_path`."""
     path = services.chromium()
     if path is None:
         pytest.skip("no Chromium: set CHROMIUM or install chromium")

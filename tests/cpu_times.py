@@ -1,6 +1,6 @@
-"""Counts the CPU seconds of the tests by folder, in each process; `tests/run.py` adds them up.
+"""Counts the CPU seconds of tests by folder in each process; `tests/run.py` adds them up.
 
-The time of a child counts once it has ended and was waited for, in the test that waited.
+A child's time counts once it has been waited for, in the test that waited.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ modules: Counter[str] = Counter()
 
 
 def total(folder: Path, kind: str) -> Counter[str]:
-    """Return the seconds that all processes of a run have written, by folder or by module."""
+    """Return the seconds recorded by all processes of a run, by folder or by module."""
     added: Counter[str] = Counter()
     for file in folder.glob("*.json"):
         added.update(json.loads(file.read_text())[kind])
@@ -33,7 +33,7 @@ def total(folder: Path, kind: str) -> Counter[str]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Count what a test takes with its set-up and its teardown."""
+    """Count the CPU time of a test with its set-up and teardown."""
     before = sum(os.times()[:4])
     try:
         return (yield)
@@ -45,7 +45,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_sessionfinish() -> None:
-    """Write the figures down."""
+    """Write the figures to a file."""
     if FOLDER and seconds:
         file = Path(FOLDER) / f"{os.getpid()}.json"
         file.write_text(json.dumps({"folders": seconds, "modules": modules}))

@@ -1,7 +1,7 @@
-"""Makes the database of a process of tests, empties it between tests, and drops it.
+"""Creates the database of a test process, empties it between tests, and drops it.
 
-The migrations run once in a run of tests: the first worker of pytest-xdist that needs a database
-makes the one with the name of the run, every worker copies it. Without workers it is used itself.
+Migrations run once per test run: the first pytest-xdist worker that needs a database creates one
+with the run's name, and every worker copies it. Without workers, that database itself is used.
 """
 
 import os
@@ -19,10 +19,10 @@ from sessions_app.database import close_connections
 from tests.run_folder import copy_of, locked
 from tests.settings import RUN_FOLDER, RUN_NAME, WORKER
 
-# Made by the migrations, the same for every test.
+# Created by the migrations and the same for every test.
 KEPT = {"django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 MANY_ROWS = 500
-# The database on PostgreSQL from which products of their own are copied.
+# The PostgreSQL database that is copied for product instances.
 PREPARED = f"uamp_prepared_{RUN_NAME}"
 TRIGGERS_OF_SQLITE = (
     "SELECT tbl_name, name, sql FROM sqlite_master"
@@ -34,7 +34,7 @@ TRIGGERS_OF_POSTGRESQL = (
 
 
 def make_database() -> None:
-    """Make the database of this process and connect to it."""
+    """Create the database of this process and connect to it."""
     creation = connection.creation
     with locked("database"):
         migrated = RUN_FOLDER / "migrated"
@@ -50,17 +50,17 @@ def make_database() -> None:
             connection.settings_dict.update(copy)
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            # The database does not outlive the run; a commit need not wait for the disk.
+            # The database does not outlive the run, so commits need not wait for the disk.
             name = connection.ops.quote_name(connection.settings_dict["NAME"])
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit TO off")
         connections.close_all()
 
 
 def copy_prepared(url: str, make: Callable[[Path, str], None], folder: Path) -> None:
-    """Make the PostgreSQL database of a URL, and its folder, as copies of what the run made once.
+    """Create a URL's PostgreSQL database and its folder as copies of the run's template.
 
-    `make` is called by the first process of the run that needs them, with a folder and the URL of
-    an empty database. `drop_databases` drops that one.
+    The first process of the run that needs the template calls `make` with a folder and the URL of
+    an empty database. `drop_databases` drops the template.
     """
     server, _, name = url.rpartition("/")
     template = f"{server}/{PREPARED}"
@@ -73,17 +73,17 @@ def copy_prepared(url: str, make: Callable[[Path, str], None], folder: Path) -> 
 
     copy_of("prepared", make_template, folder)
     with locked("prepared"):
-        # A template is copied while no other process is connected to it.
+        # A template can only be copied while no other process is connected to it.
         _execute(url, f'CREATE DATABASE "{name}" TEMPLATE "{PREPARED}"')
 
 
 def copy_migrated(folder: Path) -> None:
     """Copy the run's migrated database to a data directory, if the run has one on SQLite.
 
-    To migrate the copy takes a fourth of what it takes from nothing.
+    Migrating the copy takes a quarter of the time of migrating from scratch.
     """
     source, target = RUN_FOLDER / "test.sqlite3", folder / "db.sqlite3"
-    # Another process may be making it.
+    # Another process may be creating it.
     with locked("database"):
         if connection.vendor == "sqlite" and (RUN_FOLDER / "migrated").exists():
             target.touch(mode=0o600)
@@ -95,13 +95,13 @@ def copy_migrated(folder: Path) -> None:
 
 
 def _execute(url: str, statement: str) -> None:
-    """Execute a statement about the database of a URL, from another one."""
+    """Execute a statement about a URL's database while connected to another one."""
     with psycopg.connect(f"{url.rpartition('/')[0]}/postgres", autocommit=True) as server:
         server.execute(statement.encode())
 
 
 def leave_database() -> None:
-    """Let go of the database in every thread; `drop_databases` drops it after the last test."""
+    """Release the database in every thread; `drop_databases` drops it after the last test."""
     close_connections()
     connections.close_all()
     if connection.vendor == "postgresql":
@@ -109,10 +109,10 @@ def leave_database() -> None:
 
 
 def drop_databases() -> None:
-    """Drop the databases of the run on PostgreSQL; the process that started it calls this.
+    """Drop the run's PostgreSQL databases; called by the process that started the run.
 
-    Not a worker: a connection of the product ends a statement after ten seconds, and to drop a
-    database on a busy server takes longer. Those on SQLite are files in the folder of the run.
+    Workers cannot: the product's connections cancel statements after ten seconds, and dropping a
+    database on a busy server takes longer. SQLite databases are files in the run's folder.
     """
     prepared = RUN_FOLDER / "prepared" / "template"
     if prepared.exists():
@@ -128,19 +128,19 @@ def drop_databases() -> None:
 
 
 def empty_database_after_tests() -> None:
-    """Have tests that commit empty their database with `empty_database`, not with `flush`.
+    """Make tests that commit empty their database with `empty_database` instead of `flush`.
 
-    `flush` truncates every table and makes the content types and permissions again: a second and
-    more on PostgreSQL. The triggers of the ledger refuse it as well.
+    `flush` truncates every table and recreates the content types and permissions, which takes a
+    second or more on PostgreSQL. The ledger's triggers reject it as well.
     """
     TransactionTestCase._fixture_teardown = lambda _: empty_database()  # type: ignore[attr-defined]
 
 
 def empty_database() -> None:
-    """Delete every row that a test can have written, once all writers have ended."""
+    """Delete every row that a test may have written, once all writers have finished."""
     tables = sorted(set(connection.introspection.django_table_names(only_existing=True)) - KEPT)
     with transaction.atomic(), connection.cursor() as cursor:
-        # On SQLite a transaction of ours excludes other writers from its beginning.
+        # On SQLite, a transaction excludes other writers from the start.
         if connection.vendor == "postgresql":
             cursor.execute(f"LOCK TABLE {', '.join(map(_quoted, tables))} IN EXCLUSIVE MODE")
         cursor.execute(
@@ -168,11 +168,11 @@ def empty_database() -> None:
 
 
 def vacuum(tables: Sequence[str] = ()) -> None:
-    """Remove deleted rows, which every sequential scan would read, from tables or from all."""
+    """Remove deleted rows, which every sequential scan would read, from some or all tables."""
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
-        # It may take longer than a statement of the product.
+        # It may take longer than the product allows for a statement.
         cursor.execute("SET statement_timeout = 0")
         try:
             cursor.execute(f"VACUUM {', '.join(map(_quoted, tables))}")
@@ -181,7 +181,7 @@ def vacuum(tables: Sequence[str] = ()) -> None:
 
 
 def _without_triggers(cursor: CursorWrapper, tables: set[str]) -> tuple[list[str], list[str]]:
-    """Return the statements that take away what refuses to delete, and that put it back."""
+    """Return the statements that disable and restore the triggers that prevent deletion."""
     if connection.vendor == "sqlite":
         cursor.execute(TRIGGERS_OF_SQLITE)
         triggers = [(name, sql) for table, name, sql in cursor.fetchall() if table in tables]
@@ -191,7 +191,7 @@ def _without_triggers(cursor: CursorWrapper, tables: set[str]) -> tuple[list[str
     return (
         [f"ALTER TABLE {table} DISABLE TRIGGER {name}" for table, name in triggers],
         [
-            # A table with references that are still to be checked cannot be altered.
+            # A table with pending constraint checks cannot be altered.
             "SET CONSTRAINTS ALL IMMEDIATE",
             *(f"ALTER TABLE {table} ENABLE TRIGGER {name}" for table, name in triggers),
         ],

@@ -1,9 +1,9 @@
-"""The order in which the workers of pytest-xdist take the tests: what takes long comes first.
+"""The order of tests for the workers of pytest-xdist: slow ones come first.
 
-With `--dist=worksteal` each worker gets an equal share of the tests in their order, and takes
-later ones of others when it has none. The shares of every other worker begin with whole modules
-that start processes and browsers: no module is started by several workers, none runs alone at the
-end, and no more browsers than cores are busy at once, since their pages would come too late.
+With `--dist=worksteal`, each worker gets an equal share of the tests in order, and takes later
+tests of others once it has none. Every second worker's share begins with whole modules that start
+processes and browsers. So no module is started by several workers, none runs alone at the end, and
+no more browsers than cores are busy at once, since their pages would be too slow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
 SECONDS: Final = {"journeys": 8.0, "deployments": 10.0, "faults": 6.0, "growth": 8.0}
-"""About how long one test of a folder takes; the others take a tenth of a second and more."""
+"""The approximate duration of one test by folder; others take a tenth of a second and more."""
 
 
 def folder_of(item: pytest.Item) -> str:
@@ -26,12 +26,12 @@ def folder_of(item: pytest.Item) -> str:
 
 
 def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Return the tests in an order of which each worker gets an equal part."""
+    """Order the tests so that each worker gets an equal part."""
     modules = [list(group) for _, group in groupby(items, key=_unit)]
     slow = [module for module in modules if folder_of(module[0]) in SECONDS]
     quick = [item for item in items if folder_of(item) not in SECONDS]
     shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    # There are two workers for each core (tests/run.py).
+    # There are two workers per core (tests/run.py).
     taken = [0.0] * max(workers // 2, 1)
     for module in sorted(slow, key=lambda module: -_seconds(module)):
         least = taken.index(min(taken))
@@ -47,7 +47,7 @@ def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
 
 
 def _unit(item: pytest.Item) -> Path:
-    # The modules of these folders share what the first of them makes: rows, and running products.
+    # The modules in these folders share what the first of them creates: rows and running products.
     return item.path.parent if folder_of(item) in {"growth", "deployments"} else item.path
 
 

@@ -1,6 +1,6 @@
-"""Rows for tests: one function per model, with the least that is needed to be true.
+"""Rows for tests: one function per model, with the minimum of valid data.
 
-A message made here has its place in the chat's log, as a service would have written it.
+A message created here is also in the chat's log, as if a service had written it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 
 def user(username: str = "ada", **fields: Any) -> User:
-    """Return a person; the password is `password`."""
+    """Create a person with the password `password`."""
     return User.objects.create_user(username, password="password", **fields)
 
 
 def superuser(username: str = "root") -> User:
-    """Return a person who may do everything."""
+    """Create a superuser."""
     return User.objects.create_superuser(username, password="password")
 
 
 def agent(name: str = "echo", **fields: Any) -> Agent:
-    """Return a public scripted agent."""
+    """Create a public scripted agent."""
     defaults: dict[str, Any] = {"is_public": True, "options": {"script": "echo"}}
     return Agent.objects.create(name=name, **{**defaults, **fields})
 
 
 def chat(*members: User | Agent, title: str = "", kind: str = ChatKind.GROUP) -> Chat:
-    """Return a chat of these members; the first person owns it."""
+    """Create a chat with these members; the first person owns it."""
     people = [member for member in members if isinstance(member, User)]
     return chats.create_chat(
         title=title,
@@ -62,7 +62,7 @@ def chat(*members: User | Agent, title: str = "", kind: str = ChatKind.GROUP) ->
 
 
 def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: Any) -> Message:
-    """Return a message, appended to the chat's log."""
+    """Create a message and append it to the chat's log."""
     new = entries.NewMessage(
         id=f"msg_{uuid.uuid4().hex}",
         role="assistant" if isinstance(sender, Agent) else "user",
@@ -78,7 +78,7 @@ def message(in_chat: Chat, sender: User | Agent, text: str = "Hello", **fields: 
 
 
 def session(of: User, in_chat: Chat, **fields: Any) -> Session:
-    """Return a session of a person in a chat."""
+    """Create a session of a person in a chat."""
     return Session.objects.create(
         user=of,
         principal=f"user:{of.pk}",
@@ -104,14 +104,14 @@ def queued_turn(of: User, in_session: Session, **fields: Any) -> QueuedTurn:
 
 
 def response(by: Agent, in_chat: Chat, **fields: Any) -> Response:
-    """Return a running response of an agent; with an end state, one that ended now."""
+    """Create a running response of an agent; with a final state, one that has just ended."""
     if fields.get("status") not in {None, *Response.LIVE}:
         fields.setdefault("finished_at", timezone.now())
     return Response.objects.create(agent=by, chat=in_chat, **fields)
 
 
 def tool_call(of: Response, name: str = "csv_report", **fields: Any) -> ToolCall:
-    """Return a long tool call that runs."""
+    """Create a running long tool call."""
     defaults: dict[str, Any] = {
         "call_id": f"call_{uuid.uuid4().hex}",
         "kind": ToolCallKind.LONG,
@@ -122,7 +122,7 @@ def tool_call(of: Response, name: str = "csv_report", **fields: Any) -> ToolCall
 
 
 def presence(of: User) -> Presence:
-    """Return an open socket of a person."""
+    """Create an open socket of a person."""
     return Presence.objects.create(id=uuid.uuid4().hex, user=of, process="tests")
 
 
@@ -136,7 +136,7 @@ def png(width: int = 2, height: int = 2) -> bytes:
 def content(
     owner: User, data: bytes | None = None, *, mime_type: str = "image/png", filename: str = "a.png"
 ) -> Content:
-    """Return a stored file of a person, a picture by default."""
+    """Store a file of a person, an image by default."""
     return storage.store(
         png() if data is None else data,
         mime_type=mime_type,

@@ -1,4 +1,4 @@
-"""Locks of files between processes, with a limit."""
+"""File locks between processes, with a time limit."""
 
 import fcntl
 import time
@@ -9,7 +9,7 @@ LOCK_SECONDS = 280.0
 
 
 def lock_file(file: TextIO, seconds: float = LOCK_SECONDS) -> None:
-    """Lock a file until it is closed; raises BlockingIOError when another process keeps it."""
+    """Lock a file until it is closed; raises BlockingIOError if another process keeps it."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -1,14 +1,13 @@
-"""Starts processes of the product as forks of a process that has imported their libraries.
+"""Starts product processes as forks of a process that has already imported their libraries.
 
-Importing them costs a process several seconds of CPU; a fork has them at once.
-After `use`, every `subprocess.Popen` of `python manage.py`, of a module in FORKED, or of code that
-sets Django up, asks the fork server of this process, which starts with the first of them. The fork
-becomes a child of this process, which waits for it and ends it like any other. The product's own
-modules are imported in the fork, under its own environment. `serve` has a
-fork server of its own, for its workers.
+Importing them costs a process several seconds of CPU; a fork has them at once. After `use`, every
+`subprocess.Popen` of `python manage.py`, of a module in FORKED, or of code that sets up Django is
+handled by the fork server of this process, which starts on first use. The fork becomes a child of
+this process, which waits for it and stops it like any other. The product's own modules are imported
+in the fork, with its own environment. `serve` has a separate fork server for its workers.
 
-What depends on a fresh interpreter starts without it, and so does everything once the fork server
-has failed to answer.
+Processes that depend on a fresh interpreter start without it, as do all processes once the fork
+server has failed to respond.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ ANSWER_SECONDS: Final = 30.0
 WORKER: Final = "uamp_project.embedded.worker"
 FORKED: Final = frozenset({"celery", "tests.faults.ledger_debits", "uvicorn", WORKER})
 SERVERS: Final = "tests.uamp_project.servers."
-# Those of the product that import neither settings nor anything that starts a thread. Not gRPC,
+# Libraries of the product that import neither settings nor anything that starts a thread. Not gRPC,
 # which does not survive a fork, nor OpenTelemetry, which reads its environment when imported.
 LIBRARIES: Final = frozenset({
     "aiohttp", "asgiref", "billiard", "celery", "channels", "charset_normalizer", "click",
@@ -53,23 +52,23 @@ LIBRARIES: Final = frozenset({
     "rich", "servestatic", "sqlparse", "starlette", "uamp", "uap", "upp", "urllib3", "uvicorn",
     "wcwidth", "websockets", "x402", "yaml", "yarl",
 })  # fmt: skip
-# Daphne's, but not the reactor: its epoll would be shared by all forks.
+# Daphne's, but not the reactor, whose epoll would be shared by all forks.
 TWISTED: Final = (
     "autobahn.twisted.websocket", "daphne.http_protocol", "twisted.internet.asyncioreactor",
     "twisted.internet.endpoints", "twisted.web.http",
 )  # fmt: skip
 UNSAFE: Final = ("grpc", "twisted.internet.reactor")
-# Variables that Python reads at its start and that a fork can still follow.
+# Variables that Python reads at start-up and that a fork can still apply.
 FOLLOWED: Final = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
 
 PR_SET_CHILD_SUBREAPER: Final = 36
 PR_GET_CHILD_SUBREAPER: Final = 37
 HEADER: Final = struct.Struct("!I")
 READY: Final = b"r"
-# `ps` shows the command of a fork in the place of the server's own arguments.
+# `ps` shows the command of a fork in place of the server's own arguments.
 ROOM: Final = "-" * 1000
 PIPES: Final = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-# The defaults of `Popen` as it hands them on; a process that is started otherwise is no fork.
+# The defaults passed on by `Popen`; a process started with other values is not forked.
 DEFAULTS: Final = {
     "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False,
     "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,
@@ -79,11 +78,11 @@ _execute = subprocess.Popen._execute_child  # type: ignore[attr-defined]  # star
 _PARAMETERS: Final = list(inspect.signature(_execute).parameters)[1:]
 
 
-# --- In the process of the tests ---
+# --- In the test process ---
 
 
 class ForkServer:
-    """The fork server of this process; any thread may ask it."""
+    """The fork server of this process; any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -92,7 +91,7 @@ class ForkServer:
         self._has_failed = False
 
     def connect(self, connection: socket.socket) -> None:
-        """Use a fork server that runs already."""
+        """Use a fork server that is already running."""
         connection.settimeout(ANSWER_SECONDS)
         self._socket = connection
 
@@ -111,14 +110,14 @@ class ForkServer:
                 return None
 
     def close(self) -> None:
-        """End the fork server; what it has started stays."""
+        """Stop the fork server; the processes it started continue."""
         with self._lock:
             self._end()
 
     def _begin(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         ours.settimeout(START_SECONDS)
-        # Without settings: what is imported must not read those of the tests.
+        # Without settings: imported modules must not read those of the tests.
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -141,13 +140,13 @@ class ForkServer:
         return ours
 
     def _ask(self, connection: socket.socket, order: dict[str, Any], fds: list[int]) -> int:
-        # The fork goes on when it reads a byte, and ends when this process has given it up.
+        # The fork continues when it reads a byte, and exits if this process has given it up.
         reading, writing = os.pipe()
         try:
             with _adopting():
                 _send(connection, order, [reading, *fds])
                 (pid,) = HEADER.unpack(_receive(connection, HEADER.size))
-            # Raises ChildProcessError unless it has become a child of this process.
+            # Raises ChildProcessError unless the fork has become a child of this process.
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             os.write(writing, b"\0")
         finally:
@@ -169,13 +168,13 @@ server = ForkServer()
 
 
 def use() -> None:
-    """Have processes of the product be forks; on Linux."""
+    """Make processes of the product forks, on Linux."""
     if sys.platform == "linux":
         subprocess.Popen._execute_child = _execute_child  # type: ignore[attr-defined]  # as above
 
 
 def _execute_child(process: Any, *values: Any) -> None:
-    """Start a process as `Popen._execute_child` does, a process of the product as a fork."""
+    """Start a process like `Popen._execute_child`, but as a fork if it is one of the product."""
     options = dict(zip(_PARAMETERS, values, strict=True))
     environment = dict(os.environ if options["env"] is None else options["env"])
     pid = None
@@ -198,7 +197,7 @@ def _execute_child(process: Any, *values: Any) -> None:
 
 
 def _is_product(options: dict[str, Any], environment: dict[str, str]) -> bool:
-    """Return whether a process may be a fork."""
+    """Return whether a process may be forked."""
     if any(options.get(name, default) != default for name, default in DEFAULTS.items()):
         return False
     match options["args"]:
@@ -222,9 +221,9 @@ def _is_product(options: dict[str, Any], environment: dict[str, str]) -> bool:
 
 @contextmanager
 def _adopting() -> Iterator[None]:
-    """Become the parent of descendants that lose theirs, for the length of a block.
+    """Adopt orphaned descendants for the length of a block.
 
-    Not for longer: this process does not wait for others that lose their parent.
+    Not for longer, because this process does not wait for other orphans.
     """
     prctl = ctypes.CDLL(None).prctl
     before = ctypes.c_int()
@@ -244,7 +243,7 @@ def _send(connection: socket.socket, message: object, fds: list[int]) -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Return exactly `size` bytes; raises ConnectionError when the other side has closed."""
+    """Return exactly `size` bytes; raises ConnectionError if the other side has closed."""
     data = b""
     while len(data) < size:
         piece = connection.recv(size - len(data))
@@ -258,7 +257,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def serve() -> None:
-    """Import libraries, and fork for each order until the tests close the connection."""
+    """Import libraries, then fork for each order until the tests close the connection."""
     connection = socket.socket(fileno=int(sys.argv[1]))
     names = json.loads(_receive(connection, *HEADER.unpack(_receive(connection, HEADER.size))))
     _preload(names)
@@ -271,7 +270,7 @@ def serve() -> None:
 
 
 def _take_orders(connection: socket.socket) -> None:
-    """Fork for each order until the other side closes the connection; a fork returns never."""
+    """Fork for each order until the other side closes the connection; a fork never returns."""
     _show_command(["fork", "server", "of", "the", "tests"])
     # Ctrl-C is for the tests, which then close the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -300,14 +299,14 @@ def _preload(names: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
-            # Some modules of Django need settings.
+            # Some Django modules need settings.
             with suppress(Exception):
                 importlib.import_module(name)
     sys.setrecursionlimit(limit)
 
 
 def _fork(*, has_own_session: bool) -> int | None:
-    """Return the id of a new process whose parent has ended; in that process, None."""
+    """Return the id of a new, orphaned process; in that process, None."""
     reading, writing = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -328,7 +327,7 @@ def _fork(*, has_own_session: bool) -> int | None:
 
 
 def _wait(pid: int) -> None:
-    """Wait for the end of a child."""
+    """Wait for a child to end."""
     watched = os.pidfd_open(pid)
     select.select([watched], [], [], ANSWER_SECONDS)
     os.close(watched)
@@ -336,7 +335,7 @@ def _wait(pid: int) -> None:
 
 
 def _begin_another(streams: list[int]) -> None:
-    """Begin a fork server for the workers that this process starts."""
+    """Start another fork server for the workers that this process starts."""
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
         ours.close()
@@ -351,7 +350,7 @@ def _begin_another(streams: list[int]) -> None:
 
 
 def _become(order: dict[str, Any], streams: list[int]) -> NoReturn:
-    """Be the process that was ordered."""
+    """Turn into the process that was ordered."""
     match order["arguments"][1:]:
         case ["manage.py", "serve", *options] if "--no-worker" not in options:
             _begin_another(streams)
@@ -387,12 +386,12 @@ def _become(order: dict[str, Any], streams: list[int]) -> NoReturn:
 
 
 def _show_command(command: list[str]) -> None:
-    """Have `ps` and psutil show a command for this process.
+    """Make `ps` and psutil show a command for this process.
 
-    The kernel shows one string where the last byte of the arguments' memory is not zero.
+    The kernel shows a single string if the last byte of the arguments' memory is not zero.
     """
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    # The 48th and 49th field of proc_pid_stat(5); the third is the first here.
+    # Fields 48 and 49 of proc_pid_stat(5); the list starts at field 3.
     start, end = int(fields[45]), int(fields[46])
     size = end - start
     if size > 0:

@@ -1,4 +1,4 @@
-"""HTTP servers on this machine that stand in for services of others, each on a free port."""
+"""Local HTTP servers that stand in for external services, each on a free port."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class LocalServer(ThreadingHTTPServer):
 
     @property
     def origin(self) -> str:
-        """Its scheme, address and port."""
+        """The origin of its URLs."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 class QuietHandler(BaseHTTPRequestHandler):
-    """A request that is not logged."""
+    """A request handler without logging."""
 
     def log_message(self, *_arguments: Any) -> None:
         """Log nothing."""
@@ -39,7 +39,7 @@ AnyServer = TypeVar("AnyServer", bound=ThreadingHTTPServer)
 
 @contextmanager
 def serving(server: AnyServer) -> Iterator[AnyServer]:
-    """Run a server on a thread for the length of a block."""
+    """Run a server in a thread for the length of a block."""
     thread = threading.Thread(target=server.serve_forever, name=type(server).__name__)
     thread.start()
     try:

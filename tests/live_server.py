@@ -1,4 +1,4 @@
-"""What the tests on sockets begin with: the server, its demo agents, people with keys, a client."""
+"""Common fixtures of tests on sockets: the server, its demo agents, people with keys, a client."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Person:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a program of theirs sends with every request."""
+        """The headers that their programs send with every request."""
         return {"Authorization": f"Bearer {self.key}"}
 
 
 def person(username: str) -> Person:
-    """Make an account with a key; the password is `password`."""
+    """Create an account with a key; the password is `password`."""
     user = User.objects.create_user(username, password="password")
     return Person(user, create_api_key(user, name="tests"))
 
@@ -50,7 +50,7 @@ def person(username: str) -> Person:
 def shared_chat(
     *people: Person, agents: tuple[str, ...] = ("echo",), trigger: str = "mention"
 ) -> Chat:
-    """Make a chat of these people and agents; the first person owns it."""
+    """Create a chat with these people and agents; the first person owns it."""
     return create_chat(
         title="Shared",
         created_by_id=people[0].user.pk,
@@ -60,9 +60,9 @@ def shared_chat(
 
 
 def counted_rows() -> dict[str, int]:
-    """Return how many rows each table of the protocol has.
+    """Return the number of rows in each table of the protocol.
 
-    Who is online does not count, nor which hours were counted.
+    Presence and the records of counted hours are left out.
     """
     models = [
         model
@@ -75,7 +75,7 @@ def counted_rows() -> dict[str, int]:
 
 @pytest.fixture
 def impatience(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the server end without waiting for what runs, and do its rounds more often."""
+    """Let the server stop without waiting for running work, and run its rounds more often."""
     settings.UAMP_GRACE_SECONDS = 0
     monkeypatch.setattr(periodic, "PRINCIPALS_SECONDS", 0.3)
     monkeypatch.setattr(periodic, "POLL_LOGS_SECONDS", 0.3)
@@ -90,7 +90,7 @@ def demo(impatience: None, server: ServerAddress) -> ServerAddress:
 
 @pytest.fixture
 def dial(demo: ServerAddress) -> Iterator[Dial]:
-    """Give a function that opens sockets, as a person or a visitor; they are closed at the end."""
+    """Yield a function that opens sockets for a person or a visitor; they are closed at the end."""
     clients: list[UampClient] = []
 
     def open_socket(
@@ -107,7 +107,7 @@ def dial(demo: ServerAddress) -> Iterator[Dial]:
 
 @pytest.fixture
 def web(demo: ServerAddress) -> Iterator[httpx.Client]:
-    """Give an HTTP client without credentials."""
+    """Yield an HTTP client without credentials."""
     with httpx.Client(base_url=demo.http, timeout=60, trust_env=False) as client:
         yield client
 
@@ -132,12 +132,12 @@ def mallory(demo: ServerAddress) -> Person:
 
 @pytest.fixture
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the script `slow` say its 200 words in two seconds, for tests that read all of them."""
+    """Let the script `slow` write its 200 words in two seconds, for tests that read all of them."""
     monkeypatch.setattr(scripts, "SLOW_PAUSE", 0.01)
 
 
 def quick_agent(name: str, script: str, **options: Any) -> Agent:
-    """Make a public agent that plays a script at its own pace."""
+    """Create a public agent that plays a script at its own pace."""
     return Agent.objects.create(name=name, is_public=True, options={"script": script, **options})
 
 

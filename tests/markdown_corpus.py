@@ -1,4 +1,4 @@
-"""Texts of messages: what markdown can say, and what must never become markup.
+"""Message texts: what Markdown can express, and what must never become markup.
 
 Both renderers, the server's and the browser's, are tested with them.
 """
@@ -148,8 +148,8 @@ _FRAGMENTS = [
 
 
 def mixed_texts(count: int, *, seed: int = 1) -> list[str]:
-    """Return texts of fragments in any order: the same for the same seed."""
-    chance = random.Random(seed)  # noqa: S311 no secret
+    """Return texts of fragments in random order, the same for the same seed."""
+    chance = random.Random(seed)  # noqa: S311 not a secret
     joins = ["", "", " ", "\n", "\n", "\n\n", "\n  "]
     return [
         "".join(

@@ -1,4 +1,4 @@
-"""The requests that pages print, run as they stand."""
+"""Runs the requests printed in the documentation, unchanged."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 
 def shell_examples(page: str) -> list[str]:
-    """Return the examples of a page for `bash`, without the first, which sets B and KEY."""
+    """Return a page's examples for `bash`, without the first, which sets B and KEY."""
     return re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1:]
 
 
 def run_shell(example: str, *, http: str, key: str) -> str:
-    """Run an example on a server with a person's key, and return what it printed."""
+    """Run an example on a server with a person's key, and return its output."""
     bash, curl = shutil.which("bash"), shutil.which("curl")
     if bash is None or curl is None:
         pytest.skip("no bash or no curl")

@@ -1,4 +1,4 @@
-"""Finds and ends the processes below one; on Linux, elsewhere nothing is found."""
+"""Finds and ends the descendants of a process; only on Linux, elsewhere it finds nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KILL_SECONDS: Final = 10.0
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent has ended, so that they are found."""
+    """Adopt descendants whose own parent has ended, so that they can be found."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -34,7 +34,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all processes below one, the nearest first."""
+    """Return all descendants of a process, nearest first."""
     pids = children(pid)
     for child in pids:
         pids += children(child)
@@ -50,7 +50,7 @@ def is_running(pid: int) -> bool:
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """Kill processes and wait, up to KILL_SECONDS, until they have ended."""
+    """Kill processes and wait up to KILL_SECONDS for them to end."""
     killed = list(pids)
     for pid in killed:
         with suppress(ProcessLookupError):
@@ -61,10 +61,10 @@ def kill_all(pids: Iterable[int]) -> None:
 
 
 def reap(spare: int = 0) -> None:
-    """Reap children that have ended, except `spare`, whose status its own caller reads.
+    """Reap ended children, except `spare`, whose status its own caller reads.
 
-    An adopted process that is not reaped stays a zombie, and a test that waits for its end waits
-    until its limit.
+    An adopted process that is not reaped stays a zombie, and a test that waits for its end would
+    time out.
     """
     for pid in children(os.getpid()):
         if pid != spare:

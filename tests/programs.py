@@ -1,4 +1,4 @@
-"""Programs that tests start: everything that waits for one has a limit."""
+"""Programs started by tests: everything that waits for one has a limit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROGRAM_SECONDS = 300
-"""How long a command may take that runs to its end."""
+"""The time limit of a command that runs to its end."""
 END_SECONDS = 60
-"""How long a program may take to end after it is terminated."""
+"""The time limit of a program to end after it is terminated."""
 OUTPUT_SECONDS = 60
 
 
 def end_program(process: subprocess.Popen[Any], seconds: float = END_SECONDS) -> None:
-    """Terminate a program, and kill it when it does not end in time."""
+    """Terminate a program; kill it if it does not end in time."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -29,7 +29,7 @@ def end_program(process: subprocess.Popen[Any], seconds: float = END_SECONDS) ->
 
 
 def close_program(process: subprocess.Popen[Any]) -> None:
-    """Close the input of a program, which ends it; kill it, and fail, when it does not."""
+    """Close a program's input, which ends it; if it does not end, kill it and fail."""
     try:
         process.communicate(timeout=END_SECONDS)
     except subprocess.TimeoutExpired:
@@ -47,9 +47,9 @@ def kill_program(process: subprocess.Popen[Any]) -> None:
 def limited_reads(
     process: subprocess.Popen[Any], seconds: float = OUTPUT_SECONDS
 ) -> Iterator[None]:
-    """Read the pipes of a program in a block: they have no timeout, so the program is killed.
+    """Read a program's pipes in a block; they have no timeout, so the program is killed.
 
-    Its pipes end then, and the block fails.
+    This closes its pipes, and the block fails.
     """
     has_expired = threading.Event()
 

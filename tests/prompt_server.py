@@ -1,7 +1,7 @@
-"""uvicorn for a test: it stops at once.
+"""uvicorn for tests, stopping at once.
 
-uvicorn looks every 0.1 s whether it has to end, and pauses as long before it waits for its
-connections: together more than most tests take.
+uvicorn checks every 0.1 s whether it has to stop, and pauses as long again before it waits for its
+connections: together, longer than most tests take.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.005
 
 
 class PromptServer(uvicorn.Server):
-    """A server that another thread ends with `stop`."""
+    """A server that another thread stops with `stop`."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -28,26 +28,26 @@ class PromptServer(uvicorn.Server):
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """Tell the server to end; it does not matter whether it has started, or ended."""
+        """Stop the server, whether or not it has started or ended."""
         self.should_exit = True
         if self._loop is not None:
-            # A loop that has closed runs no server.
+            # A closed loop runs no server.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stopped.set)
 
     async def main_loop(self) -> None:
-        """Serve until `stop`; the headers have a date of this second."""
+        """Serve until `stop`; the headers contain the current date to the second."""
         self._loop = asyncio.get_running_loop()
-        # Each tenth tick is a second in the counter of uvicorn.
+        # uvicorn counts every tenth tick as a second.
         while not await self.on_tick(0):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), TICK_SECONDS)
 
     async def shutdown(
         self,
-        sockets: list[socket.socket] | None = None,  # noqa: ARG002 uvicorn names it
+        sockets: list[socket.socket] | None = None,  # noqa: ARG002 named by uvicorn
     ) -> None:
-        """Close the connections, and cancel what has not ended in the configured time."""
+        """Close the connections, and cancel those still open after the configured time."""
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):

@@ -1,7 +1,7 @@
-"""A stand-in for a vendor's Realtime API: the wire format of OpenAI's GA, and no model behind it.
+"""A stand-in for a vendor's Realtime API: the wire format of OpenAI's GA version, without a model.
 
-It measures sounds, and answers with a tone of 40 ms for each word. `answers` says what it
-answers next, the last one again and again: words, a call of a tool, or a way to fail.
+It measures the audio it receives, and answers with a tone of 40 ms per word. `answers` are its next
+answers, the last of which repeats: words, a tool call, or a failure.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Shown = dict[str, Any]
 KEY = "sk-vendor"
 RATE = 24_000
 WORD_MS = 40
-# Bytes of a millisecond, by format.
+# Bytes per millisecond, by format.
 _BYTES = {"audio/pcm": 48, "audio/pcmu": 8, "audio/pcma": 8}
 _SILENCE = {"audio/pcm": b"\0", "audio/pcmu": b"\xff", "audio/pcma": b"\xd5"}
 
 
 def tone(ms: int, *, format: str = "audio/pcm") -> bytes:  # noqa: A002 - the member's name
-    """Return a tone of 440 Hz in a format; in the formats of telephones it is only loud."""
+    """Return a tone of 440 Hz in a format; in telephone formats, it is merely loud."""
     if format != "audio/pcm":
         return b"\x10\x90" * (ms * _BYTES[format] // 2)
     samples = (
@@ -61,7 +61,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer that fails: `kind` is error, failed, close, binary, huge, cancelled or silent."""
+    """An answer that fails; `kind` is error, failed, close, binary, huge, cancelled or silent."""
 
     kind: str
     error: Shown = field(default_factory=lambda: {"code": "server_error", "message": "It broke."})
@@ -70,13 +70,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer that is these frames, as they stand; nothing follows them."""
+    """An answer of exactly these frames and nothing else."""
 
     frames: tuple[str, ...]
 
 
 def make_agent(url: str, name: str = "speaker", **fields: Any) -> Agent:
-    """Make a public agent for which the vendor at an address answers."""
+    """Create a public agent answered by the vendor at an address."""
     options = {"base_url": url, **fields.pop("options", {})}
     defaults = {"provider": ModelProvider.OPENAI_REALTIME, "model": "gpt-realtime"}
     return Agent.objects.create(
@@ -85,7 +85,7 @@ def make_agent(url: str, name: str = "speaker", **fields: Any) -> Agent:
 
 
 class RealtimeVendor:
-    """What it answers, what it was sent, and the sockets that are open."""
+    """The vendor's answers, the data it received, and its open sockets."""
 
     def __init__(self, *answers: str | Call | Fault | Raw) -> None:
         self.answers: list[str | Call | Fault | Raw] = list(answers) or ["You are welcome"]
@@ -95,26 +95,26 @@ class RealtimeVendor:
         self.models: list[str] = []
         self.responses = 0
         self.closed = threading.Semaphore(0)
-        # While it is cleared an answer stops after its first word.
+        # While cleared, an answer stops after its first word.
         self.go_on = threading.Event()
         self.go_on.set()
-        # The transcript of what was said comes after the answer where it is late, or fails.
+        # When the transcript of the input is sent: first, late (after the answer), or it fails.
         self.transcript = "first"
-        # What it says that an answer used, in the place of what it did.
+        # The usage to report instead of the actual one.
         self.usage: Shown | None = None
 
     def sent(self, kind: str) -> list[Shown]:
-        """Return the events of a type that it was sent."""
+        """Return the events of a type that it received."""
         return [event for event in self.received if event["type"] == kind]
 
     @property
     def session(self) -> Shown:
-        """The last session that it was sent."""
+        """The last session that it received."""
         session: Shown = self.sent("session.update")[-1]["session"]
         return session
 
     def agent(self, name: str = "speaker", **fields: Any) -> Agent:
-        """Make a public agent for which it answers."""
+        """Create a public agent that it answers."""
         return make_agent(self.url, name, **fields)
 
 
@@ -170,7 +170,7 @@ class _Talk:
             case "response.create":
                 self._respond()
 
-    # --- Hearing ---
+    # --- Input ---
 
     @property
     def _input(self) -> Shown:
@@ -238,7 +238,7 @@ class _Talk:
         self._items += 1
         return f"item_{self._items}"
 
-    # --- Answering ---
+    # --- Answers ---
 
     def _respond(self) -> None:
         vendor = self._vendor
@@ -262,7 +262,7 @@ class _Talk:
             self._transcribe("item_1")
 
     def _say(self, place: Shown, words: str) -> int:
-        """Say words, and return how many milliseconds they took."""
+        """Speak words, and return how many milliseconds they took."""
         item = {"id": self._new_item(), "type": "message", "role": "assistant", "content": []}
         at = {**place, "item_id": item["id"], "output_index": 0, "content_index": 0}
         speaks = self._session["output_modalities"] == ["audio"]
@@ -333,7 +333,7 @@ class _Talk:
 
 @contextmanager
 def realtime_vendor(*answers: str | Call | Fault | Raw) -> Iterator[RealtimeVendor]:
-    """Run a vendor that gives these answers, one a response."""
+    """Run a vendor that gives these answers, one per response."""
     vendor = RealtimeVendor(*answers)
 
     def admit(socket: ServerConnection, request: Request) -> Answer | None:

@@ -1,12 +1,12 @@
-"""Runs the tests on every available database, and lists last what failed and what was not run.
+"""Runs the tests on every available database, and finally lists failures and tests not run.
 
 `make test` leaves out the long tests; `make test-all` adds `--all` and runs everything on both
-databases (tests/tiers.py). Other arguments go to pytest, after its own: `-n0` runs without workers.
-With REQUIRE_SERVICES=1 a missing service is a failure.
+databases (tests/tiers.py). Other arguments are appended to pytest's: `-n0` runs without workers.
+With REQUIRE_SERVICES=1, a missing service is a failure.
 
-If only a few tests of `make test` fail, they run once more, alone: a busy machine may have starved
-them. Those that pass then are listed as unstable, and do not fail the run. `make test-all` repeats
-nothing.
+If only a few tests of `make test` fail, they run once more, alone, as a busy machine may have
+starved them. Those that pass then are listed as unstable and do not fail the run. `make test-all`
+repeats nothing.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CORES: Final = os.cpu_count() or 1
-# The tests wait for processes and sockets more than they compute: two workers for each core. One
-# that has no more tests takes those that another has not begun.
+# Tests wait for processes and sockets more than they compute, so there are two workers per core. A
+# worker without tests takes over tests that another has not started.
 WORKERS: Final = min(2 * CORES, 8)
-# A journey keeps a core busy by itself, with a server, its workers and a browser of its own.
+# A journey keeps a core busy, with its own server, workers and browser.
 BROWSERS: Final = min(CORES, 8)
-# The most connections of a worker: its pool, and those that its tests open beside it.
+# The most connections of a worker: its pool, and those opened by its tests.
 WORKER_CONNECTIONS: Final = 16 + 4
-# What touches no database is not even collected for the second one.
+# Tests without a database are not even collected for the second one.
 DATABASE_ONLY: Final = (
     "--database-only",
     *(f"--ignore=tests/{name}" for name in ("uamp", "upp", "uap")),
 )
 OPTIONS: Final = (
     *("-q", "--dist=worksteal", "--durations=20"),
-    # After so many failures the rest of the run says little.
+    # After this many failures, the rest of the run has little to say.
     *("--maxfail=40", "--max-worker-restart=4"),
 )
-# For each of the three runs: about twice what the longest takes on two idle cores.
+# For each of the three runs, about twice the longest duration on two idle cores.
 RUN_SECONDS: Final = float(os.environ.get("RUN_SECONDS", "3000"))
 ALL_RUN_SECONDS: Final = float(os.environ.get("RUN_SECONDS", "7200"))
-# More failures than these are not chance, and are not repeated.
+# More failures than this are not chance, and are not repeated.
 REPEATED_TESTS: Final = 5
 REPEAT_SECONDS: Final = 900
-# How long pytest may list the failures of a run that is stopped.
+# How long pytest may take to list the failures of a run that is stopped.
 SUMMARY_SECONDS: Final = 30
 # How long after its own watchdog a process is killed.
 GRACE_SECONDS: Final = float(os.environ.get("WATCHDOG_GRACE_SECONDS", "10"))
 MODULES_LISTED: Final = 60
-# Exit statuses of pytest.
+# pytest's exit statuses.
 TESTS_FAILED: Final = 1
 STOPPED: Final = 2
 
 
 @dataclass(kw_only=True)
 class Suite:
-    """The runs of pytest that make up one run of the tests."""
+    """The pytest runs that make up one run of the tests."""
 
     folder: Path
     arguments: Sequence[str]
@@ -75,7 +75,7 @@ class Suite:
     has_passed: bool = True
 
     def __post_init__(self) -> None:
-        """Make the files that the runs append to."""
+        """Create the files that the runs append to."""
         self.skipped = self.folder / "skipped"
         self.failed = self.folder / "failed"
         self.failed_tests = self.folder / "failed-tests"
@@ -95,12 +95,12 @@ class Suite:
             "TEST_DATABASE_URL": "",
             # Property tests draw fewer examples.
             "SHORT_RUN": "1" if self.is_short else "",
-            # Workers and the processes that tests start read what the first of them has compiled.
+            # Workers and processes started by tests reuse the bytecode compiled by the first one.
             "PYTHONDONTWRITEBYTECODE": "",
         }
 
     def run(self, name: str, options: Sequence[str], *, workers: int = WORKERS) -> None:
-        """Run the tests of a database; repeat a few that fail."""
+        """Run the tests of a database; repeat failures if they are few."""
         print(f"\n=== Tests on {name} ===", flush=True)  # noqa: T201 it reports
         skips, failures = self.skipped.read_text(), self.failed.read_text()
         self.failed_tests.write_text("")
@@ -122,9 +122,9 @@ class Suite:
         return self.is_short and 0 < len(tests) <= REPEATED_TESTS and not fails_anyway
 
     def _repeat(self, name: str, tests: list[str], options: Sequence[str], failures: str) -> int:
-        """Run failed tests again without others beside them; return the exit status.
+        """Run failed tests again, with no others alongside; return the exit status.
 
-        `failures` is what was listed as failed before the run.
+        `failures` are those listed before the run.
         """
         print(f"\n=== Again, alone: {len(tests)} that failed on {name} ===", flush=True)  # noqa: T201 it reports
         lines = self.failed.read_text().removeprefix(failures)
@@ -136,7 +136,7 @@ class Suite:
         return status
 
     def _run_pytest(self, arguments: Sequence[str], seconds: float) -> int:
-        """Run pytest in a process of its own, and end all that it leaves behind."""
+        """Run pytest in a separate process, and end everything that it leaves behind."""
         tier = ["--short"] if self.is_short else []
         with tempfile.TemporaryDirectory(prefix="uamp-watch-") as watched:
             process = subprocess.Popen(  # noqa: S603 our own interpreter
@@ -150,7 +150,7 @@ class Suite:
                 processes.reap()
 
     def report(self) -> None:
-        """Print what took the time, what was not run, and what failed."""
+        """Print what took the most time, what was not run, and what failed."""
         folders = cpu_times.total(self.cpu, "folders").most_common()
         modules = cpu_times.total(self.cpu, "modules").most_common(MODULES_LISTED)
         for title, lines in (("folder", folders), ("module, the first ones", modules)):
@@ -168,7 +168,7 @@ class Suite:
 
 
 def database_workers(connections: int) -> int:
-    """Return for how many workers the connections of a PostgreSQL suffice, and cores."""
+    """Return how many workers the cores and the connections of a PostgreSQL allow."""
     return max(1, min(WORKERS, connections // WORKER_CONNECTIONS))
 
 
@@ -179,7 +179,7 @@ def _cpu_seconds() -> float:
 
 
 def _status_of(process: subprocess.Popen[bytes], watched: Path, seconds: float) -> int:
-    """Return the exit status of a run; stop it when it takes too long."""
+    """Return the exit status of a run; stop it if it takes too long."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with suppress(subprocess.TimeoutExpired):
@@ -194,7 +194,7 @@ def _status_of(process: subprocess.Popen[bytes], watched: Path, seconds: float) 
     for activity in activities(watched):
         if processes.is_running(activity.pid):
             print(f"  {activity.worker}: {activity.text}", flush=True)  # noqa: T201 as above
-    # As Ctrl-C does, so that pytest prints its summary.
+    # Like Ctrl-C, so that pytest prints its summary.
     process.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=SUMMARY_SECONDS)
@@ -204,7 +204,7 @@ def _status_of(process: subprocess.Popen[bytes], watched: Path, seconds: float) 
 def main(arguments: list[str]) -> int:
     """Run everything; return the exit status."""
     processes.adopt_orphans()
-    # The `finally` of a run ends what it has started.
+    # The `finally` of a run ends the processes that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     runs_all = "--all" in arguments
     arguments = [argument for argument in arguments if argument != "--all"]

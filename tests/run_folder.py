@@ -1,4 +1,4 @@
-"""What is made once in a run of tests and shared or copied by its workers."""
+"""Files created once per test run and shared or copied by its workers."""
 
 import os
 import shutil
@@ -9,13 +9,13 @@ from pathlib import Path
 from tests.file_locks import lock_file
 from tests.settings import RUN_FOLDER
 
-# `tests/run.py` keeps one for all its runs.
+# `tests/run.py` keeps one for all of its runs.
 SHARED_FOLDER = Path(os.environ.get("SHARED_FOLDER") or RUN_FOLDER)
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Let one process of the run at a time into the block."""
+    """Let only one process of the run at a time into the block."""
     with (RUN_FOLDER / f"{name}.lock").open("w") as file:
         lock_file(file)
         yield
@@ -24,7 +24,7 @@ def locked(name: str) -> Iterator[None]:
 def copy_of(
     name: str, make: Callable[[Path], None], target: Path, *, folder: Path = RUN_FOLDER
 ) -> None:
-    """Copy a folder into `target`; the first process that needs it makes it in `folder`."""
+    """Copy a folder to `target`; the first process that needs it creates it in `folder`."""
     made = folder / name
     with locked(name):
         if not made.exists():

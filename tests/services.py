@@ -1,7 +1,7 @@
 """Finds the services that some tests need: PostgreSQL, Redis, Chromium.
 
-First the environment (TEST_DATABASE_URL, TEST_REDIS_URL, CHROMIUM), then the usual local ports
-and paths. `python -m tests.services postgres` prints an address, or nothing.
+The environment (TEST_DATABASE_URL, TEST_REDIS_URL, CHROMIUM) comes first, then the usual local
+ports and paths. `python -m tests.services postgres` prints a URL, or nothing.
 """
 
 import os
@@ -21,7 +21,7 @@ import redis
 
 from tests.programs import end_program
 
-# uvicorn as it runs in production.
+# uvicorn as in production.
 PROTOCOLS = "uamp_project.servers.uvicorn_protocols"
 UVICORN = (
     "-m", "uvicorn", "uamp_project.asgi:application",
@@ -35,7 +35,7 @@ BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome
 
 
 def postgres() -> str | None:
-    """Return the URL of a PostgreSQL on which databases may be made, or None."""
+    """Return the URL of a PostgreSQL where databases can be created, or None."""
     if url := os.environ.get("TEST_DATABASE_URL"):
         return url
     url = "postgres://postgres@127.0.0.1:5432/postgres"
@@ -47,7 +47,7 @@ def postgres() -> str | None:
 
 
 def connection_limit(url: str) -> int:
-    """Return how many connections the PostgreSQL of a URL takes from other than superusers."""
+    """Return how many connections a PostgreSQL accepts from ordinary users."""
     with psycopg.connect(url, connect_timeout=PORT_TIMEOUT_SECONDS) as server:
         rows = server.execute(
             "SELECT setting::int FROM pg_settings"
@@ -58,7 +58,7 @@ def connection_limit(url: str) -> int:
 
 
 def running_redis() -> str | None:
-    """Return the URL of a Redis that answers, or None."""
+    """Return the URL of a running Redis, or None."""
     url = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/15")
     with redis.Redis.from_url(url, socket_connect_timeout=PORT_TIMEOUT_SECONDS) as client:
         try:
@@ -70,7 +70,7 @@ def running_redis() -> str | None:
 
 @contextmanager
 def own_redis() -> Iterator[str | None]:
-    """Start a Redis of our own where the program is installed; yield its URL, or None."""
+    """Start a private Redis if the program is installed; yield its URL, or None."""
     program = shutil.which("redis-server")
     if program is None:
         yield None
@@ -91,7 +91,7 @@ def own_redis() -> Iterator[str | None]:
 
 
 def chromium(*, for_calls: bool = False) -> str | None:
-    """Return the path of a Chromium, or None; calls are made in a whole browser if there is one."""
+    """Return the path of a Chromium, or None; calls prefer a full browser if there is one."""
     if path := os.environ.get("CHROMIUM"):
         return path
     names = (*BROWSER_NAMES, HEADLESS_SHELL) if for_calls else (HEADLESS_SHELL, *BROWSER_NAMES)
@@ -99,18 +99,18 @@ def chromium(*, for_calls: bool = False) -> str | None:
 
 
 def node() -> str | None:
-    """Return the path of the node that the requirements install, or of another one, or None."""
+    """Return the path of node, preferably the one that the requirements install, or None."""
     beside = Path(sys.executable).with_name("node")
     return str(beside) if beside.exists() else shutil.which("node")
 
 
 def wait_until_ready(origin: str, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Wait until the server at an origin takes turns.
+    """Wait until the server at an origin accepts turns.
 
-    Raises TimeoutError when it does not in time, and ChildProcessError when its process has ended.
+    Raises TimeoutError if it does not in time, and ChildProcessError if its process has ended.
     """
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    # One client for all: each new one reads the certificates of the machine.
+    # Reuse one client: each new one reads the system's certificates.
     with httpx.Client(base_url=origin, trust_env=False) as client:
         while time.monotonic() < deadline:
             if process is not None and process.poll() is not None:

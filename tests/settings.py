@@ -1,8 +1,8 @@
-"""The settings of the tests: the product's own, on a temporary DATA_DIR.
+"""The settings of the tests: the product's own, with a temporary DATA_DIR.
 
-SQLite in a file (threads share it), or PostgreSQL when TEST_DATABASE_URL names a server. The
-environment is set before the product's settings read it: pytest-django loads this module before
-any conftest. Each worker of pytest-xdist has a DATA_DIR and a database of its own.
+SQLite in a file (shared by threads), or PostgreSQL if TEST_DATABASE_URL names a server. The
+environment is set before the product's settings read it: pytest-django loads this module before any
+conftest. Each pytest-xdist worker has its own DATA_DIR and database.
 """
 
 import atexit
@@ -11,10 +11,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# UAMP_TEST_PROCESS is "<pid>" in the process that runs pytest and "<pid>_gw0" in a worker of
-# pytest-xdist. The processes of tools read these settings too, with the environment of the process
-# that started them: they find the name complete, and use its folder and its database. A worker
-# finds the name of the process that started it, which lacks its own number.
+# UAMP_TEST_PROCESS is "<pid>" in the process that runs pytest and "<pid>_gw0" in a pytest-xdist
+# worker. Tool processes read these settings too, with the environment of the process that started
+# them: they find the complete name, and use its folder and database. A worker finds the name of the
+# process that started it, without its own number.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 _SUFFIX = f"_{WORKER}" if WORKER else ""
 _FOUND = os.environ.get("UAMP_TEST_PROCESS", "")
@@ -25,12 +25,12 @@ if not _FOUND:
     atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
 elif not _IS_CHILD:
     os.environ["UAMP_TEST_PROCESS"] = _FOUND + _SUFFIX
-    # Below the folder of the process that started the workers, which removes all of it.
+    # Inside the folder of the process that started the workers, which removes it as a whole.
     os.environ["DATA_DIR"] = str(Path(os.environ["DATA_DIR"]) / WORKER)
     Path(os.environ["DATA_DIR"]).mkdir()
 os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL", "")
 os.environ["SECRET_KEY"] = "tests-only-" + "0" * 50
-# A test database does not outlive the machine; FULL is checked by the tests of the settings.
+# A test database need not survive a crash; the tests of the settings check FULL.
 os.environ.setdefault("SQLITE_SYNCHRONOUS", "OFF")
 for _name in ("REDIS_URL", "DEBUG", "HTTPS", "UAMP_LAYER_ROLE"):
     os.environ.pop(_name, None)
@@ -38,10 +38,10 @@ for _name in ("REDIS_URL", "DEBUG", "HTTPS", "UAMP_LAYER_ROLE"):
 from uamp_project.settings import *  # noqa: E402, F403 the settings read that environment
 from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
 
-# What the processes of one run share: the lock and the database that workers copy.
+# Shared by the processes of one run: the lock, and the database that workers copy.
 RUN_FOLDER = DATA_DIR.parent if WORKER else DATA_DIR
-# A name of this run alone: several runs may share a PostgreSQL. A worker's database has the name
-# that Django gives to the copies of a test database.
+# A name unique to this run: several runs may share a PostgreSQL. A worker's database has the name
+# that Django gives to copies of a test database.
 RUN_NAME = os.environ["UAMP_TEST_PROCESS"].removesuffix(_SUFFIX)
 if os.environ["DATABASE_URL"]:
     _NAME = f"test_uamp_{RUN_NAME}"
@@ -56,12 +56,12 @@ if _IS_CHILD:
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "uamp_project.embedded.layer.EmbeddedChannelLayer", "CONFIG": {}}
 }
-# The models of the tests are servers on this machine.
+# The models of the tests are local servers.
 UAMP_MODEL_ALLOW_HOSTS = ["127.0.0.1:*"]
 UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
-# A key is made for each agent that answers: RSA takes 60 ms of CPU, and its tests choose it.
+# A key is created for each agent that answers. RSA takes 60 ms of CPU; its own tests select it.
 UAMP_SIGNATURE_ALGORITHM = "EdDSA"
-# They cost nothing: most tests ask them as a visitor.
+# They cost nothing, and most tests call them as a visitor.
 UAMP_ANONYMOUS_MODELS = True
 CELERY_BROKER_URL = "memory://"
 CELERY_BROKER_TRANSPORT = None

@@ -1,4 +1,4 @@
-"""The import rule of docs/architecture.md, and rules of the tree that no other tool checks."""
+"""The import rules of docs/architecture.md, and rules for the tree that no other tool checks."""
 
 import ast
 import importlib
@@ -84,12 +84,12 @@ def test_only_fanout_sends_to_groups() -> None:
     assert callers == {"chat_app/log/fanout.py"}
 
 
-# What deletes the rows that it locks needs the stronger lock.
+# Code that deletes the rows it locks needs the stronger lock.
 DELETES_WHAT_IT_LOCKS = {"sessions_app/process/retention.py"}
 
 
 def test_a_lock_of_a_row_leaves_rows_that_name_it_alone() -> None:
-    """With FOR UPDATE an insert that names the row waits, and a deadlock is near."""
+    """FOR UPDATE blocks inserts that reference the row, which invites deadlocks."""
     stronger = set()
     for path in MODULES:
         text = path.read_text()
@@ -142,7 +142,7 @@ def nodes_of(path: Path) -> list[ast.AST]:
 
 @cache
 def named_nodes_of(path: Path) -> list[ast.AST]:
-    """Return the nodes of a module that import, or take a member of a name."""
+    """Return the nodes of a module that import, or access an attribute of a name."""
     return [
         node
         for node in nodes_of(path)
@@ -152,7 +152,7 @@ def named_nodes_of(path: Path) -> list[ast.AST]:
 
 
 def names_used_of(package: str, paths: list[Path]) -> set[str]:
-    """Return what modules take of a package: imported from it, or as a member of its name."""
+    """Return the names of a package that modules use, by import or as attributes."""
     parent, _, leaf = package.rpartition(".")
     found: set[str] = set()
     for path in paths:
@@ -182,7 +182,7 @@ def functions_of(path: Path) -> set[str]:
     return {n.name for n in body if isinstance(n, kinds) and not n.name.startswith("_")}
 
 
-# The interfaces of the apps: which modules read rows, which change them.
+# The interfaces of the apps: the modules that read rows and those that change them.
 DOORS = [
     f"{room}.{name}"
     for room in ("agents_app", "chat_app", "payments_app", "sessions_app")
@@ -226,7 +226,7 @@ def test_every_operation_of_the_ledger_is_used_by_the_product() -> None:
 
 def test_every_name_that_uamp_exports_is_used_or_documented() -> None:
     pages = (ROOT / "docs" / "protocol" / "types.md").read_text(encoding="utf-8")
-    # Events and their parts are on the pages of the reference: the library's own promise.
+    # Events and their parts are on the reference pages: the library promises them.
     documented = set(re.findall(r"^## (\w+)$", pages, re.MULTILINE))
     documented |= {type(example).__name__ for example in EXAMPLES.values()}
     outside = [path for path in MODULES if path.relative_to(ROOT).parts[0] != "uamp"]
@@ -235,17 +235,17 @@ def test_every_name_that_uamp_exports_is_used_or_documented() -> None:
         module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
         used |= names_used_of(module.removesuffix(".__init__"), outside)
 
-    # What is raised is caught by its bases too.
+    # Exceptions are also caught by their bases.
     raised = [vars(uamp)[name] for name in uamp.__all__ if name.endswith("ProtocolError")]
     bases = {base.__name__ for error in raised for base in error.__mro__[1:]}
 
     assert set(uamp.__all__) - used - documented - bases == set()
 
 
-# --- What is written stands in the repository ---
+# --- Texts cite only the repository ---
 
 WRITTEN = {".py", ".js", ".css", ".md", ".html", ".toml"}
-# Papers that are not in the repository, their sections, and headings instead of sentences.
+# Papers outside the repository, their sections, and headings that are not sentences.
 ELSEWHERE = re.compile(
     r"DESIGN( §| D\d|\.md)|\([DFG]\d+\)|notes[ /]([FG]\d|§|[a-z-]+\.md)|[Tt]he law:"
 )

@@ -1,4 +1,4 @@
-"""The documents hold together: links and anchors lead somewhere, every decision is in the index."""
+"""The documents are consistent: links and anchors work, and the index lists every decision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def links(page: Path) -> list[str]:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """Return the names of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub generates them."""
     found: set[str] = set()
     for heading in re.findall(r"^#{1,6} +(.+?) *$", prose(page), re.MULTILINE):
         words = re.sub(r"[^\w\- ]", "", heading.lower())
@@ -52,7 +52,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_has_no_two_headings_of_one_name(page: Path) -> None:
-    # The parts of a version in the changelog have the same names in each version.
+    # In the changelog, each version has sections of the same names.
     lines = re.findall(r"^## .+$", prose(page), re.MULTILINE)
     assert len(lines) == len(set(lines))
 
@@ -103,14 +103,14 @@ PATH = re.compile(rf"[\w.-]+(?:/[\w.-]+)+{ENDING}")
 FILE = re.compile(rf"\w[\w-]*{ENDING}")
 FOLDER = re.compile(r"[\w-]+(?:/[\w-]+)*/?")
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-# Checks of `manage.py check`, and keys in the metadata of a message.
+# Checks of `manage.py check`, and keys in a message's metadata.
 NOT_CODE = re.compile(r"uamp\.[EW]\d+|uap\.(synthetic|unfinished)")
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 
 
 @cache
 def defined_in(path: Path) -> set[str]:
-    """Return the names that a module defines, with `Class.member` for those of its classes."""
+    """Return the names that a module defines, with `Class.member` for class members."""
     found: set[str] = set()
 
     def add(body: list[ast.stmt], prefix: str = "") -> None:
@@ -131,7 +131,7 @@ def defined_in(path: Path) -> set[str]:
 
 
 def is_code(name: str) -> bool:
-    """Return whether a dotted name, from an app on, is a module or what a module defines."""
+    """Return whether a dotted name, starting with an app, is a module or defined in one."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         folder, rest = ROOT.joinpath(*parts[:length]), ".".join(parts[length:])
@@ -142,9 +142,10 @@ def is_code(name: str) -> bool:
 
 
 def exists(word: str) -> bool:
-    """Return whether a word of code that looks like a path or a name is one of this repository.
+    """Return whether a word that looks like a path or a name of code exists in this repository.
 
-    What begins with no folder of the repository (a URL, an event, a library) is not looked up.
+    Words that do not begin with a folder of the repository (a URL, an event, a library) are not
+    checked.
     """
     begin = re.split(r"[/.]", word)[0]
     if found := TEST.fullmatch(word):
@@ -242,7 +243,7 @@ def test_a_guarantee_has_a_mechanism_and_a_test_or_a_gap(guarantee: tuple[str, s
 
 
 def is_long(path: str, name: str) -> bool:
-    """Return whether a test, or its whole module, is left to `make test-all`."""
+    """Return whether a test, or its whole module, runs only in `make test-all`."""
     for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="pytestmark")], value=marks):

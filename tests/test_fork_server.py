@@ -1,4 +1,4 @@
-"""A process of the product is a fork; where that is not possible, it is started as ever."""
+"""Product processes are forks; if that is impossible, they start as usual."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[fork_server.ForkServer]:
 
 
 def run(**environment: str) -> dict[str, Any]:
-    """Run the code and return what it says of its process."""
+    """Run the code and return its report about its process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with subprocess.Popen(  # noqa: S603 our own interpreter
         [sys.executable, "-c", CODE, "an argument"],

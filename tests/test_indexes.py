@@ -1,4 +1,4 @@
-"""No index repeats what another one does: each is paid for by every row that is written."""
+"""No index duplicates another: every row that is written pays for each index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_no_index_is_for_prefixes_of_text() -> None:
 
 
 def whole_indexes(table: str) -> dict[str, list[str]]:
-    """Return the columns of the indexes of a table that hold all of its rows."""
+    """Return the columns of a table's indexes, without partial indexes."""
     partial = {
         index.name
         for model in apps.get_models()

@@ -1,4 +1,4 @@
-"""`requirements/install` installs what a lock pins, with uv and with the pip that Python brings."""
+"""`requirements/install` installs what a lock pins, with uv and with Python's own pip."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _digest(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with the pip that Python brings."""
+    """Create an environment with the pip shipped with Python."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "-m", "venv", str(home)], check=True, timeout=LIMIT_SECONDS
@@ -75,7 +75,7 @@ def test_a_lock_is_installed_though_the_index_has_a_newer_release(
     lock.write_text("\n".join(lines) + "\n")
     script = SCRIPT
     if installer == "pip":
-        # There is no uv beside the copy.
+        # There is no uv next to the copy.
         script = tmp_path / "root" / "requirements" / "install"
         script.parent.mkdir(parents=True)
         shutil.copy2(SCRIPT, script)

@@ -1,4 +1,4 @@
-"""Every example of docs/libraries.md runs as it stands, where only the wheel is installed."""
+"""Every example in docs/libraries.md runs unchanged with only the wheel installed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ assert not {"django", "agents_app", "sessions_app", "uamp"} & set(sys.modules)
 
 
 async def answer(exchange: Exchange) -> None:
-    """Be a model: call the first tool once, give what a schema asks for, else say something."""
+    """Act as a model: call the first tool once, follow a schema, or else answer with text."""
     body = exchange.body
     if body["model"] == "no-such-model":
         await exchange.refuse("404 Not Found", b'{"error": {"message": "no such model"}}')
@@ -53,7 +53,7 @@ async def answer(exchange: Exchange) -> None:
 
 @pytest.fixture(scope="module")
 def wire() -> Iterator[str]:
-    """Give the address of a server that speaks chat completions."""
+    """Yield the address of a server with the chat completions API."""
     loop = asyncio.new_event_loop()
     ready: list[str] = []
     is_ready, is_over = threading.Event(), asyncio.Event()
@@ -75,7 +75,7 @@ def wire() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment in which the libraries are installed."""
+    """Return the interpreter of an environment with the libraries installed."""
     directory = tmp_path_factory.mktemp("installed")
     return environment(directory, [*build_wheels(directory).values()])
 

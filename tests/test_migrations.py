@@ -1,4 +1,4 @@
-"""Migrations: none missing, one leaf per application, none that imports code which will change."""
+"""Migrations: none missing, one leaf per application, no imports of code that will change."""
 
 import ast
 from io import StringIO
@@ -64,7 +64,7 @@ def test_a_database_from_before_the_first_release_needs_no_migration() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-# Broken off in the middle it leaves the database of its worker without tables for all later tests.
+# If interrupted, it leaves the worker's database without tables for all later tests.
 @pytest.mark.timeout(600)
 @pytest.mark.long
 def test_the_migrations_can_be_taken_back_and_applied_again() -> None:
@@ -78,5 +78,5 @@ def test_the_migrations_can_be_taken_back_and_applied_again() -> None:
 
     executor = MigrationExecutor(connection)
     assert executor.migration_plan(leaves) == []
-    # The next tests need what is made after migrations: the search index.
+    # Later tests need what is created after migrations: the search index.
     call_command("migrate", verbosity=0)

@@ -1,4 +1,4 @@
-"""The names and the words of the code: one class for a name, one plain word for a thing."""
+"""The names and words of the code: one class per name, one plain word per concept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTED = subprocess.run(
 
 # --- Classes ---
 
-# What Django looks up by these names.
+# Names that Django looks up.
 OF_DJANGO = {"Command", "Meta", "Migration", "Params"}
 # CONTRIBUTING.md lists them for readers.
 PERMITTED = {
@@ -38,7 +38,7 @@ PERMITTED = {
 
 
 def classes() -> dict[str, tuple[str, ...]]:
-    """Return the modules that define a class of each name, nested classes included."""
+    """Return the modules that define a class of each name, including nested classes."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in LISTED:
         if not name.endswith(".py") or "/migrations/" in name or name.startswith("tests/"):
@@ -71,7 +71,7 @@ def test_the_contributors_page_lists_the_shared_names() -> None:
 
 # --- Words ---
 
-# The left is not written, in a name or in prose; the right says what is.
+# Words to avoid in names and prose, with what to write instead.
 PLAIN = {
     "somebody": "the actor: a person, a client, a payer",
     "whoever": "the actor: a person, a client, a payer",
@@ -99,13 +99,13 @@ TEXT = {"css", "html", "js", "md", "mjs", "py", "sh", "toml", "txt", "yaml", "ym
 ALLOWED = {
     "uamp/types/session.py": {"heard"},
     "docs/protocol/types.md": {"heard"},
-    # The name of a constraint in the database.
+    # The name of a database constraint.
     "payments_app/models.py": {"told"},
 }
 
 
 def forbidden(text: str) -> set[str]:
-    """Return the words of a text that are not written, also where they are parts of a name."""
+    """Return the words to avoid in a text, including those that are parts of a name."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text)
     return {found.lower() for found in WORD.findall(spaced)}
 
@@ -128,7 +128,7 @@ def test_prose_and_names_are_plain_and_name_their_actors() -> None:
     for name in LISTED:
         if name.rpartition(".")[2] not in TEXT or "/migrations/" in name:
             continue
-        # Libraries of others have words of their own, as fonts have names.
+        # Vendored libraries and fonts have their own words.
         if name != "tests/test_names.py" and not name.startswith("static/vendor/"):
             words = forbidden((ROOT / name).read_text(encoding="utf-8"))
             if words - ALLOWED.get(name, set()):

@@ -1,4 +1,4 @@
-"""docs/images/apps.svg is drawn from the import contracts of today."""
+"""docs/images/apps.svg matches the current import contracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of the tests in workers: a skip is written down, and fails where services are required."""
+"""A test run with workers: skips are recorded, and are failures if services are required."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def test_not_set_up(broken):
 def run_in_worker(
     folder: Path, source: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module of tests as the tests of this project run."""
+    """Run a module of tests like the tests of this project."""
     (folder / "conftest.py").write_text("from tests.conftest import *\n")
     (folder / "test_made.py").write_text(source)
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -80,7 +80,7 @@ def test_a_skip_in_a_worker_fails_a_run_that_requires_services(tmp_path: Path) -
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, output
 
 
-# --- What hangs ---
+# --- Hanging tests ---
 
 SWALLOWS_ITS_TIMEOUT = """
 import time

@@ -1,4 +1,4 @@
-"""The server from its wheel: installed alone, in another folder, as a newcomer runs it."""
+"""The server installed from its wheel alone, in another folder, as a newcomer runs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 START_SECONDS: Final = 180
 END_SECONDS: Final = 90
-# The server's packages at the top of site-packages.
+# The server's packages at the top level of site-packages.
 PACKAGES: Final = {
     *("agents_app", "audit_app", "chat_app", "federation_app", "gateway_app", "payments_app"),
     *("sessions_app", "signing_app", "telemetry", "uamp_project"),
@@ -51,7 +51,7 @@ def program(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 
 def variables(home: Path, **more: str) -> dict[str, str]:
-    """Return an environment in which nothing is set but what every shell sets."""
+    """Return an environment with only the variables that every shell sets."""
     return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **more}
 
 
@@ -103,11 +103,11 @@ def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
 
 @contextmanager
 def running(program: Path, folder: Path, *arguments: str) -> Iterator[tuple[httpx.Client, Any]]:
-    """Run the server in a folder of its own until it is ready; give a client and the process."""
+    """Run the server in a new folder until it is ready; yield a client and the process."""
     port = services.free_port()
     output = folder / "output.txt"
     with output.open("w") as file:
-        process = subprocess.Popen(  # noqa: S603 what the wheel installed
+        process = subprocess.Popen(  # noqa: S603 installed by the wheel
             [str(program), *arguments, "--port", str(port)],
             cwd=folder,
             env=variables(folder),
@@ -127,7 +127,7 @@ def running(program: Path, folder: Path, *arguments: str) -> Iterator[tuple[http
 
 
 def is_ready(web: httpx.Client) -> bool:
-    """Return whether the server takes requests."""
+    """Return whether the server accepts requests."""
     try:
         return web.get("/readyz").status_code == 200
     except httpx.TransportError:
@@ -148,7 +148,7 @@ def test_one_command_leads_to_a_chat_a_tool_and_an_end(program: Path, tmp_path: 
 
 
 def check_pages(web: httpx.Client, person: dict[str, str]) -> None:
-    """Sign in, and read the static files at their addresses, and at those without a digest."""
+    """Sign in, and read the static files at their URLs with and without a digest."""
     page = web.get("/login")
     form = {
         "username": person["username"],
@@ -173,7 +173,7 @@ def check_pages(web: httpx.Client, person: dict[str, str]) -> None:
 
 
 def check_answers(web: httpx.Client, key: str) -> None:
-    """Ask an agent, and have a worker run a tool."""
+    """Call an agent, and have a worker run a tool."""
     web.headers["Authorization"] = f"Bearer {key}"
     version = web.get("/info").json()["version"]
     assert version == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

@@ -1,4 +1,4 @@
-"""The style sheets suit both directions of writing: they name start and end, not left and right."""
+"""Style sheets suit both writing directions: they use start and end, not left and right."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SHEETS = sorted(
 )
 DECLARATION = re.compile(r"(?<![\w-])([a-z-]+):\s*([^;{}]+)")
 ONE_SIDE = re.compile(r"(?:^|-)(?:left|right)(?:$|-)")
-# All four sides in one value: the second is the right one, the fourth the left one.
+# All four sides in one value: the second is the right side, the fourth the left.
 FOUR_SIDES = {"border-color", "border-style", "border-width", "inset", "margin", "padding"}
-# These look the same from both directions: what is in the middle, and the hook of a tick.
+# These look the same in both directions: centred elements, and the hook of a check mark.
 SAME_FROM_BOTH = {
     ("left", "50%"),
     ("left", "3.5px"),
@@ -27,14 +27,14 @@ SAME_FROM_BOTH = {
 
 
 def parts_of(value: str) -> list[str]:
-    """Return the parts of a value; what is in parentheses is one part with its function."""
+    """Return the parts of a value; a function with its parentheses is one part."""
     while (folded := re.sub(r"\([^()]*\)", "", value)) != value:
         value = folded
     return value.replace("!important", "").split()
 
 
 def one_sided(sheet: str) -> list[str]:
-    """Return the declarations of a style sheet that name the left or the right side."""
+    """Return the declarations in a style sheet that name the left or right side."""
     rules = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
     found = []
     for name, value in DECLARATION.findall(rules):

@@ -1,23 +1,24 @@
-"""No wait below tests/ is without a limit: a failing test must end, and so must its teardown.
+"""Every wait below tests/ has a limit: a failing test and its teardown must end.
 
 pytest-timeout no longer watches a test that has failed, so nothing else would end its teardown. The
-rules go by names, since a syntax tree has no types:
+rules go by names, because a syntax tree has no types:
 
 - `join`, `wait`, `acquire` and `communicate` need a timeout, or `blocking=False`. `str.join` takes
-  an argument, so it is never taken for a wait.
+  an argument, so it is never mistaken for a wait.
 - `asyncio.wait`, `asyncio.wait_for`, `Condition.wait_for(predicate)` and the functions of
   `subprocess` need one too.
-- `get()` needs one where the module makes or annotates its receiver as a queue, and `result()`
-  where the module uses the futures of threads: a task of asyncio never waits in it.
+- `get()` needs one if the module creates or annotates its receiver as a queue, and `result()` if
+  the module uses the futures of threads: an asyncio task never blocks in it.
 - `readline()`, and `read()` or a loop over the `stdout` or `stderr` of a process, cannot have one:
-  they stand in `with tests.programs.limited_reads(process)`.
+  they go into `with tests.programs.limited_reads(process)`.
 - `flock` needs LOCK_NB and `waitpid` WNOHANG. A block of a ThreadPoolExecutor ends when its last
   thread does: `tests.threads.thread_pool` has a limit.
 - A coroutine gets its limit from outside: from `async with asyncio.timeout(…)` in the same
   function, or from `asyncio.wait_for(…, limit)`.
-- A method that waits goes to a thread together with its timeout: `to_thread(event.wait, 60)`.
+- A method that waits is passed to a thread with its timeout: `to_thread(event.wait, 60)`.
 
-Not seen are `with lock:`, sockets and connections without a timeout, and the waits of libraries.
+Not detected are `with lock:`, sockets and connections without a timeout, and waits inside
+libraries.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 
-# Modules that others are changing at the moment.
+# Modules that are being changed elsewhere at the moment.
 EXCEPTIONS = {
     # On a daemon thread; everything that waits for its lines has a limit.
     ("uamp_project/servers/test_servers.py", "self.process.stdout"),
@@ -42,20 +43,20 @@ EXCEPTIONS = {
     ("uamp_project/servers/test_servers.py", "come.readline()"),
 }
 
-# A module without any of these words waits for nothing, and is not parsed.
+# A module without any of these words cannot wait, and is not parsed.
 WORDS = (
     *(".join()", ".join,", ".join)", ".wait(", ".wait,", ".wait)", ".wait_for(", ".readline"),
     *("acquire", "communicate", "flock", "waitpid", "subprocess", ".stdout", ".stderr"),
     *("Queue", "futures", "run_coroutine_threadsafe", "timeout=None"),
 )
-# Where calls that wait have their timeout; functions of subprocess take it by name alone.
+# The position of the timeout in calls that wait; functions of subprocess take it by name only.
 PLACES = {
     **dict.fromkeys(("join", "result", "wait"), 0),
     **dict.fromkeys(("acquire", "communicate", "get", "wait_for"), 1),
     **{f"asyncio.{name}": 1 for name in ("wait", "wait_for")},
     **{f"subprocess.{name}": 99 for name in ("call", "check_call", "check_output", "run")},
 }
-# What ends at once with one of these flags.
+# Calls that return at once with one of these flags.
 FLAGS = {"flock": ("LOCK_NB", "LOCK_UN"), "waitpid": ("WNOHANG",)}
 QUEUES = {"JoinableQueue", "LifoQueue", "PriorityQueue", "Queue", "SimpleQueue"}
 POOLS = {"ProcessPoolExecutor", "ThreadPoolExecutor"}
@@ -63,7 +64,7 @@ READS = "limited_reads"
 BLOCKS = {READS, "fail_after", "move_on_after", "timeout", "timeout_at"}
 # They take coroutines.
 TAKERS = {"create_task", "ensure_future", "gather", "shield", "wait", "wait_for"}
-# They call a function on a thread; where that function stands among the arguments.
+# They run a function in a thread; the value is the function's position in the arguments.
 THREADS = {"Thread": 1, "run_in_executor": 1, "submit": 0, "to_thread": 0}
 
 
@@ -78,7 +79,7 @@ def last_name(node: ast.expr | None) -> str:
 
 
 def argument(call: ast.expr, place: int, name: str) -> str:
-    """Return an argument by its place or name; '' where it is missing, or is None."""
+    """Return an argument by position or name; '' if it is missing or None."""
     if not isinstance(call, ast.Call):
         return ""
     values = [*call.args[place : place + 1]]
@@ -87,7 +88,7 @@ def argument(call: ast.expr, place: int, name: str) -> str:
 
 
 def has_timeout(call: ast.Call, place: int) -> bool:
-    """Return whether a call has a timeout, or says that it does not wait."""
+    """Return whether a call has a timeout, or does not block."""
     blocks = argument(call, 0, "blocking") or argument(call, 0, "block")
     return bool(argument(call, place, "timeout")) or (place == 1 and blocks == "False")
 
@@ -112,7 +113,7 @@ def queues_of(tree: ast.AST) -> Iterator[str]:
 
 
 def limits_below(node: ast.AST, limits: frozenset[str]) -> frozenset[str]:
-    """Return which waits below a node have a limit: "timeout" for coroutines, READS for pipes."""
+    """Return the limits below a node: "timeout" for coroutines, READS for pipes."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
             return frozenset()
@@ -126,7 +127,7 @@ def limits_below(node: ast.AST, limits: frozenset[str]) -> frozenset[str]:
 
 
 def takes_coroutines(node: ast.AST, *, is_coroutine: bool) -> bool:
-    """Return whether what stands below a node is awaited."""
+    """Return whether the children of a node are awaited."""
     match node:
         case ast.Await():
             return True
@@ -138,7 +139,7 @@ def takes_coroutines(node: ast.AST, *, is_coroutine: bool) -> bool:
 
 
 class Module:
-    """Collects the waits of a module that have no limit, each with its line."""
+    """Collects the waits of a module that have no limit, with their lines."""
 
     def __init__(self, text: str) -> None:
         self.waits: list[tuple[int, str]] = []
@@ -148,10 +149,10 @@ class Module:
         self._visit(tree, frozenset(), is_coroutine=False)
 
     def _visit(self, node: ast.AST, limits: frozenset[str], *, is_coroutine: bool) -> None:
-        """Look at a node and below it.
+        """Visit a node and its descendants.
 
-        `limits` are those of the blocks around it in its function; the value of a coroutine is
-        awaited, or taken by what awaits it.
+        `limits` are those of the enclosing blocks in the same function; the value of a coroutine is
+        awaited, or passed to something that awaits it.
         """
         match node:
             case ast.With(items=items) | ast.AsyncWith(items=items):
@@ -191,7 +192,7 @@ class Module:
         )
 
     def _may_wait(self, call: ast.Call, name: str, receiver: str, *, is_coroutine: bool) -> bool:
-        """Return whether a call is none of another thing with the same name."""
+        """Return whether a call can be a wait, not something else with the same name."""
         match name:
             case "get":
                 return receiver in self._queues
@@ -200,12 +201,12 @@ class Module:
             case "result":
                 return self._uses_futures and not is_coroutine
             case "wait_for":
-                # The wait for an element of a page, or for a printed text, has a limit by default.
+                # Waiting for a page's element, or for printed text, has a default limit.
                 return bool(call.args) and not isinstance(call.args[0], ast.Constant)
         return True
 
     def _is_handed_over(self, call: ast.Call, place: int) -> bool:
-        """Return whether a thread gets a function that waits, and no argument for it."""
+        """Return whether a thread gets a waiting function without any argument for it."""
         targets = [keyword.value for keyword in call.keywords if keyword.arg == "target"]
         targets += call.args[place:]
         others = {keyword.arg for keyword in call.keywords} & {"args", "blocking", "timeout"}
@@ -219,7 +220,7 @@ class Module:
 
 
 def waits_of(text: str) -> list[tuple[int, str]]:
-    """Return the waits of a module that have no limit, each with its line."""
+    """Return the waits of a module that have no limit, with their lines."""
     return Module(text).waits if any(word in text for word in WORDS) else []
 
 

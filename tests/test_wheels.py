@@ -1,4 +1,4 @@
-"""The libraries as wheels, with types and licence, and nothing beside them."""
+"""The libraries as wheels, with types and licence and nothing else."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_an_installed_library_needs_only_what_it_says(
     installed = {*PACKAGES} if projects == LIBRARIES else {*here}
     absent = [*({*PACKAGES} - installed), "django", "agents_app", "jsonschema"]
     absent += [] if extra else ["httpx2", "websockets", "click"]
-    done = subprocess.run(  # noqa: S603 our own text
+    done = subprocess.run(  # noqa: S603 our own code
         [str(python), "-I", "-W", "error", "-c", IMPORTED, ",".join(here), ",".join(absent)],
         cwd=tmp_path,
         capture_output=True,

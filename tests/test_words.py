@@ -1,4 +1,4 @@
-"""Every text that the product marks for translation has one, with the same places for values."""
+"""Every text marked for translation has one, with the same placeholders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docs import words
 
 CATALOGUES = [(d, language) for language in words.languages() for d in ("django", "djangojs")]
 PLACE = re.compile(r"%\(\w+\)[sd]|<[^>]+>")
-# Strings and comments of a script, which may have what ends a template.
+# Strings and comments of a script, which may contain the end of a template.
 OTHER = re.compile(
     r'"(?:[^"\\\n]|\\.)*"'
     r"|'(?:[^'\\\n]|\\.)*'"
@@ -24,7 +24,7 @@ OPENING = re.compile(r"(?:html)?`")
 VALUE = "\x00"
 LETTERS = re.compile(r"[A-Za-z]{2}")
 READ_ATTRIBUTES = {"alt", "aria-description", "aria-label", "placeholder", "title"}
-# Names, and what is code in every language.
+# Names, and code, which is the same in every language.
 SAME_IN_EVERY_LANGUAGE = {"SHA-256", "UAMP", "JSON", "Ctrl", "Enter", "Esc", "Shift", "Tab", "UTC"}
 
 
@@ -57,7 +57,7 @@ def test_every_text_is_translated_with_its_values(domain: str, language: str) ->
 
 
 def glossary() -> list[tuple[str, str]]:
-    """Return the words of docs/glossary.md, each with the German one."""
+    """Return the words of docs/glossary.md with their German translations."""
     text = (words.LOCALE.parent / "docs" / "glossary.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([a-z ]+) \| ([^|]+) \|", text, re.MULTILINE)
     return [row for row in rows if row[0] != "word"]
@@ -65,7 +65,7 @@ def glossary() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("word", "german"), glossary())
 def test_one_word_has_one_translation(word: str, german: str) -> None:
-    # A verb and the parts of compounds are made of the same beginning.
+    # Verbs and parts of compounds start with the same letters.
     beginning = re.sub(r"ung$|e$", "", german).lower()
     stems = (beginning, "aufruf", "ruf") if word == "call" else (beginning,)
     used = re.compile(rf"\b{word}s?\b", re.IGNORECASE)
@@ -85,18 +85,18 @@ def test_one_word_has_one_translation(word: str, german: str) -> None:
 
 
 class Shown(HTMLParser):
-    """Collects what a template shows or has read aloud as it is written."""
+    """Collects the texts that a template shows or has read aloud unchanged."""
 
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
 
     def handle_data(self, data: str) -> None:
-        """Take the text between two tags or values."""
+        """Collect the text between two tags or values."""
         self.texts += data.split(VALUE)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take the attributes that people read, or have read aloud."""
+        """Collect the attributes that people read, or have read aloud."""
         del tag
         for name, value in attrs:
             if name in READ_ATTRIBUTES and value:
@@ -104,10 +104,10 @@ class Shown(HTMLParser):
 
 
 def templates_of(source: str) -> list[str]:
-    """Return the template strings of a script that are tagged `html`, each value one character."""
+    """Return a script's template strings tagged `html`, with each value as one character."""
     found: list[str] = []
     open_templates: list[tuple[bool, list[str]]] = []
-    # What ends what is read: a template string, or the braces of a value in one.
+    # What ends the current region: a template string, or the braces of a value in one.
     ends: list[str] = []
     at = 0
     while at < len(source):
@@ -140,7 +140,7 @@ def templates_of(source: str) -> list[str]:
 
 
 def unmarked(source: str) -> list[str]:
-    """Return the texts of the templates of a script that are shown as they are written."""
+    """Return the texts in a script's templates that are shown untranslated."""
     shown = Shown()
     for template in templates_of(source):
         shown.feed(template)
@@ -158,7 +158,7 @@ def test_the_scan_finds_what_is_not_marked() -> None:
     assert sorted(unmarked(source)) == ["Bold", "Hint", "rest"]
 
 
-# What Django puts into a page, or leaves out of it: tags, values and comments, and marked texts.
+# What Django inserts into or leaves out of a page: tags, values, comments and marked texts.
 PUT_IN = re.compile(
     r"{%\s*blocktranslate.*?endblocktranslate\s*%}"
     r"|{%\s*comment.*?endcomment\s*%}"
@@ -170,7 +170,7 @@ NOT_SHOWN = re.compile(r"<(script|style|code)\b.*?</\1>", re.DOTALL)
 
 
 def unmarked_in_page(source: str) -> list[str]:
-    """Return the texts of a page's template that are shown as they are written."""
+    """Return the texts in a page's template that are shown untranslated."""
     shown = Shown()
     shown.feed(PUT_IN.sub(VALUE, NOT_SHOWN.sub("", source)))
     shown.close()
@@ -186,7 +186,7 @@ def test_the_scan_finds_what_is_not_marked_in_a_page() -> None:
     assert sorted(text.strip() for text in unmarked_in_page(source)) == ["Hint", "rest", "there"]
 
 
-# The pages of operators are in English, but for what Django's own admin has in each language.
+# Operators' pages are in English, except for Django's own admin texts in each language.
 PAGES = sorted(
     path.relative_to(words.ROOT).as_posix()
     for path in (words.ROOT / "templates").rglob("*.html")

@@ -1,4 +1,4 @@
-"""Threads that tests start: everything that waits for one has a limit."""
+"""Threads started by tests: everything that waits for one has a limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOIN_SECONDS = 120.0
 
 
 def join_threads(threads: Iterable[Thread], seconds: float = JOIN_SECONDS) -> None:
-    """Wait until threads have ended; fail, and print where they stand, when they have not in time.
+    """Wait until threads have ended; otherwise fail and print their stacks.
 
     `Thread.join(seconds)` returns either way.
     """
@@ -35,7 +35,7 @@ def join_threads(threads: Iterable[Thread], seconds: float = JOIN_SECONDS) -> No
 
 @contextmanager
 def thread_pool(workers: int, seconds: float = JOIN_SECONDS) -> Iterator[ThreadPoolExecutor]:
-    """Run jobs on threads for the length of a block; fail when they do not end after it."""
+    """Run jobs on threads for the length of a block; fail if they do not end after it."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="pool")
     try:
         yield pool

@@ -1,15 +1,15 @@
-"""Which tests `make test` leaves to `make test-all`.
+"""The tests that `make test` leaves to `make test-all`.
 
 A test is marked `long` if it
 
-* runs several server processes, where `test_two_processes.py` covers the same more cheaply;
-* kills, fills or repeats until a fault would show by chance;
+* runs several server processes where `test_two_processes.py` covers the same at less cost;
+* kills, fills or repeats until a fault would appear by chance;
 * repeats for many places (screens, points of a stream, commands) what a few of them show;
-* sends sound between browsers, which on a busy machine comes too late.
+* sends audio between browsers, which arrives too late on a busy machine.
 
-On PostgreSQL `make test` runs the tests marked `postgres` and those of the folders below, where
-rows are locked, SQL is written for each database, or several writers meet. The others run there in
-`make test-all`. A test that is named by its path always runs.
+On PostgreSQL, `make test` runs the tests marked `postgres` and those in the folders below, where
+rows are locked, SQL is specific to each database, or several writers compete. The others run there
+in `make test-all`. A test given by its path always runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ON_POSTGRESQL: Final = (
     "sessions_app/store",
     "sessions_app/tools",
 )
-"""Folders below tests/, without the folders in them."""
+"""Folders below tests/, without their subfolders."""
 
 
 def is_short(item: pytest.Item, root: Path, vendor: str) -> bool:

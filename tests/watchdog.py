@@ -1,11 +1,11 @@
-"""Ends a test process that hangs, and writes down where.
+"""Ends a test process that hangs, and records where.
 
 `pytest-timeout` fails a test that takes too long, but it is disarmed once a phase of the test has
-failed, and code may catch what it raises. The watchdog is a thread of `faulthandler`, written in C:
-it dumps the stack of every thread and exits, whatever Python is doing. pytest-xdist then reports
-the test of that worker and replaces it.
+failed, and code may catch the exception it raises. The watchdog is a thread of `faulthandler`,
+written in C: it dumps the stack of every thread and exits, whatever Python is doing. pytest-xdist
+then reports the worker's test and replaces the worker.
 
-Each process also writes what it is doing, and until when, to a file in WATCHDOG_FOLDER.
+Each process also writes its current activity, with a deadline, to a file in WATCHDOG_FOLDER.
 `tests/run.py` reads these files and kills a process that its own watchdog cannot end.
 """
 
@@ -23,9 +23,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-# Beyond the test's own `timeout`, which has the better report.
+# On top of the test's own `timeout`, which has the better report.
 MARGIN_SECONDS: Final = float(os.environ.get("WATCHDOG_MARGIN_SECONDS", "60"))
-# The last teardown of a module or a session also ends what all its tests shared.
+# The last teardown of a module or a session also ends what all of its tests shared.
 TEARDOWN_SECONDS: Final = float(os.environ.get("WATCHDOG_TEARDOWN_SECONDS", "120"))
 FINISH_SECONDS: Final = float(os.environ.get("WATCHDOG_FINISH_SECONDS", "60"))
 FOLDER: Final = os.environ.get("WATCHDOG_FOLDER")
@@ -33,13 +33,13 @@ WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER")
 
 
 class Output:
-    """Where the stacks are written."""
+    """The output for the stacks."""
 
     fd = 2
 
 
 class Activity:
-    """What a test process is doing, as its file in WATCHDOG_FOLDER says."""
+    """The current activity of a test process, from its file in WATCHDOG_FOLDER."""
 
     def __init__(self, file: Path) -> None:
         self.worker = file.name
@@ -49,7 +49,7 @@ class Activity:
 
 
 def activities(folder: Path) -> Iterator[Activity]:
-    """Yield the activity of each test process that has written one."""
+    """Yield the activity of each test process that has recorded one."""
     for file in sorted(folder.iterdir()):
         if not file.suffix:
             yield Activity(file)
@@ -76,7 +76,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Watch a test from its set-up on."""
+    """Watch a test, starting with its set-up."""
     marker = item.get_closest_marker("timeout")
     limit = marker.args[0] if marker and marker.args else item.config.getini("timeout")
     _watch(item.nodeid, float(limit) + MARGIN_SECONDS)
@@ -96,9 +96,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish() -> Generator[None, object, object]:
-    """Watch the end of the session, and of the process that started the workers.
+    """Watch the end of the session, and that of the process that started the workers.
 
-    A worker is disarmed then: it waits for the others, and the process that started it gives it ten
+    Workers are disarmed: they wait for each other, and the process that started them gives them ten
     seconds to exit.
     """
     _watch("the end of the session", FINISH_SECONDS)

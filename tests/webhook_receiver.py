@@ -1,4 +1,4 @@
-"""A receiver of webhooks on this machine, which is the one address that may be asked."""
+"""A local receiver of webhooks, the only address that may be contacted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Receiver:
-    """A receiver of webhooks; it answers with the next of `statuses`, then with 200."""
+    """A receiver of webhooks that answers with each of `statuses` in turn, then with 200."""
 
     url: str = ""
     statuses: list[int] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Receiver:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """Return what was sent, as JSON."""
+        """Return the bodies received, as JSON."""
         return [json.loads(body) for _, body in self.seen]
 
 
@@ -38,11 +38,11 @@ class Receiver:
 def receiver(
     web: httpx.Client, settings: Settings, celery_worker_thread: None
 ) -> Iterator[Receiver]:
-    """Give a receiver, and a worker that sends."""
+    """Yield a receiver, with a running worker that sends."""
     found = Receiver()
 
     class Handler(QuietHandler):
-        def do_POST(self) -> None:  # noqa: N802 the interface's
+        def do_POST(self) -> None:  # noqa: N802 part of the interface
             body = self.rfile.read(int(self.headers["Content-Length"]))
             with found.lock:
                 found.seen.append((self.headers, body))

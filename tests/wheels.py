@@ -1,4 +1,4 @@
-"""Wheels of the server and its libraries, and environments in which nothing else is installed."""
+"""Wheels of the server and its libraries, and environments with nothing else installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIBRARIES = ("packaging/uamp", "packaging/upp", "packaging/uap")
 
 
 def build_wheels(directory: Path, projects: Iterable[str] = LIBRARIES) -> dict[str, Path]:
-    """Build the wheels of projects, without a network, and return each by its project."""
+    """Build the wheels of projects, without a network, and return them by project."""
     wheels = {}
     for project in projects:
         out = directory / (project.rpartition("/")[2].strip(".") or "server")
@@ -40,12 +40,12 @@ def metadata_of(wheel: Path) -> list[str]:
 
 
 def environment(directory: Path, wheels: Sequence[Path], *, extra: str = "") -> Path:
-    """Make an environment of these wheels and what they require; return its interpreter.
+    """Create an environment with these wheels and their dependencies; return its interpreter.
 
-    With `extra` they are installed with the extra of that name.
+    `extra` installs them with the extra of that name.
 
-    What they require comes out of the environment of the tests, package by package, so that there
-    is no network and nothing that the wheels do not name.
+    Dependencies are taken from the tests' own environment, package by package, so that neither a
+    network nor anything the wheels do not declare is involved.
     """
     home, required = directory / "environment", directory / "required"
     venv.create(home, with_pip=False, symlinks=True)
@@ -72,7 +72,7 @@ def _pip(command: str, *arguments: str, python: Path | None = None) -> None:
 
 
 def _requirements(wheels: Iterable[Path], extra: str) -> set[str]:
-    """Return the distributions that wheels need with one extra or none, and those of these.
+    """Return the distributions required by wheels, directly or not, with at most one extra.
 
     The wheels themselves are left out.
     """
@@ -95,7 +95,7 @@ def _requirements(wheels: Iterable[Path], extra: str) -> set[str]:
 
 
 def _metadata(wheel: Path) -> tuple[str, list[str]]:
-    """Return the name of a wheel's distribution, and what it requires."""
+    """Return the name of a wheel's distribution, and its requirements."""
     lines = metadata_of(wheel)
     (name,) = (line.removeprefix("Name: ") for line in lines if line.startswith("Name: "))
     prefix = "Requires-Dist: "
