@@ -1,7 +1,7 @@
 """The bounded thread pool through which sockets and runs use the database.
 
-Channels would run all sockets of a process on one shared thread, where one slow query would block
-everyone.
+Channels would run all sockets of a process on one shared thread, where a slow query would block
+every other socket.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWork:
-    """Rows that have not ended, by their state; `oldest` is when the first of each was made.
+    """Rows that have not ended, by state; `oldest` is the creation time of the oldest of a kind.
 
-    The keys of `tool_calls` are kind and state. A kind of work without rows is not in `oldest`.
+    The keys of `tool_calls` are (kind, state). Kinds of work without rows are missing from
+    `oldest`.
     """
 
     responses: Mapping[str, int]

@@ -1,7 +1,7 @@
 """Revocation of a person's API keys when their password changes.
 
-People may change their password because someone else knew it, who may have used it to create a key.
-Django ends sessions on its own; the keys are revoked here.
+A person may change their password because another person knew it and may have used it to create a
+key. Django ends sessions on its own; the keys are revoked here.
 """
 
 from __future__ import annotations

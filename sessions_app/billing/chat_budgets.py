@@ -45,7 +45,7 @@ class ChatBudgetState:
 
     @property
     def left(self) -> Money:
-        """What is left of the budget, never below zero."""
+        """The rest of the budget, never below zero."""
         return max(self.amount - self.spent - self.held, Money.zero(self.amount.asset))
 
 

@@ -110,7 +110,7 @@ def _delete(rows: QuerySet[Any], pks: list[Any]) -> int:
 
 
 def _delete_visits(before: datetime) -> int:
-    """Delete visitors' private chats whose sessions are closed, and so cannot be reached."""
+    """Delete visitors' private chats whose sessions are closed, which makes them unreachable."""
     sessions = Session.objects.filter(chat=OuterRef("pk"))
     in_use = Exists(sessions.filter(status__in=Session.OPEN)) | Exists(
         sessions.exclude(principal__startswith=PrincipalKind.VISITOR.prefix)

@@ -1,7 +1,8 @@
 """The interface between a run and its parts: tools, payment, checkpoints and end.
 
-The run creates the port and its parts. The port refers to neither, so no reference cycle keeps an
-answer in memory after its run: garbage collection is rare (`lifespan.calm_collector`).
+The run creates the port and the parts. The port refers to neither the run nor the parts, so no
+reference cycle keeps an answer in memory after its run: garbage collection is rare
+(`lifespan.calm_collector`).
 """
 
 from __future__ import annotations

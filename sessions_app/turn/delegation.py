@@ -131,7 +131,7 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
 def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpec:
     """Return the agent to delegate to, which must be declared and usable by the asker or owner.
 
-    By declaring a private agent, its owner lets everyone who may ask `spec` have it work. Visitors
+    An owner who declares a private agent lets everyone who may ask `spec` have it work. Visitors
     reach only models that the operator lets them use.
     """
     known = [name for name, _ in spec.delegates]

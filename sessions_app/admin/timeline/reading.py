@@ -36,7 +36,7 @@ ROWS: Final = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What a person may see: tracks by key, ledger rows, and texts of messages."""
+    """The rights of a person: tracks by key, ledger rows, and texts of messages."""
 
     tracks: frozenset[str]
     ledger: bool = False
