@@ -13,7 +13,7 @@ PURE := tests/uamp tests/upp tests/uap $(patsubst %,--ignore=tests/uamp/client/t
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels vendor lock
+.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels vendor pages lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,7 @@ lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, setti
 	$(BIN)/mypy .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(VENV)/browser/node_modules/.bin/tsc
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor --check
+	$(BIN)/node requirements/browser/pages.mjs --check
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
@@ -84,6 +85,9 @@ wheels: $(DEV) ## Build the wheels of the server and its libraries into dist/
 
 vendor: $(BROWSER) ## Bundle the libraries of the pages into static/vendor
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor
+
+pages: $(BROWSER) ## Bundle the chat page into static/dist
+	$(BIN)/node requirements/browser/pages.mjs
 
 install: $(DEV) ## Install everything, also what tests and checks need
 

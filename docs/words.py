@@ -95,7 +95,9 @@ def _sources(domain: str) -> Iterator[tuple[str, bytes]]:
     """Yield each file of a domain: how texts are found in it, and what it has."""
     if domain == "djangojs":
         for path in sorted(
-            path for path in (ROOT / "static").rglob("*.js") if "vendor" not in path.parts
+            path
+            for path in (ROOT / "static").rglob("*.js")
+            if not {"dist", "vendor"} & set(path.parts)
         ):
             # A template string in a template string is beyond Babel's reader of JavaScript.
             yield "javascript", _calls(path.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ SHEETS = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in ("static", "chat_app/static")
     for path in (ROOT / folder).rglob("*.css")
-    if "vendor" not in path.parts
+    if not {"dist", "vendor"} & set(path.parts)
 )
 DECLARATION = re.compile(r"(?<![\w-])([a-z-]+):\s*([^;{}]+)")
 ONE_SIDE = re.compile(r"(?:^|-)(?:left|right)(?:$|-)")

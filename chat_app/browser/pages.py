@@ -6,7 +6,8 @@ comes over REST and the socket, which enforce membership.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp_replace, csp_update
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
+# As `encodeURIComponent` in the browser.
+_UNQUOTED: Final = "!'()*"
 # Diagrams are drawn in a frame.
 _FRAMES = {"frame-src": [SELF]}
 # The page that draws one has no origin, and can reach neither the chat nor any network.
@@ -56,7 +59,8 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     The id is not looked up: strangers and wrong ids get the same page, and the same answer from
     REST. Without a session the response redirects to the login page.
     """
-    return render(request, "chat_app/chat.html", {"start": _start(request, chat_id)})
+    context = {"start": _start(request, chat_id), "reads": _first_reads(request, chat_id)}
+    return render(request, "chat_app/chat.html", context)
 
 
 @require_safe
@@ -114,6 +118,19 @@ def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
         "languages": settings.LANGUAGES,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
     }
+
+
+def _first_reads(request: HttpRequest, chat_id: str) -> list[str]:
+    """Return the addresses that the scripts read first, so that the answers come beside them.
+
+    They are those of `static/chat/chat-view.js` to the letter, or the answers would be fetched
+    twice. A chat that is opened at one of its messages reads another part of it.
+    """
+    if not chat_id or request.GET.keys() & {"message", "thread"}:
+        return []
+    chat = f"/api/v1/chats/{quote(chat_id, safe=_UNQUOTED)}"
+    history = f"{chat}/messages?limit=50&expand=signature&thread=none&order=desc"
+    return [chat, history, f"{chat}/receipts"]
 
 
 def _me(request: HttpRequest) -> dict[str, Any]:

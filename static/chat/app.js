@@ -1,33 +1,17 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
 import { checkSignedIn, client, drafts, me, settings, start, store } from "./context.js";
-import { avatar } from "./dom.js";
+import { forwardToLater, loadLater } from "./deferred.js";
+import { avatar, on, part } from "./dom.js";
 import { loadFormulasWhenIdle } from "./markdown/formulas.js";
 import { Notifier } from "./notifications/notifier.js";
 import { unreadOf } from "./notifications/rules.js";
 import { people } from "./person/looks.js";
-import "./actions/emoji-picker.js";
-import "./actions/message-dialogs.js";
-import "./actions/message-menu.js";
 import "./panels/chat-list.js";
 import "./calls/call-bar.js";
 import "./chat-view.js";
 import "./panels/connection-banner.js";
-import "./panels/members-panel.js";
-import "./panels/thread-panel.js";
-import "./dialogs/chat-settings-dialog.js";
-import "./dialogs/links-dialog.js";
-import "./dialogs/media-viewer.js";
-import "./dialogs/member-dialog.js";
-import "./dialogs/message-console.js";
-import "./dialogs/new-chat-dialog.js";
-import "./dialogs/payer-dialog.js";
-import "./keyboard/palette.js";
-import "./keyboard/shortcuts-dialog.js";
 import "./notifications/notification-banner.js";
-import "./person/settings-dialog.js";
-import "./search/search-dialog.js";
-import "./search/threads-dialog.js";
 import { rootOf } from "./store/threads.js";
 import { gettext, interpolate, ngettext } from "./words.js";
 
@@ -35,24 +19,8 @@ const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
 const isVeryWide = matchMedia("(min-width: 1560px)");
 
-/** @typedef {import("./chat-store.js").Chat} Chat */
-/** @typedef {import("./chat-store.js").Participant} Participant */
 /** @typedef {import("./store/entry.js").Entry} Entry */
 /** @typedef {{messageId?: string, threadId?: string}} Place where a chat is opened: a message, a thread, or a message in it */
-
-/**
- * Listen to what any part of the page fires.
- * @template T
- * @param {string} type @param {(detail: T, origin: HTMLElement) => void} listener
- */
-const on = (type, listener) => addEventListener(type, (event) => listener(/** @type {CustomEvent<T>} */ (event).detail, /** @type {HTMLElement} */ (event.target)));
-
-/**
- * An element that the template of the page has.
- * @template {keyof HTMLElementTagNameMap} N
- * @param {N} name @returns {HTMLElementTagNameMap[N]}
- */
-const part = (name) => /** @type {HTMLElementTagNameMap[N]} */ (document.querySelector(name));
 
 class ChatApp extends HTMLElement {
   constructor() {
@@ -77,9 +45,21 @@ class ChatApp extends HTMLElement {
     this._showMe();
     this._listen();
     this._membersWanted = isWide.matches;
+    this._loadLater();
     client.connect();
-    loadFormulasWhenIdle();
     this._go(start.chat_id, "replace", placeFromAddress());
+  }
+
+  /** Load the rest of the page once the socket is open, or could not be opened: by then the chat has what it needs. */
+  _loadLater() {
+    forwardToLater();
+    const begin = async () => {
+      if (["closed", "connecting"].includes(client.state.phase)) return;
+      client.removeEventListener("state", begin);
+      await loadLater();
+      loadFormulasWhenIdle();
+    };
+    client.addEventListener("state", begin);
   }
 
   _listen() {
@@ -87,17 +67,6 @@ class ChatApp extends HTMLElement {
     on("open-message", (/** @type {{chatId: string, messageId: string, threadId?: string}} */ { chatId, messageId, threadId }) => this._go(chatId, "push", { messageId, threadId }));
     on("open-thread", (/** @type {Entry} */ entry, origin) => this._openThread(entry, origin));
     on("close-thread", () => this._closeThread());
-    on("new-chat", () => part("new-chat-dialog").startChat());
-    on("add-members", (/** @type {Chat} */ chat) => part("new-chat-dialog").addTo(chat));
-    on("open-member", (/** @type {{chat: Chat, member: Participant}} */ { chat, member }) => part("member-dialog").open(chat, member));
-    on("chat-settings", (/** @type {Chat} */ chat) => part("chat-settings-dialog").open(chat));
-    on("share-chat", (/** @type {Chat} */ chat) => part("links-dialog").open(chat));
-    on("set-payer", (/** @type {Chat} */ chat) => part("payer-dialog").open(chat));
-    on("message-menu", (/** @type {Entry} */ entry, origin) => part("message-menu").open(origin, entry));
-    on("react", (/** @type {Entry} */ entry, origin) => part("emoji-picker").open(origin, entry));
-    on("delete-message", (/** @type {Entry} */ entry, origin) => part("delete-dialog").open(origin, entry));
-    on("show-revisions", (/** @type {Entry} */ entry, origin) => part("revisions-dialog").open(origin, entry));
-    on("show-frames", (/** @type {Entry} */ entry) => part("message-console").open(entry));
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);
       /** @type {HTMLElement|null} */ (this._list.querySelector("[aria-current], .chat-item"))?.focus();
@@ -150,7 +119,7 @@ class ChatApp extends HTMLElement {
     this._showThread(chatId, threadId, messageId);
     this._list.select(chatId);
     this._notifier.show(chatId);
-    this._members.open(chatId);
+    this._members.chatId = chatId;
     this._showSidebar(!chatId);
     this._showTitle();
     // What had the focus is out of reach behind the drawer now.
@@ -173,14 +142,14 @@ class ChatApp extends HTMLElement {
     // One panel beside the chat at a time, where two leave no room for it.
     if (!isVeryWide.matches && this._membersWanted) [this._membersWanted, this._membersAfter] = [false, true];
     this._thread.hidden = false;
-    this._thread.open(chatId, threadId, messageId);
+    loadLater().then((isHere) => { if (isHere && !this._thread.hidden) this._thread.open(chatId, threadId, messageId); });
     this._layOut();
   }
 
   _leaveThread() {
     if (this._thread.hidden) return;
     this._thread.hidden = true;
-    this._thread.leave();
+    this._thread.leave?.();
     // The members, which had to make room, come back.
     if (this._membersAfter) [this._membersWanted, this._membersAfter] = [isWide.matches, false];
     this._layOut();

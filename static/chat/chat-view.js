@@ -5,6 +5,7 @@ import { api, checkSignedIn, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./chat-money.js";
 import { decide, mayDecide } from "./decisions.js";
+import { loadLog } from "./deferred.js";
 import { announce } from "./dom.js";
 import { Announcements } from "./log/announcements.js";
 import { people } from "./person/looks.js";
@@ -16,7 +17,6 @@ import { isShownIn, rootOf } from "./store/threads.js";
 import { View } from "./view.js";
 import { html, repeat } from "../vendor/lit/lit.js";
 import "./composer/composer.js";
-import "./log/message-list.js";
 import "./panels/chat-head.js";
 import "./panels/queue-strip.js";
 import "./panels/shared-state.js";
@@ -126,12 +126,14 @@ export class ChatView extends View {
     page.dispatch({ type: "opened", chatId });
     await this.updateComplete;
     try {
+      const log = loadLog();
       const chat = store.get(chatId) || (await store.reload(chatId));
       if (this.chatId !== chatId) return;
       this.chat = chat;
       const session = store.session(chat);
       this._listen(session);
       await this._composer?.open(chat, session);
+      await log;
       await this._loadHistory();
     } catch (error) {
       if (!isApiError(error)) throw error;
@@ -288,7 +290,7 @@ export class ChatView extends View {
       this._typing?.stopped(entry.sender_id);
       return;
     }
-    if (isFrom(entry, me.id)) this._list?.toBottom();
+    if (isFrom(entry, me.id)) this._list?.toBottom?.();
     else if (entry.sender_kind === "user") {
       this._typing?.stopped(entry.sender_id);
       if (!this._isReplayed(seq)) announce(interpolate(gettext("New message from %(name)s"), { name: people.nameOf(entry.name) }));

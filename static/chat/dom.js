@@ -121,3 +121,17 @@ export function announce(text) {
     region.textContent = text;
   });
 }
+
+/**
+ * Listen to what any part of the page fires.
+ * @template T
+ * @param {string} type @param {(detail: T, origin: HTMLElement) => void} listener
+ */
+export const on = (type, listener) => addEventListener(type, (event) => listener(/** @type {CustomEvent<T>} */ (event).detail, /** @type {HTMLElement} */ (event.target)));
+
+/**
+ * An element that the template of the page has.
+ * @template {keyof HTMLElementTagNameMap} N
+ * @param {N} name @returns {HTMLElementTagNameMap[N]}
+ */
+export const part = (name) => /** @type {HTMLElementTagNameMap[N]} */ (document.querySelector(name));

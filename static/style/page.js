@@ -125,7 +125,7 @@ class StylePage extends View {
     await store.refresh();
     const view = part("chat-view");
     await view.open(CHAT.id);
-    part("members-panel").open(CHAT.id);
+    part("members-panel").chatId = CHAT.id;
     part("chat-list").select(CHAT.id);
     await part("thread-panel").open(CHAT.id, "root");
     view.querySelector("message-list").mayDecide = (/** @type {{key: string}} */ { key }) => key !== OTHERS;

@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # What a page must come to show, it shows at once, but for a machine with other work.
 expect.set_options(timeout=30_000)
 SESSION_COOKIE = "sessionid"
+# The page loads its modules one by one: a test that imports one gets the instance of the page.
+SOURCES = {"UAMP_BUNDLED_PAGES": "0"}
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -248,7 +250,20 @@ async def sign_in(
     *,
     by_form: bool = False,
 ) -> Page:
-    """Sign a person in and open a chat, the shared one if none is named.
+    """Sign a person in and open a chat, the shared one if none is named."""
+    page = await signed_in(context, product, username, by_form=by_form)
+    await page.goto(f"{product.next_url()}/chats/{chat_id or product.chat_id}")
+    await page.get_by_test_id("composer").wait_for()
+    # The chat is open when its history, or its absence, is on the page.
+    said = page.get_by_test_id("message").or_(page.get_by_text("No messages yet. Say hello!"))
+    await said.first.wait_for()
+    return page
+
+
+async def signed_in(
+    context: BrowserContext, product: Product, username: str, *, by_form: bool = False
+) -> Page:
+    """Return a page in which a person is signed in, without a chat.
 
     The first sign-in of a person is by the form, and so is one whose session the test ends; later
     ones show the cookie of the first. A script error or a CSP report fails the test.
@@ -273,11 +288,6 @@ async def sign_in(
         await context.add_cookies(
             [{"name": SESSION_COOKIE, "value": person[SESSION_COOKIE], "url": product.url}]
         )
-    await page.goto(f"{product.next_url()}/chats/{chat_id or product.chat_id}")
-    await page.get_by_test_id("composer").wait_for()
-    # The chat is open when its history, or its absence, is on the page.
-    said = page.get_by_test_id("message").or_(page.get_by_text("No messages yet. Say hello!"))
-    await said.first.wait_for()
     return page
 
 

@@ -12,7 +12,15 @@ from playwright.async_api import expect
 
 from tests.journeys.log_places import SHOWN, scrolled
 from tests.journeys.long_chat import COUNT, long_chat
-from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in, write
+from tests.journeys.product import (
+    SOURCES,
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +58,7 @@ PRESS = """async (bubble) => {
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product")) as running:
+    with running_product(tmp_path_factory.mktemp("product"), **SOURCES) as running:
         yield running
 
 

@@ -78,7 +78,7 @@ def wanted_classes() -> set[str]:
 
 def wanted_elements() -> set[str]:
     """Return the custom elements of all scripts, but for the page of the chats itself."""
-    scripts = (path for path in STATIC.rglob("*.js") if "vendor" not in path.parts)
+    scripts = (path for path in STATIC.rglob("*.js") if not {"dist", "vendor"} & set(path.parts))
     return {name for path in scripts for name in DEFINED.findall(path.read_text())} - {"chat-app"}
 
 

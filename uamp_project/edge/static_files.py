@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 _PREFIX: Final = re.compile(r"/static/(?:[0-9a-f]{12}/)?")
+# The build puts a digest into the names of bundles.
+_BUNDLE: Final = re.compile(r"/static/(?:[0-9a-f]{12}/)?dist/[\w-]+-[0-9A-Z]{8}\.(?:css|js)")
 _UNVERSIONED: Final = "max-age=60, public"
 
 
@@ -35,4 +37,5 @@ class StaticFilesMiddleware(ServeStaticMiddleware):
     def immutable_file_test(self, path: str, url: str) -> bool:
         """Return whether the address of a file changes with its text."""
         del path
-        return self.static_prefix != "/static/" and url.startswith(self.static_prefix)
+        is_versioned = self.static_prefix != "/static/" and url.startswith(self.static_prefix)
+        return is_versioned or _BUNDLE.fullmatch(url) is not None

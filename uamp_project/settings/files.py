@@ -6,7 +6,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
-from uamp_project.settings.environment import folder, integer
+from uamp_project.settings.environment import folder, integer, switch
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 # A wheel contains the templates, translations and static files here.
@@ -49,6 +49,8 @@ STATIC_ROOT = DATA_DIR / "staticfiles"
 STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 SERVESTATIC_USE_FINDERS = True
+# Whether the chat page loads its bundle in static/dist, where that matches its sources.
+UAMP_BUNDLED_PAGES = switch("UAMP_BUNDLED_PAGES", "1")
 MEDIA_ROOT = DATA_DIR / "content"
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700

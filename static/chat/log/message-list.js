@@ -143,7 +143,7 @@ export class MessageList extends View {
         @keydown=${(/** @type {KeyboardEvent} */ event) => { this._moves(); rowKey(event); }}>
         <div class="log-column">
           <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
-          <div class="log-messages">${repeat(rowsOf(state), ({ key }) => key, (row) => this._row(row))}</div>
+          <div class="log-messages">${repeat(state.loaded ? rowsOf(state) : [], ({ key }) => key, (row) => this._row(row))}</div>
           ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
         </div>
       </div>

@@ -30,11 +30,11 @@ const ROLES = { owner: gettext("owner"), admin: gettext("admin") };
  * (detail: the chat and the member), and `toggle-members`.
  */
 export class MembersPanel extends View {
-  static properties = { _chatId: { state: true } };
+  static properties = { chatId: { attribute: false } };
 
   constructor() {
     super();
-    this._chatId = "";
+    this.chatId = "";
     this._onChats = () => this.requestUpdate();
     this._works = new Selected(this, page, (state) => state.works);
   }
@@ -51,13 +51,8 @@ export class MembersPanel extends View {
     store.removeEventListener("change", this._onChats);
   }
 
-  /** @param {string} chatId */
-  open(chatId) {
-    this._chatId = chatId;
-  }
-
   render() {
-    const chat = store.get(this._chatId);
+    const chat = store.get(this.chatId);
     if (!chat) return "";
     const of = (/** @type {Participant["kind"]} */ kind) => chat.participants.filter((participant) => participant.kind === kind);
     return html`
@@ -97,7 +92,7 @@ export class MembersPanel extends View {
       : [member.display_name && `@${member.name}`, member.online || isMe ? gettext("Online") : gettext("Offline"), ROLES[member.role], member.status_text];
     return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto">${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? ` ${gettext("(you)")}` : ""}</b>${
       member.kind === "agent" ? this._work(member) : nothing}<small>${facts.filter(Boolean).join(" · ")}</small></span>
-      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} @click=${() => this._fire("open-member", { chat: store.get(this._chatId), member })}>${glyph("more")}</button></li>`;
+      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} @click=${() => this._fire("open-member", { chat: store.get(this.chatId), member })}>${glyph("more")}</button></li>`;
   }
 
   /** What an agent does now. @param {Participant} agent */
@@ -112,7 +107,7 @@ export class MembersPanel extends View {
 
   /** @param {string} userId @returns {string} "" for one who is not in the chat */
   _nameOf(userId) {
-    const member = store.get(this._chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
+    const member = store.get(this.chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
     return member ? people.nameOf(member.name) : "";
   }
 

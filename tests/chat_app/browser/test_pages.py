@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from chat_app.browser.bundle import bundle
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import SettingsChange, settings_data, settings_of, update_settings
 
@@ -163,7 +164,9 @@ def test_pages_hold_no_inline_script_style_or_handler(page: Path) -> None:
 def test_everything_that_the_shell_loads_exists(client: Client) -> None:
     html = client.get("/").text
     loaded = re.findall(r'(?:href|src)="/static/([^"]+)"', html)
-    assert "chat/app.js" in loaded
+    manifest = bundle()
+    start = "chat/app.js" if manifest is None else f"dist/{manifest.entries['chat/app.js'][0]}"
+    assert start in loaded
     for name in loaded:
         assert (ROOT / "static" / name).is_file(), name
 

@@ -1,0 +1,66 @@
+/**
+ * The modules that the first look at a chat does not wait for. The log comes beside the composer; `later.js` comes once the
+ * chat stands, or with the first event or key that is meant for it.
+ */
+
+import { ApiError } from "./api.js";
+import { gettext } from "./words.js";
+
+/** For which only parts in `later.js` listen. */
+const EVENTS = [
+  "add-members", "chat-settings", "delete-message", "message-menu", "new-chat", "open-member",
+  "open-search", "open-settings", "open-threads", "react", "set-payer", "share-chat",
+  "show-frames", "show-revisions", "show-shortcuts", "view-media",
+];
+
+/** @type {Promise<boolean>|null} */
+let loading = null;
+let isHere = false;
+
+/** Load the list of messages; rejects with an ApiError without a connection. @returns {Promise<unknown>} */
+export function loadLog() {
+  const log = import("./log/message-list.js").catch((error) => {
+    throw isUnreachable(error) ? new ApiError(0) : error;
+  });
+  // It is awaited after what comes first, and a failure must not count as unhandled until then.
+  log.catch(() => {});
+  return log;
+}
+
+/** Load the other parts once; without a connection the next call tries again. @returns {Promise<boolean>} whether they are here */
+export function loadLater() {
+  loading ||= import("./later.js").then(() => (isHere = true), (error) => {
+    if (!isUnreachable(error)) throw error;
+    loading = null;
+    return false;
+  });
+  return loading;
+}
+
+/** Repeat for `later.js` the events and keys that come before it. */
+export function forwardToLater() {
+  for (const type of EVENTS) addEventListener(type, (event) => repeat(event, () => new CustomEvent(type, { bubbles: true, detail: /** @type {CustomEvent} */ (event).detail })));
+  addEventListener("keydown", (event) => {
+    if (isHere || !isForLater(event)) return;
+    // The browser has a meaning of its own for most of them.
+    if (event.ctrlKey || event.metaKey) event.preventDefault();
+    repeat(event, () => new KeyboardEvent("keydown", event));
+  });
+}
+
+/** @param {Event} event @param {() => Event} copy */
+async function repeat({ target }, copy) {
+  if (isHere) return;
+  if (await loadLater()) target?.dispatchEvent(copy());
+  else document.querySelector("chat-view")?.dispatchEvent(new CustomEvent("say", { detail: gettext("You're offline. Try again when you're back online.") }));
+}
+
+/** Whether a key opens the palette, the search, the threads or the list of shortcuts. @param {KeyboardEvent} event */
+function isForLater({ key, ctrlKey, metaKey, shiftKey, altKey, isComposing }) {
+  if (altKey || isComposing) return false;
+  if (!ctrlKey && !metaKey) return key === "?";
+  return (shiftKey ? ["f", "l"] : ["k"]).includes(key.toLowerCase());
+}
+
+/** Whether a module was not fetched; each browser says so in words of its own. @param {unknown} error */
+const isUnreachable = (error) => error instanceof TypeError && /module/.test(error.message);

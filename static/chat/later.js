@@ -1,0 +1,36 @@
+/** The parts of the page that open with a click or a key, and what stands beside the chat: `deferred.js` loads them. */
+
+import { on, part } from "./dom.js";
+import "./actions/emoji-picker.js";
+import "./actions/message-dialogs.js";
+import "./actions/message-menu.js";
+import "./panels/members-panel.js";
+import "./panels/thread-panel.js";
+import "./dialogs/chat-settings-dialog.js";
+import "./dialogs/links-dialog.js";
+import "./dialogs/media-viewer.js";
+import "./dialogs/member-dialog.js";
+import "./dialogs/message-console.js";
+import "./dialogs/new-chat-dialog.js";
+import "./dialogs/payer-dialog.js";
+import "./keyboard/palette.js";
+import "./keyboard/shortcuts-dialog.js";
+import "./person/settings-dialog.js";
+import "./search/search-dialog.js";
+import "./search/threads-dialog.js";
+
+/** @typedef {import("./chat-store.js").Chat} Chat */
+/** @typedef {import("./chat-store.js").Participant} Participant */
+/** @typedef {import("./store/entry.js").Entry} Entry */
+
+on("new-chat", () => part("new-chat-dialog").startChat());
+on("add-members", (/** @type {Chat} */ chat) => part("new-chat-dialog").addTo(chat));
+on("open-member", (/** @type {{chat: Chat, member: Participant}} */ { chat, member }) => part("member-dialog").open(chat, member));
+on("chat-settings", (/** @type {Chat} */ chat) => part("chat-settings-dialog").open(chat));
+on("share-chat", (/** @type {Chat} */ chat) => part("links-dialog").open(chat));
+on("set-payer", (/** @type {Chat} */ chat) => part("payer-dialog").open(chat));
+on("message-menu", (/** @type {Entry} */ entry, origin) => part("message-menu").open(origin, entry));
+on("react", (/** @type {Entry} */ entry, origin) => part("emoji-picker").open(origin, entry));
+on("delete-message", (/** @type {Entry} */ entry, origin) => part("delete-dialog").open(origin, entry));
+on("show-revisions", (/** @type {Entry} */ entry, origin) => part("revisions-dialog").open(origin, entry));
+on("show-frames", (/** @type {Entry} */ entry) => part("message-console").open(entry));

@@ -1,0 +1,208 @@
+"""The first visit of a chat: few requests, nothing that moves, and no use that comes too early.
+
+`python -m benchmarks first_visit` measures how long it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import Product, browser, no_complaints, running_product, signed_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Page, Route, WebSocket
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+PHONE: Final = {"width": 390, "height": 844}
+DESKTOP: Final = {"width": 1280, "height": 800}
+MESSAGES: Final = 24
+LATER: Final = re.compile(r"/static/dist/later-\w+\.js$")
+HISTORY: Final = re.compile(r"/messages\?limit=")
+WATCH_SHIFTS: Final = """
+window.shifted = 0;
+window.count = (entries) => {
+  for (const { hadRecentInput, value } of entries) if (!hadRecentInput) window.shifted += value;
+};
+window.shifts = new PerformanceObserver((list) => window.count(list.getEntries()));
+window.shifts.observe({ type: "layout-shift", buffered: true });
+"""
+SHIFTED: Final = """async () => {
+  // What came last is painted.
+  for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+  await new Promise((go) => setTimeout(go));
+  window.count(window.shifts.takeRecords());
+  return window.shifted;
+}"""
+WAIT_SECONDS: Final = 60
+# A file of less fits into the packet of its headers.
+SMALL_BYTES: Final = 1000
+# What is written in the head of the chat comes with the chat. A good page stays below 0.1.
+MOST: Final = 0.005
+# Modules, styles, words and icon; what REST is asked; the formulas with their fonts.
+MOST_REQUESTS: Final = 40
+
+
+class HeldRequest:
+    """Holds back the requests of an address until they are let go."""
+
+    def __init__(self) -> None:
+        self._gone = asyncio.Event()
+
+    async def take(self, route: Route) -> None:
+        """Hold a request back; a handler of Playwright's `route`."""
+        await asyncio.wait_for(self._gone.wait(), WAIT_SECONDS)
+        await route.continue_()
+
+    def let_go(self) -> None:
+        """Let all of them go, and those to come."""
+        self._gone.set()
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        for number in range(MESSAGES):
+            with running.api("bob" if number % 3 else "alice") as client:
+                path = f"/api/v1/chats/{running.chat_id}/messages"
+                client.post(path, json={"content": f"Message {number}"}).raise_for_status()
+        yield running
+
+
+async def new_page(
+    running: Browser, product: Product, viewport: dict[str, int] | None = None
+) -> Page:
+    """Return a page in which alice is signed in, before it opens the chat."""
+    context = await running.new_context(viewport=viewport or PHONE)  # type: ignore[arg-type]  # a TypedDict
+    page = await signed_in(context, product, "alice")
+    # A sign-in by the form leads to the list of chats.
+    await page.goto("about:blank")
+    return page
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+async def test_a_first_visit_takes_few_requests_and_moves_nothing(
+    product: Product, chromium: Browser, viewport: dict[str, int]
+) -> None:
+    async with browser(chromium) as running:
+        page = await new_page(running, product, viewport)
+        await page.add_init_script(WATCH_SHIFTS)
+        paths: Counter[str] = Counter()
+        page.on("request", lambda request: paths.update([request.url]))
+        await page.goto(f"{product.url}/chats/{product.chat_id}")
+        await expect(page.locator("chat-message").last).to_contain_text(f"Message {MESSAGES - 1}")
+        await expect(page.get_by_test_id("composer")).to_be_enabled()
+        await page.wait_for_function("() => customElements.get('settings-dialog')")
+
+        assert await page.evaluate(SHIFTED) < MOST
+        assert len(paths) < MOST_REQUESTS
+        scripts = [path for path in paths if urlsplit(path).path.endswith(".js")]
+        assert [path for path in scripts if "/static/dist/" not in path] == []
+        # A preload that the scripts do not use is fetched twice.
+        twice = {path for path, count in paths.items() if count > 1}
+        assert not [path for path in twice if product.chat_id in path or "/static/" in path]
+        no_complaints(page)
+
+
+async def test_files_of_the_bundle_are_packed_and_kept_for_good(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        page = await new_page(running, product)
+        await page.goto(f"{product.url}/chats/{product.chat_id}")
+        addresses = await page.locator("[href*='/dist/'], [src*='/dist/']").evaluate_all(
+            "all => all.map((one) => one.href || one.src)"
+        )
+        assert len(addresses) > 3
+        for address in addresses:
+            for coding in ("br", "gzip"):
+                headers = {"Accept-Encoding": coding}
+                answer = await page.request.get(address, headers=headers)
+                is_packed = "content-encoding" in answer.headers
+                assert is_packed == (len(await answer.body()) > SMALL_BYTES), address
+                assert answer.headers["cache-control"] == "max-age=31536000, public, immutable"
+
+
+async def test_rows_are_drawn_once_the_history_is_there(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        page = await new_page(running, product)
+        history = HeldRequest()
+        replayed = asyncio.Event()
+
+        def look(frame: str | bytes) -> None:
+            if f"Message {MESSAGES - 1}" in str(frame):
+                replayed.set()
+
+        def listen(socket: WebSocket) -> None:
+            socket.on("framereceived", look)
+
+        await page.route(HISTORY, history.take)
+        page.on("websocket", listen)
+        await page.goto(f"{product.url}/chats/{product.chat_id}", wait_until="commit")
+        await asyncio.wait_for(replayed.wait(), WAIT_SECONDS)
+        await expect(page.get_by_test_id("composer")).to_be_enabled()
+        await expect(page.locator("message-list .spinner")).to_be_visible()
+        await expect(page.locator("chat-message")).to_have_count(0)
+
+        history.let_go()
+
+        await expect(page.locator("chat-message")).to_have_count(MESSAGES)
+        no_complaints(page)
+
+
+@pytest.mark.parametrize(
+    ("use", "part"),
+    [
+        ("click", "settings-dialog dialog[open]"),
+        ("Control+k", "command-palette dialog[open]"),
+        ("Control+Shift+F", "search-dialog dialog[open]"),
+        ("Control+Shift+L", "threads-dialog dialog[open]"),
+        ("?", "shortcuts-dialog dialog[open]"),
+    ],
+)
+async def test_a_use_before_its_part_is_there_comes_to_it(
+    product: Product, chromium: Browser, use: str, part: str
+) -> None:
+    async with browser(chromium) as running:
+        page = await new_page(running, product, DESKTOP)
+        later = HeldRequest()
+        await page.route(LATER, later.take)
+        await page.goto(f"{product.url}/chats/{product.chat_id}")
+        await expect(page.locator("chat-message")).to_have_count(MESSAGES)
+        if use == "click":
+            await page.get_by_test_id("settings").click()
+        else:
+            await page.locator("message-list .log").press(use)
+        assert not await page.evaluate("customElements.get('settings-dialog')")
+        later.let_go()
+
+        await expect(page.locator(part)).to_be_visible()
+        await expect(page.locator("dialog[open]")).to_have_count(1)
+        no_complaints(page)
+
+
+async def test_a_part_that_was_not_reached_is_loaded_by_the_next_use(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        page = await new_page(running, product, DESKTOP)
+        await page.route(LATER, lambda route: route.abort())
+        await page.goto(f"{product.url}/chats/{product.chat_id}")
+        await expect(page.locator("chat-message")).to_have_count(MESSAGES)
+        await page.get_by_test_id("settings").click()
+        await expect(page.get_by_text("You're offline.")).to_be_visible()
+        await page.unroute(LATER)
+        await page.get_by_test_id("settings").click()
+
+        await expect(page.locator("settings-dialog dialog[open]")).to_be_visible()
