@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "browser": Command(
         "chats", "the page of a chat in a browser: opening it, and an answer that streams fast"
     ),
+    "first_visit": Command("chats", "the first visit of a chat, on a slow phone and a desktop"),
 }
 AIMS: Final = (
     "turns", "model", "completions", "paid", "fanout", "workers", "memory", "slow_reader",
