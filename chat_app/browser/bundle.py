@@ -60,6 +60,15 @@ def page_script(source: str, *imported: str) -> SafeString:
     )
 
 
+@register.simple_tag
+def page_prefetch(*sources: str) -> SafeString:
+    """Return links by which a browser that is idle fetches the bundle of the page to come."""
+    known = () if bundle() is None else sources
+    addresses = dict.fromkeys(address for source in known for address in _addresses(source))
+    links = ((address,) for address in addresses)
+    return format_html_join("", '<link rel="prefetch" href="{}">', links)
+
+
 def bundle() -> BundleManifest | None:
     """Return the manifest of the bundle, or None where the pages load their sources."""
     if not settings.UAMP_BUNDLED_PAGES:

@@ -33,6 +33,8 @@ class ChatApp extends HTMLElement {
     this._thread = part("thread-panel");
     this._notifier = new Notifier(store, settings, me, people);
     this._chatId = "";
+    /** The chat that was opened last, until it stands. @type {Promise<void>|undefined} */
+    this._opened = undefined;
     this._sidebarOpen = false;
     this._membersWanted = false;
     /** Whether the members come back when the thread is closed. */
@@ -50,12 +52,13 @@ class ChatApp extends HTMLElement {
     this._go(start.chat_id, "replace", placeFromAddress());
   }
 
-  /** Load the rest of the page once the socket is open, or could not be opened: by then the chat has what it needs. */
+  /** Load the rest of the page once the chat stands and the socket is open, or could not be opened. */
   _loadLater() {
     forwardToLater();
     const begin = async () => {
       if (["closed", "connecting"].includes(client.state.phase)) return;
       client.removeEventListener("state", begin);
+      await this._opened;
       await loadLater();
       loadFormulasWhenIdle();
     };
@@ -115,7 +118,7 @@ class ChatApp extends HTMLElement {
     if (history === "push" && address !== location.pathname + location.search) window.history.pushState(null, "", address);
     // The chat around a thread is opened at the message with which the thread begins.
     if (!chatId) this._view.showNothing();
-    else if (!isOpen) this._view.open(chatId, threadId || messageId);
+    else if (!isOpen) this._opened = this._view.open(chatId, threadId || messageId);
     this._showThread(chatId, threadId, messageId);
     this._list.select(chatId);
     this._notifier.show(chatId);

@@ -27,6 +27,7 @@ PHONE: Final = {"width": 390, "height": 844}
 DESKTOP: Final = {"width": 1280, "height": 800}
 MESSAGES: Final = 24
 LATER: Final = re.compile(r"/static/dist/later-\w+\.js$")
+SCRIPT: Final = re.compile(r"/static/dist/app-\w+\.js$")
 HISTORY: Final = re.compile(r"/messages\?limit=")
 WATCH_SHIFTS: Final = """
 window.shifted = 0;
@@ -158,6 +159,22 @@ async def test_rows_are_drawn_once_the_history_is_there(
         history.let_go()
 
         await expect(page.locator("chat-message")).to_have_count(MESSAGES)
+        no_complaints(page)
+
+
+async def test_something_stands_in_the_place_of_the_chat_until_its_scripts_are_there(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        page = await new_page(running, product)
+        scripts = HeldRequest()
+        await page.route(SCRIPT, scripts.take)
+        await page.goto(f"{product.url}/chats/{product.chat_id}", wait_until="commit")
+        await expect(page.locator(".chat-loading")).to_be_visible()
+        scripts.let_go()
+
+        await expect(page.locator("chat-message")).to_have_count(MESSAGES)
+        await expect(page.locator(".chat-loading")).to_be_hidden()
         no_complaints(page)
 
 

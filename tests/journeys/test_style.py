@@ -40,8 +40,8 @@ FRAMES: Final = {
 }  # fmt: skip
 # What is there while something happens that the page does not play.
 MOMENTS: Final = {
-    "approval-media", "call-button", "call-device", "chat-none", "diagram-problem", "is-dropping",
-    "is-large",
+    "approval-media", "call-button", "call-device", "chat-loading", "chat-none",
+    "diagram-problem", "is-dropping", "is-large",
     "is-low", "is-marked", "is-recording", "is-up", "link-address", "log-bottom", "message-quick",
     "part-error",
     "picker-none",

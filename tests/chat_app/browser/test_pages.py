@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from chat_app.browser.bundle import bundle
 from chat_app.people.profiles import profile_data
@@ -169,6 +170,61 @@ def test_everything_that_the_shell_loads_exists(client: Client) -> None:
     assert start in loaded
     for name in loaded:
         assert (ROOT / "static" / name).is_file(), name
+
+
+def bundled(html: str, relation: str) -> set[str]:
+    """Return the files of the bundle that a page names, by the kind of link or as its script."""
+    found = set(re.findall(rf'<link rel="{relation}" href="(/static/dist/[^"]+)"', html))
+    return found | set(re.findall(r'<script type="module" src="(/static/dist/[^"]+)"', html))
+
+
+def test_the_page_preloads_what_its_scripts_import_first(client: Client) -> None:
+    html = client.get("/").text
+    manifest = bundle()
+    assert manifest is not None, "run: make pages"
+    entries = ("chat/app.js", "chat/log/message-list.js")
+
+    wanted = {f"/static/dist/{name}" for entry in entries for name in manifest.entries[entry]}
+
+    assert bundled(html, "modulepreload") == wanted
+
+
+def test_the_login_page_fetches_what_the_chats_load(client: Client) -> None:
+    html = client.get("/").text
+
+    fetched = bundled(Client().get("/login").text, "prefetch")
+
+    assert bundled(html, "modulepreload") | bundled(html, "stylesheet") < fetched
+    assert any("/later-" in address for address in fetched)
+
+
+def test_without_the_bundle_pages_load_the_sources(client: Client, settings: Settings) -> None:
+    settings.UAMP_BUNDLED_PAGES = False
+
+    assert "/static/dist/" not in Client().get("/login").text
+    html = client.get("/").text
+    assert "/static/dist/" not in html
+    assert '<script type="module" src="/static/chat/app.js"></script>' in html
+    assert '<link rel="stylesheet" href="/static/chat/styles/chat.css">' in html
+
+
+@pytest.mark.parametrize(
+    ("path", "chat"),
+    [
+        ("/chats/chat_0123", "chat_0123"),
+        ("/chats/a%22b!'()*~", "a%22b!&#x27;()*~"),
+        ("/chats/chat_0123?message=msg_1", ""),
+        ("/chats/chat_0123?thread=msg_1", ""),
+        ("/", ""),
+    ],
+)
+def test_what_the_scripts_read_first_is_preloaded(client: Client, path: str, chat: str) -> None:
+    html = client.get(path).text
+    found = re.findall(r'<link rel="preload" as="fetch" crossorigin href="([^"]+)">', html)
+    query = "limit=50&amp;expand=signature&amp;thread=none&amp;order=desc"
+
+    ends = ("", f"/messages?{query}", "/receipts") if chat else ()
+    assert found == [f"/api/v1/chats/{chat}{end}" for end in ends]
 
 
 @pytest.mark.parametrize("module", sorted((ROOT / "static").rglob("*.js")), ids=lambda m: m.name)
