@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,6 +20,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 STATIC: Final = ROOT / "static"
 DIST: Final = STATIC / "dist"
 SMALL_BYTES: Final = 1000
+LISTENS: Final = re.compile(r'^ +addEventListener\("([a-z]+-[a-z-]+)"', re.MULTILINE)
+# The dialog draws what the browser says when it opens.
+NOT_REPEATED: Final = {"notification-permission"}
 # Compares each file with what is in the one that is packed by brotli, which Python cannot read.
 UNPACK: Final = """
 import { readFileSync } from "node:fs";
@@ -70,6 +74,19 @@ def test_the_licences_of_what_is_bundled_stay_in_it() -> None:
 
     assert "@license DOMPurify" in scripts
     assert scripts.count("Copyright") >= 4
+
+
+def test_what_only_later_parts_listen_for_is_repeated_for_them() -> None:
+    chat = STATIC / "chat"
+    later = (chat / "later.js").read_text()
+    modules = [chat / name for name in re.findall(r'^import "\./(.+)";', later, re.MULTILINE)]
+    listened = re.findall(r'^on\("([\w-]+)"', later, re.MULTILINE)
+    for module in modules:
+        listened += LISTENS.findall(module.read_text())
+    repeated = re.search(r"EVENTS = \[(.*?)\]", (chat / "deferred.js").read_text(), re.DOTALL)
+
+    assert repeated is not None
+    assert set(re.findall(r'"([\w-]+)"', repeated[1])) == set(listened) - NOT_REPEATED
 
 
 @pytest.mark.parametrize("name", ["chat/app.js", "chat/styles/money.css", "vendor/lit/lit.js"])

@@ -29,8 +29,6 @@ ROOT = Path(__file__).resolve().parents[2]
 # What a page must come to show, it shows at once, but for a machine with other work.
 expect.set_options(timeout=30_000)
 SESSION_COOKIE = "sessionid"
-# The page loads its modules one by one: a test that imports one gets the instance of the page.
-SOURCES = {"UAMP_BUNDLED_PAGES": "0"}
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -12,15 +12,7 @@ from playwright.async_api import expect
 
 from tests.journeys.log_places import SHOWN, scrolled
 from tests.journeys.long_chat import COUNT, long_chat
-from tests.journeys.product import (
-    SOURCES,
-    Product,
-    browser,
-    no_complaints,
-    running_product,
-    sign_in,
-    write,
-)
+from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +50,9 @@ PRESS = """async (bubble) => {
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product"), **SOURCES) as running:
+    # The modules one by one: what a test imports is then the instance of the page.
+    folder = tmp_path_factory.mktemp("product")
+    with running_product(folder, UAMP_BUNDLED_PAGES="0") as running:
         yield running
 
 

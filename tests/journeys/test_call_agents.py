@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import async_playwright, expect
 
 from tests import services
-from tests.journeys.product import BROWSER_ARGUMENTS, SOURCES, Product, running_product
+from tests.journeys.product import BROWSER_ARGUMENTS, Product, running_product
 from tests.journeys.test_calls import GETS_SOUND, MICROPHONE, add_carol, pages
 from tests.realtime_vendor import RealtimeVendor, realtime_vendor
 from tests.screens.findings import findings
@@ -110,7 +110,10 @@ def vendor() -> Iterator[RealtimeVendor]:
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory, vendor: RealtimeVendor) -> Iterator[Product]:
     folder = tmp_path_factory.mktemp("product")
-    with running_product(folder, UAMP_MODEL_ALLOW_HOSTS="127.0.0.1:*", **SOURCES) as running:
+    # The modules one by one: what a test imports is then the instance of the page.
+    with running_product(
+        folder, UAMP_MODEL_ALLOW_HOSTS="127.0.0.1:*", UAMP_BUNDLED_PAGES="0"
+    ) as running:
         add_carol(running)
         running.run(SPEAKER.format(url=vendor.url, chat=running.chat_id))
         yield running

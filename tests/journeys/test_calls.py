@@ -14,7 +14,6 @@ from tests.journeys.cluster import running_cluster
 from tests.journeys.keys import tab_to
 from tests.journeys.product import (
     BROWSER_ARGUMENTS,
-    SOURCES,
     Product,
     browser,
     no_complaints,
@@ -120,7 +119,9 @@ async def speaking_browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product"), **SOURCES) as running:
+    # The modules one by one: what a test imports is then the instance of the page.
+    folder = tmp_path_factory.mktemp("product")
+    with running_product(folder, UAMP_BUNDLED_PAGES="0") as running:
         add_carol(running)
         yield running
 
@@ -241,7 +242,8 @@ async def test_who_leaves_a_call_can_call_again_at_once(
 async def test_people_call_each_other_over_two_processes(
     speaking: Browser, redis_url: str, tmp_path: Path
 ) -> None:
-    with running_cluster(redis_url, tmp_path, UAMP_LEASE_SECONDS="8", **SOURCES) as cluster:
+    environment = {"UAMP_LEASE_SECONDS": "8", "UAMP_BUNDLED_PAGES": "0"}
+    with running_cluster(redis_url, tmp_path, **environment) as cluster:
         add_carol(cluster.product)
         first, second = (str(port) for port in cluster.ports)
         places = [("alice", first), ("bob", second), ("bob", first), ("carol", second)]
