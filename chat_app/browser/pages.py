@@ -121,10 +121,10 @@ def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
 
 
 def _first_reads(request: HttpRequest, chat_id: str) -> list[str]:
-    """Return the addresses that the scripts read first, so that the answers come beside them.
+    """Return the addresses that the scripts read first: the browser asks for them beforehand.
 
-    They are those of `static/chat/chat-view.js` to the letter, or the answers would be fetched
-    twice. A chat that is opened at one of its messages reads another part of it.
+    They must be those of `static/chat/` to the letter, or each answer is fetched twice. A chat that
+    is opened at one of its messages begins with another part of its history.
     """
     if not chat_id or request.GET.keys() & {"message", "thread"}:
         return []
