@@ -20,6 +20,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 STATIC: Final = ROOT / "static"
 DIST: Final = STATIC / "dist"
 SMALL_BYTES: Final = 1000
+# Up to where a part of the address is put in.
+OWN_ADDRESS: Final = re.compile(r"""(?:new URL\(|import\()["`](\.{1,2}/[^"`$]*)""")
 LISTENS: Final = re.compile(r'^ +addEventListener\("([a-z]+-[a-z-]+)"', re.MULTILINE)
 # The dialog draws what the browser says when it opens.
 NOT_REPEATED: Final = {"notification-permission"}
@@ -74,6 +76,14 @@ def test_the_licences_of_what_is_bundled_stay_in_it() -> None:
 
     assert "@license DOMPurify" in scripts
     assert scripts.count("Copyright") >= 4
+
+
+def test_what_the_bundle_loads_by_its_own_address_is_there() -> None:
+    scripts = "".join(path.read_text() for path in DIST.glob("*.js"))
+    addresses = OWN_ADDRESS.findall(scripts)
+
+    assert len(addresses) > 4
+    assert [address for address in addresses if not (DIST / address).exists()] == []
 
 
 def test_what_only_later_parts_listen_for_is_repeated_for_them() -> None:
