@@ -109,7 +109,7 @@ class WebLine(PeerLine):
         return str(self.question.target.url).rstrip("/")
 
     @property
-    def _session(self):  # noqa: ANN202 a session of upp
+    def _session(self):  # type: ignore[no-untyped-def]  # noqa: ANN202 a session of upp
         return session_of(self.question.target, tls=tls())
 
 
