@@ -1,4 +1,4 @@
-"""Pictures that a person attaches in the browser."""
+"""Pictures attached in the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORK_MS = 40_000
 
 
 def photo(path: Path, width: int, height: int) -> Path:
-    """Write a colourful picture; a large one takes the darkroom a while."""
+    """Write a colourful picture; editing a large one takes the darkroom a while."""
     bands = [Image.linear_gradient("L").rotate(angle) for angle in (0, 90, 180)]
     Image.merge("RGB", bands).resize((width, height)).save(path)
     return path

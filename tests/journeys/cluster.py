@@ -28,7 +28,7 @@ WORDS = " ".join(f"word{number}" for number in range(1, 201))
 
 
 class ClusteredProduct(Product):
-    """A product of two servers, which begin and end together."""
+    """A product with two servers, which start and stop together."""
 
     cluster: Cluster
 
@@ -38,7 +38,7 @@ class ClusteredProduct(Product):
             self.cluster.start_server(number)
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """End both servers with a signal; the worker stays."""
+        """Stop both servers with a signal; the worker keeps running."""
         for place in range(len(self.cluster.ports)):
             self.cluster.end(f"server{place}", number)
 
@@ -74,21 +74,21 @@ class Cluster:
         )
 
     def end(self, name: str, number: int = signal.SIGTERM) -> None:
-        """End one process with a signal."""
+        """Stop one process with a signal."""
         process = self.processes.pop(name)
         process.send_signal(number)
         process.wait(timeout=120)
 
     @contextmanager
     def socket(self, number: int, username: str, path: str = "/uamp") -> Iterator[UampClient]:
-        """Open a socket of a person on one of the servers."""
+        """Open a person's socket to one of the servers."""
         key = self.product.people[username]["api_key"]
         url = f"ws://127.0.0.1:{self.ports[number]}{path}"
         with UampClient(url, headers={"Authorization": f"Bearer {key}"}) as client:
             yield client
 
     def batch(self, number: int, username: str, *events: Frame) -> list[Frame]:
-        """Send a batch of a person to one of the servers and return its answer."""
+        """Send a person's batch to one of the servers and return the answer."""
         answer = httpx.post(
             f"http://127.0.0.1:{self.ports[number]}/uamp",
             json=list(events),
@@ -102,7 +102,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(redis_url: str, data_dir: Path, **environment: str) -> Iterator[Cluster]:
-    """Run a cluster on a database of its own until the end of the block."""
+    """Run a cluster with its own database until the end of the block."""
     address = services.postgres()
     if address is None:
         pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")

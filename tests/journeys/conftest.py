@@ -1,4 +1,4 @@
-"""The fixtures of the tests on sockets, and the browser of the journeys."""
+"""The fixtures of tests on sockets, and the browser of the journeys."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["alice", "bob", "demo", "dial", "impatience", "mallory", "web"]
 
-# The first test of a module waits for its servers, which on a busy machine takes minutes.
+# A module's first test waits for its servers, which takes minutes on a busy machine.
 TIMEOUT_SECONDS = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of this folder more time, where they name none of their own."""
+    """Give the tests in this folder more time, unless they set their own timeout."""
     for item in items:
         is_here = item.path.parent == Path(__file__).parent
         if is_here and item.get_closest_marker("timeout") is None:
@@ -41,15 +41,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def deployment(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Product]:
-    """Run the module's `product`, and then two servers and a worker on PostgreSQL and Redis.
+    """Run the module's `product`, then two servers and a worker on PostgreSQL and Redis.
 
-    Of the two servers each page is opened on the one that the page before was not opened on. A
-    module that gives its product settings names them in `ENVIRONMENT`.
+    With two servers, successive pages are opened on alternating ones. A module with settings for
+    its product names them in `ENVIRONMENT`.
     """
     if request.param == "one process":
         yield request.getfixturevalue("product")
         return
-    # On a busy machine a server renews its leases late: an answer that is well must not end.
+    # On a busy machine, a server renews its leases late, which must not end healthy answers.
     environment = {"UAMP_LEASE_SECONDS": "8", **getattr(request.module, "ENVIRONMENT", {})}
     redis_url = request.getfixturevalue("redis_url")
     with running_cluster(redis_url, tmp_path_factory.mktemp("cluster"), **environment) as cluster:

@@ -1,4 +1,4 @@
-"""Pages that keep the notifications which they show."""
+"""Pages that record the notifications they show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.journeys.product import Product, sign_in
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
-# A browser without a screen shows no notifications: what the page hands to it is kept instead.
+# A headless browser shows no notifications, so those passed to it by the page are recorded.
 RECORDER = """
 window.shownNotifications = [];
 window.Notification = class {
@@ -27,7 +27,7 @@ window.Notification = class {
 
 
 async def notified(*pages: Page) -> list[tuple[str, str]]:
-    """Return what the tabs of a browser showed, as titles and texts."""
+    """Return the notifications shown by a browser's tabs, as titles and texts."""
     shown = [
         await page.evaluate("shownNotifications.map(({ title, body }) => [title, body])")
         for page in pages
@@ -36,7 +36,7 @@ async def notified(*pages: Page) -> list[tuple[str, str]]:
 
 
 async def listening(context: BrowserContext, product: Product, username: str) -> Page:
-    """Return a tab in which no chat is open, and that keeps the notifications it shows."""
+    """Return a tab without an open chat that records its notifications."""
     await context.add_init_script(RECORDER)
     page = await sign_in(context, product, username)
     await page.goto(f"{product.url}/")

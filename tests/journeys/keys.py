@@ -1,4 +1,4 @@
-"""Going through a page with the keyboard alone."""
+"""Navigating a page with the keyboard only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HAS_FOCUS = "one => one === document.activeElement"
 
 
 async def tab_to(page: Page, place: Locator, key: str = "Tab") -> None:
-    """Press Tab until a place has the focus, which must come within MOST_TABS."""
+    """Press Tab until an element has the focus, at most MOST_TABS times."""
     await expect(place).to_be_visible()
     for _ in range(MOST_TABS):
         if await place.evaluate(HAS_FOCUS):

@@ -1,4 +1,4 @@
-"""Where one is in the messages of a chat, and how much of the page they take."""
+"""The position in a chat's messages, and the size of the page that shows them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 NODES: Final = 5_000
-"""More elements than a page may have at any place of a chat."""
+"""No page may have this many elements at any position of a chat."""
 SHOWN: Final = (
     """() => Array.from(document.querySelectorAll("chat-message"), (view) => view.entry.seq)"""
 )
 
 
 async def nodes(page: Page) -> int:
-    """Return how many elements a page has."""
+    """Return the number of elements in a page."""
     count: int = await page.evaluate("document.getElementsByTagName('*').length")
     return count
 
 
 async def scrolled(page: Page, key: str, until: int) -> None:
-    """Scroll by key until a place is shown; the page stays small on the way."""
+    """Scroll with a key until a message is shown; the page stays small on the way."""
     log = page.locator(".log")
     await log.focus()
     while True:
@@ -30,7 +30,7 @@ async def scrolled(page: Page, key: str, until: int) -> None:
         assert await nodes(page) < NODES
         if shown[0] <= until <= shown[-1]:
             return
-        # What is loaded arrives before the end of what is here, or one waits for it there.
+        # More messages load before the end is reached, or else the end is where to wait for them.
         await page.keyboard.press(key)
         place = "document.querySelector('.log').scrollTop"
         before = await page.evaluate(place)

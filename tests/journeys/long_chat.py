@@ -1,4 +1,4 @@
-"""A chat with very many messages, written by SQL in the process of a product's shell."""
+"""A chat with very many messages, written by SQL in a product's shell process."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ EVENT: Final = """'{"type": "response.done", "event_id": "e", "timestamp": 1, "r
 
 
 def long_chat(product: Product, count: int = COUNT) -> str:
-    """Write the chat of alice and bob in a product and return its id."""
+    """Write a chat of alice and bob in a product and return its id."""
     module = "tests.journeys.long_chat"
     code = f"from {module} import write_long_chat; print(write_long_chat({count}), end='')"
     return product.run(code)
 
 
 def write_long_chat(count: int, mark: str = "long") -> str:
-    """Write the chat into the database of this process and return its id.
+    """Write the chat into this process's database and return its id.
 
-    `mark` is in the ids of its messages: `msg_long_1` is the first one.
+    `mark` is part of its message ids: `msg_long_1` is the first one.
     """
     line = "chr(10)" if connection.vendor == "postgresql" else "char(10)"
     alice, bob = (User.objects.get(username=name) for name in ("alice", "bob"))
@@ -41,7 +41,7 @@ def write_long_chat(count: int, mark: str = "long") -> str:
         chat = Chat.objects.create(title="Long", created_by=alice, kind="group")
         Participant.objects.create(chat=chat, user=alice, role="owner")
         Participant.objects.create(chat=chat, user=bob)
-        # Three messages of one, then three of the other.
+        # Three messages from one, then three from the other.
         turn = "CASE i / 3 % 2 WHEN 0 THEN {} ELSE {} END"
         fill(
             Message,

@@ -1,7 +1,7 @@
-"""One paid turn of a drawn world over a real socket, and an independent account of what it costs.
+"""One generated paid turn over a real socket, and an independent calculation of its cost.
 
-A turn is drawn: prices, what the model says and bills, what its client asks for, who agreed to pay
-and how much there is. `play` lets it happen; `wrong_with` returns what is wrong with its money.
+A generated turn has prices, the model's output and bill, the client's requests, the payers who
+agreed, and the available money. `play` runs it; `wrong_with` returns the errors in its payments.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ T = TypeVar("T")
 SCRIPT: Final = "drawn"
 UNIT: Final = 10**9
 QUARTERS: Final = 4
-"""What a character weighs that is not ASCII, in quarters of a token; another one weighs one."""
+"""The weight of a non-ASCII character in quarters of a token; ASCII characters weigh one."""
 OWNER_SECONDS: Final = 1.0
 TOOL_SECONDS: Final = 0.1
 WORK: Final = "tests.journeys.paid_turns.work"
 _numbers = itertools.count(1)
 CALL_TOKENS: Final = 50
-"""More than the name and the arguments of a call of the tool have."""
+"""More than the name and arguments of a call of the tool."""
 
 
 class _Work:
-    """Whether the tool of an agent has begun, and may end."""
+    """Whether an agent's tool has begun, and may end."""
 
     def __init__(self) -> None:
         self.begun, self.over = threading.Event(), threading.Event()
@@ -70,11 +70,11 @@ _work: defaultdict[str, _Work] = defaultdict(_Work)
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What is drawn of a turn; prices and amounts in smallest units.
+    """A generated turn; prices and amounts are in the smallest units.
 
-    `stop_after` is after how many pieces its client cancels, `payments` how many demands it pays
-    before it cancels instead. With a `tool_price` the agent calls a tool in the end, and its client
-    cancels while that runs.
+    `stop_after` is the number of pieces after which its client cancels, `payments` the number of
+    demands it pays before it cancels instead. With a `tool_price`, the agent finally calls a tool,
+    and the client cancels while that runs.
     """
 
     per_answer: int
@@ -125,7 +125,7 @@ turns = st.builds(
 
 
 async def drawn(agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
-    """Say the pieces of the turn that was drawn for this agent, and bill what it bills."""
+    """Write the pieces generated for this agent's turn, and bill as generated."""
     turn = _plans[agent.name]
     for number, chars in enumerate(turn.pieces):
         if number == turn.stop_after:
@@ -149,7 +149,7 @@ def work(agent: str) -> str:
 
 @dataclass
 class Played:
-    """What became of a turn."""
+    """The outcome of a turn."""
 
     turn: Turn
     agent: Agent
@@ -160,7 +160,7 @@ class Played:
 
 
 def play(turn: Turn, dial: Dial) -> Played:
-    """Let a turn happen, up to its end."""
+    """Run a turn to its end."""
     played, fields = again(partial(_prepared, turn))
     client = dial(played.asker)
     try:
@@ -174,7 +174,7 @@ def play(turn: Turn, dial: Dial) -> Played:
 
 
 def again(work: Callable[[], T]) -> T:
-    """Do what SQLite in memory refuses while the server writes, a moment later."""
+    """Retry work that in-memory SQLite rejects while the server writes."""
     for _ in range(20):
         try:
             return work()
@@ -185,7 +185,7 @@ def again(work: Callable[[], T]) -> T:
 
 @transaction.atomic
 def _prepared(turn: Turn) -> tuple[Played, dict[str, Any]]:
-    """Make the people, their money, the agent and the agreements; return what a session needs."""
+    """Create the people, money, agent and agreements; return the fields of the session."""
     number = next(_numbers)
     asker, owner = person(f"asker{number}"), person(f"owner{number}")
     agent = _agent(turn, f"agent{number}", owner)
@@ -199,7 +199,7 @@ def _prepared(turn: Turn) -> tuple[Played, dict[str, Any]]:
 
 
 class _Asker:
-    """The client of a turn: asks, pays as often as was drawn, and cancels when it was drawn to."""
+    """The client of a turn: asks, pays as often as generated, and cancels when generated to."""
 
     def __init__(self, turn: Turn, client: UampClient, frames: list[Frame], done: _Work) -> None:
         self._turn, self._client, self._frames = turn, client, frames
@@ -210,7 +210,7 @@ class _Asker:
         self._paid = 0
 
     def ask(self, fields: dict[str, Any]) -> bool:
-        """Ask, up to the end; return whether it was refused."""
+        """Ask until the turn ends; return whether it was refused."""
         turn, client = self._turn, self._client
         client.create_session(**fields)
         client.settle()
@@ -231,7 +231,7 @@ class _Asker:
     def _has_ended(self) -> bool:
         if not self._frames or self._frames[-1]["type"] not in _ENDS:
             return False
-        # A payment or a cancel that met the end on its way is refused; the turn was not.
+        # A refused payment or cancellation that crossed the end does not mean a refused turn.
         code = (self._frames[-1].get("error") or {}).get("code")
         return code not in {"payment_not_due", "nothing_to_cancel"}
 
@@ -248,7 +248,7 @@ class _Asker:
                 return
             if not of_owner:
                 raise
-            # The owner is asked, who has too little: the asker gets nothing of it.
+            # The owner was asked but has too little money; the asker is not notified.
             self._client.send("response.cancel")
             return
         self._frames.append(frame)
@@ -294,7 +294,7 @@ def _agent(turn: Turn, name: str, owner: Person) -> Agent:
 
 
 def _agreed(turn: Turn, agent: Agent, asker: Person, owner: Person) -> Chat | None:
-    """Have a payer agree to pay; return the chat where that is its rule."""
+    """Make a payer agree to pay; return the chat if the chat's rule is used."""
     if turn.consent == "approval":
         approvals.approve(asker.user.pk, agent.pk, Money(turn.allowed))
     if turn.consent == "sponsor":
@@ -302,7 +302,7 @@ def _agreed(turn: Turn, agent: Agent, asker: Person, owner: Person) -> Chat | No
     if turn.consent not in {"owner", "sponsor", "unasked_sponsor"}:
         return None
     chat = shared_chat(owner, asker, agents=(agent.name,), trigger="always")
-    # An owner who did not choose it themselves does not pay.
+    # Owners who did not choose to pay do not pay.
     chosen = turn.consent == "owner" and turn.allowed % 2
     chat.payer = turn.consent.removeprefix("unasked_")
     chat.payer_user = owner.user if chosen else None
@@ -333,11 +333,11 @@ def _text(units: int) -> str:
     return str(Money(units))
 
 
-# --- What it costs, and who paid ---
+# --- The cost, and who paid ---
 
 
 def wrong_with(played: Played) -> list[str]:
-    """Return what is wrong with the money of a turn: its payer agreed to pay for delivered work."""
+    """Return the errors in a turn's payments: its payer agreed to pay for delivered work."""
     return again(partial(_wrong_with, played))
 
 
@@ -389,13 +389,13 @@ def _wrong_with_response(played: Played, response: Response) -> list[str]:
 
 
 def _due(turn: Turn, response: Response) -> tuple[int, int]:
-    """Return the least and the most that an answer has to cost, in smallest units.
+    """Return the least and the most that an answer must cost, in smallest units.
 
-    Of one that was stopped it is known what it said, not whether its provider's count came first.
+    If it was stopped, its output is known, but not whether the provider's count arrived first.
     """
     read, written = turn.billed
     quarters = sum(1 if letter.isascii() else 4 for letter in response.text)
-    # What a provider does not count is an estimate.
+    # Usage that a provider does not report is estimated.
     written = written or -(-quarters // QUARTERS)
     of_output = turn.per_answer + _per_1k(written, turn.per_output)
     whole = of_output + _per_1k(read or 2_000, turn.per_input)
@@ -403,10 +403,10 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
         return of_output + _per_1k(read or 1, turn.per_input), whole
     of_tool = (turn.tool_price or 0) if _work[response.agent.name].begun.is_set() else 0
     if turn.tool_price is not None:
-        # What is not counted is the call too.
+        # The call is not counted either.
         whole += of_tool + _per_1k(CALL_TOKENS, turn.per_output)
     if response.status != "cancelled" or not quarters:
-        # The input of an inference that was sent is an estimate, in a step that is cut off.
+        # The input of an inference that was sent is estimated if its step is cut off.
         return 0, max(whole, turn.per_answer + _per_1k(2_000, turn.per_input))
     said = -(-quarters // QUARTERS)
     answer = turn.per_answer
@@ -415,9 +415,9 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
         answer = answer * part // turn.expected_tokens - 1
     counted = min(_per_1k(said, turn.per_output), _per_1k(written, turn.per_output))
     if turn.stop_after is not None and turn.stop_after <= len(turn.pieces):
-        # It was stopped before its provider counted.
+        # It was stopped before its provider reported usage.
         counted = _per_1k(said, turn.per_output)
-    # The question is read by estimate, in a step that is cut off.
+    # The question's tokens are estimated in a step that is cut off.
     estimated = turn.per_answer + _per_1k(said, turn.per_output) + _per_1k(2_000, turn.per_input)
     return answer + counted + of_tool, max(whole, estimated)
 
@@ -427,7 +427,7 @@ def _per_1k(tokens: int, price: int) -> int:
 
 
 def _paid_by(response_id: str) -> dict[str, int]:
-    """Return what accounts paid for a response, by the person behind each."""
+    """Return the amounts paid for a response, by the person behind each account."""
     rows = (
         Entry.objects.filter(transfer__response_id=response_id, amount__lt=0)
         .values("account_id")
@@ -456,10 +456,10 @@ def _who_agreed(played: Played, response: Response) -> set[str]:
 
 
 def books_are_sound() -> bool:
-    """Return whether the ledger adds up."""
+    """Return whether the ledger balances."""
     return ledger.audit().clean
 
 
 def has(who: Person) -> Money:
-    """Return what a person has."""
+    """Return a person's available balance."""
     return ledger_rows.balance(ledger.account_of_user(who.user.pk).id).available

@@ -1,4 +1,4 @@
-"""A person with some money in front of an agent that has a price."""
+"""A person with some money and an agent with a price."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print("PREPARED", json.dumps({{"chat": chat.pk, "key": create_api_key(user, name
 
 
 class PayingPerson:
-    """A person with some money in a chat of their own with an agent that has a price."""
+    """A person with some money in a private chat with an agent that has a price."""
 
     def __init__(
         self, product: Product, *, money: str, script: str = "echo", **pricing: str
@@ -61,25 +61,25 @@ class PayingPerson:
         }
 
     async def open(self, running: Browser, **options: Any) -> Page:
-        """Sign in and open the chat on a page of its own."""
+        """Sign in and open the chat on a new page."""
         context = await running.new_context(**options)
         return await sign_in(context, self.product, self.name, chat_id=self.chat_id)
 
     async def come_back(self, page: Page) -> None:
-        """Open the chat again on a page that showed something else, and wait until it is there."""
+        """Return to the chat on a page that showed something else, and wait until it is loaded."""
         await page.goto(f"{self.product.url}/chats/{self.chat_id}")
         await page.get_by_test_id("message").first.wait_for()
 
     @property
     def has(self) -> dict[str, str]:
-        """What the person has, over REST."""
+        """The person's balance, over REST."""
         with self.product.api(self.name) as client:
             found: dict[str, str] = client.get("/api/payments/balance").raise_for_status().json()
         return found
 
     @property
     def answers(self) -> list[str]:
-        """What the agent said, over REST."""
+        """The agent's answers, over REST."""
         with self.product.api(self.name) as client:
             path = f"/api/v1/chats/{self.chat_id}/messages"
             data = client.get(path, params={"order": "asc"}).raise_for_status().json()["data"]

@@ -1,4 +1,4 @@
-"""PDF files with what a test wants to see on their pages."""
+"""PDF files with the contents that a test checks on their pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image
 JAPANESE: Final = "日本語"
 _FONTS: Final = (
     b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    # Nothing of it is in the file: a reader has the characters of its encoding by name.
+    # The font is not embedded: a reader has to know its encoding by name.
     (
         b"<< /Type /Font /Subtype /Type0 /BaseFont /Ryumin-Light /Encoding /90ms-RKSJ-H"
         b" /DescendantFonts [<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Ryumin-Light"
@@ -18,7 +18,7 @@ _FONTS: Final = (
         b" /FontDescriptor << /Type /FontDescriptor /FontName /Ryumin-Light /Flags 4 >> >>] >>"
     ),
 )
-# Neither of the two keys is that of an empty password.
+# Neither of the two keys matches an empty password.
 _PASSWORD: Final = b" /Encrypt << /Filter /Standard /V 1 /R 2 /O <%b> /U <%b> /P -4 >>" % (
     b"11" * 32,
     b"22" * 32,
@@ -31,14 +31,14 @@ def _stream(dictionary: bytes, data: bytes) -> bytes:
 
 
 def _jpeg_2000() -> bytes:
-    """Return a blue picture of a kind that browsers do not read."""
+    """Return a blue picture in a format that browsers do not support."""
     written = BytesIO()
     Image.new("RGB", (40, 40), "blue").save(written, "JPEG2000")
     return written.getvalue()
 
 
 def pdf(*texts: str, has_password: bool = False) -> bytes:
-    """Return a file with a page for each text, a red bar and a blue picture on each of them."""
+    """Return a file with a page for each text, with a red bar and a blue picture on each."""
     picture = _stream(
         b"/Type /XObject /Subtype /Image /Width 40 /Height 40 /Filter /JPXDecode", _jpeg_2000()
     )

@@ -1,4 +1,4 @@
-"""The product as `make run` starts it, in processes of its own, and browsers in front of it."""
+"""The product as started by `make run`, in separate processes, with browsers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
 ROOT = Path(__file__).resolve().parents[2]
-# What a page must come to show, it shows at once, but for a machine with other work.
+# A page shows what it must show at once, except on a machine busy with other work.
 expect.set_options(timeout=30_000)
 SESSION_COOKIE = "sessionid"
 BROWSER_ARGUMENTS = [
@@ -42,7 +42,7 @@ BROWSER_ARGUMENTS = [
 
 @dataclass
 class Product:
-    """A running server on a data directory of its own, with its demo."""
+    """A running server with its own data directory and demo."""
 
     data_dir: Path
     port: int
@@ -50,18 +50,18 @@ class Product:
     people: dict[str, dict[str, str]] = field(default_factory=dict)
     chat_id: str = ""
     process: subprocess.Popen[bytes] | None = None
-    # `serve` (Daphne), or `uvicorn` as it runs in production.
+    # `serve` (Daphne), or `uvicorn` as in production.
     server: str = "serve"
-    # Whether `serve` starts the workers of tools, webhooks, link cards and transcripts.
+    # Whether `serve` starts the workers for tools, webhooks, link cards and transcripts.
     has_workers: bool = True
-    # Of the processes beside the first one: pages are opened on all of them in turn.
+    # Ports of the further server processes: pages are opened on all of them in turn.
     further_ports: list[int] = field(default_factory=list)
     _opened_pages: int = 0
     _shell: ProductShell | None = None
 
     @property
     def command(self) -> list[str]:
-        """What starts the server."""
+        """The command that starts the server."""
         if self.server == "serve":
             workers = [] if self.has_workers else ["--no-worker"]
             return [sys.executable, "manage.py", "serve", "--port", str(self.port), *workers]
@@ -74,14 +74,14 @@ class Product:
         return f"http://127.0.0.1:{self.port}"
 
     def next_url(self) -> str:
-        """Return the origin that the next page is opened on, another one than the page before."""
+        """Return the origin for the next page, different from that of the page before."""
         ports = [self.port, *self.further_ports]
         port = ports[self._opened_pages % len(ports)]
         self._opened_pages += 1
         return f"http://127.0.0.1:{port}"
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command and return what it printed."""
+        """Run a management command and return its output."""
         done = subprocess.run(  # noqa: S603 our own command
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
@@ -93,7 +93,7 @@ class Product:
         return done.stdout.decode()
 
     def run(self, code: str) -> str:
-        """Run Python code on the product's database and return what it printed."""
+        """Run Python code on the product's database and return its output."""
         if self._shell is None:
             self._shell = ProductShell(ROOT, self.all_environment())
         return self._shell.run(code)
@@ -115,7 +115,7 @@ class Product:
         return {**kept, "DATA_DIR": str(self.data_dir), "LOG_LEVEL": "WARNING", **self.environment}
 
     def prepare(self) -> None:
-        """Make the database and the demo, as copies of what the run made once."""
+        """Create the database and the demo as copies of those prepared for the run."""
         url = self.environment.get("DATABASE_URL")
         if url is None:
             run_folder.copy_of(
@@ -135,7 +135,7 @@ class Product:
         self.chat_id = demo["chats"][0]["id"]
 
     def close(self) -> None:
-        """End the process in which `run` ran code."""
+        """Stop the process in which `run` executed code."""
         if self._shell is not None:
             self._shell.close()
             self._shell = None
@@ -151,7 +151,7 @@ class Product:
         services.wait_until_ready(self.url, self.process)
 
     def begin_to_stop(self) -> None:
-        """Ask the server to end, and wait until it takes no more requests."""
+        """Ask the server to stop, and wait until it accepts no more requests."""
         if self.process is None:
             raise AssertionError(self.url)
         self.process.terminate()
@@ -164,11 +164,11 @@ class Product:
                     ):
                         return
                 except httpx.TransportError:
-                    # Also a connection that waited when the port was closed.
+                    # Includes a connection that was pending when the port was closed.
                     return
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """End the server with a signal."""
+        """Stop the server with a signal."""
         if self.process is not None:
             self.process.send_signal(number)
             try:
@@ -192,7 +192,7 @@ class Product:
 
 
 def make_demo(product: Product) -> None:
-    """Migrate, make the demo, and write down who is in it."""
+    """Migrate, create the demo, and record the people in it."""
     if "DATABASE_URL" not in product.environment:
         databases.copy_migrated(product.data_dir)
     product.manage("migrate", "-v", "0")
@@ -203,9 +203,9 @@ def make_demo(product: Product) -> None:
 def running_product(
     data_dir: Path, *, has_workers: bool = False, **environment: str
 ) -> Iterator[Product]:
-    """Run a product of its own until the end of the block.
+    """Run a separate product until the end of the block.
 
-    Its workers, each of which is another process, run only for journeys that give them work.
+    Its workers, each in its own process, run only for journeys that give them work.
     """
     product = Product(data_dir, services.free_port(), environment, has_workers=has_workers)
     product.prepare()
@@ -232,7 +232,7 @@ async def running_browser(executable: str) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def browser(running: Browser) -> AsyncIterator[Browser]:
-    """Use the browser that the tests share, and close every context that was opened meanwhile."""
+    """Use the shared browser, and close every context opened in the meantime."""
     try:
         yield running
     finally:
@@ -263,8 +263,8 @@ async def signed_in(
 ) -> Page:
     """Return a page in which a person is signed in, without a chat.
 
-    The first sign-in of a person is by the form, and so is one whose session the test ends; later
-    ones show the cookie of the first. A script error or a CSP report fails the test.
+    The first sign-in of a person uses the form, as does one whose session the test ends; later ones
+    reuse the cookie of the first. A script error or a CSP report fails the test.
     """
     page = await context.new_page()
     complaints: list[str] = []
@@ -290,7 +290,7 @@ async def signed_in(
 
 
 async def fill_in_login(page: Page, product: Product, username: str) -> None:
-    """Sign a person in by the form."""
+    """Sign a person in with the form."""
     await page.goto(f"{product.url}/login")
     await page.fill("input[name=username]", username)
     await page.fill("input[name=password]", product.people[username]["password"])
@@ -299,11 +299,11 @@ async def fill_in_login(page: Page, product: Product, username: str) -> None:
 
 
 def no_complaints(*pages: Page) -> None:
-    """Assert that no page met a script error or a refused resource."""
+    """Assert that no page had a script error or a blocked resource."""
     assert [line for page in pages for line in page.complaints] == []  # type: ignore[attr-defined]
 
 
 async def write(page: Page, text: str) -> None:
-    """Write a message and send it; a text of thousands of lines takes a busy browser a minute."""
+    """Write a message and send it; thousands of lines take a busy browser a minute."""
     await page.get_by_test_id("composer").fill(text, timeout=120_000)
     await page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Daemons that serve agents, as `python -m uap serve` runs them from an installed wheel."""
+"""Daemons that serve agents, run as `python -m uap serve` from an installed wheel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ agent = uap.agent(model=ScriptedProvider(scripts={"count": script})("count"))
 
 
 class ServedAgent:
-    """A daemon in a process of its own; what it says of itself is in `log`."""
+    """A daemon in a separate process; its output is in `log`."""
 
     def __init__(self, folder: Path, python: Path, command: str, **environment: str) -> None:
         kept = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG"}}
@@ -48,15 +48,15 @@ class ServedAgent:
 
     @property
     def log(self) -> str:
-        """What it has written."""
+        """Its output so far."""
         return self.path.read_text()
 
     def wait_for(self, words: str, times: int = 1) -> None:
-        """Wait until it has said something so often."""
+        """Wait until a text has appeared in its output a number of times."""
         wait_until(lambda: self.log.count(words) >= times, seconds=60)
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """End it with a signal and return its exit code."""
+        """Stop it with a signal and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(timeout=60)

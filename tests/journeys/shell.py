@@ -1,6 +1,6 @@
-"""A Python process with the settings of a product, which runs code of tests in its database.
+"""A Python process with a product's settings that runs tests' code on its database.
 
-`manage.py shell` takes two seconds of a core to import the product; this process imports it once.
+`manage.py shell` takes two seconds of CPU to import the product; this process imports it once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# One line of JSON in, one out: what the code printed, and its traceback where it failed.
+# One line of JSON in, one out: the code's output, and its traceback if it failed.
 LOOP: Final = """
 import contextlib, io, json, os, sys, traceback
 os.environ["DJANGO_SETTINGS_MODULE"] = "uamp_project.settings"
@@ -36,7 +36,7 @@ for line in sys.stdin:
 
 
 class ProductShell:
-    """The process; it starts with the first code, and the task of a test uses it alone."""
+    """The process, started on first use and used only by the task of one test."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -44,7 +44,7 @@ class ProductShell:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, code: str) -> str:
-        """Run code and return what it printed; raises RuntimeError with its traceback."""
+        """Run code and return its output; raises RuntimeError with its traceback."""
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603 our own interpreter
                 [sys.executable, "-c", LOOP],
@@ -67,7 +67,7 @@ class ProductShell:
         return printed
 
     def close(self) -> None:
-        """End the process, where it has started."""
+        """Stop the process if it was started."""
         if self._process is not None:
             close_program(self._process)
             self._process = None

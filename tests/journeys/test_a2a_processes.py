@@ -1,4 +1,4 @@
-"""Tasks of A2A on two server processes: begun on one, followed and answered on the other."""
+"""A2A tasks on two server processes: begun on one, followed and answered on the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.journeys.cluster import WORDS, Cluster, running_cluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The first test has the start of the cluster in its time.
+# The first test's time includes starting the cluster.
 pytestmark = [pytest.mark.long, pytest.mark.redis, pytest.mark.timeout(300)]
 
 SEARCH = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}

@@ -1,6 +1,6 @@
-"""A person makes a key, revokes it and changes their password, with the keyboard and on a phone.
+"""A person creates a key, revokes it and changes their password, by keyboard and on a phone.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NEW = "correct horse battery"
 
 
 def status_of(product: Product, secret: str) -> int:
-    """Return how REST answers a program with this key."""
+    """Return the status of a REST request with this key."""
     headers = {"Authorization": f"Bearer {secret}"}
     return httpx.get(f"{product.url}/api/v1/me", headers=headers, trust_env=False).status_code
 
 
 async def press_on(page: Page, role: str, name: str) -> None:
-    """Do as a person without a mouse: focus it, and press Enter."""
+    """Act like a person without a mouse: focus an element and press Enter."""
     await page.locator(f"{role}:has-text('{name}')").first.focus()
     await page.keyboard.press("Enter")
 
@@ -53,7 +53,7 @@ async def change_password(page: Page, old: str) -> None:
 
 
 async def make_reader(page: Page, product: Product, folder: Path) -> None:
-    """Make a key with few rights, which its page shows."""
+    """Create a key with few rights, which its page shows."""
     shown = page.get_by_label("The new key")
     await page.get_by_label("Name of the program").fill("reader")
     await press_on(page, "summary", "Limit what it may do")
@@ -95,7 +95,7 @@ async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium:
             await page.get_by_role("button", name="Copy").click()
             await expect(page.locator("#copied")).to_have_text("Copied.")
 
-            # A new secret: the one before ends at once.
+            # A new secret: the previous one is revoked at once.
             await press_on(page, "summary", "New secret phone of alice")
             await press_on(page, "button", "Make a new secret for phone of alice")
             await expect(shown).to_be_focused()

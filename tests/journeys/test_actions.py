@@ -1,6 +1,6 @@
-"""What people do with a message: answer, react, pin, edit, delete, link, and find it.
+"""Everything people do with a message: answer, react, pin, edit, delete, link and find it.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 PARTY = "\N{PARTY POPPER}"
 PHONE = {"width": 360, "height": 740}
-# The id of the first message that is whole in the middle of the page.
+# The id of the first message that is fully visible in the middle of the page.
 READ = """() => [...document.querySelectorAll("chat-message")].find((one) => {
     const { top, bottom } = one.getBoundingClientRect();
     return top > 150 && bottom < innerHeight - 150;
@@ -32,7 +32,7 @@ IN_VIEW = """(row) => {
   const [place, log] = [row.getBoundingClientRect(), row.closest(".log").getBoundingClientRect()];
   return place.bottom > log.top && place.top < log.bottom;
 }"""
-# The answer to the message before the last one runs, or has failed: its line stands where it ended.
+# The answer to the last message but one is running or has failed; its line is where it ended.
 ANSWER = """async (status) => {
   const { page } = await import("/static/chat/context.js");
   const { LiveResponse } = await import("/static/uamp/live-response.js");
@@ -63,7 +63,7 @@ def message(page: Page, text: str) -> Locator:
 
 
 async def answer_with_a_quote(alice: Page, bob: Page) -> None:
-    """Bob answers by a long press; the quote leads alice to what he answers."""
+    """Bob answers with a long press; the quote leads alice to the message he answers."""
     await message(bob, "First question").locator(".bubble").evaluate(PRESS)
     await expect(bob.get_by_test_id("message-menu")).to_be_visible()
     await expect(bob.get_by_test_id("edit")).to_have_count(0)
@@ -80,7 +80,7 @@ async def answer_with_a_quote(alice: Page, bob: Page) -> None:
 
 
 async def react(alice: Page, bob: Page) -> None:
-    """Both react, one takes it back, and what is no emoji is refused in words."""
+    """Both react, one removes the reaction, and text that is not an emoji is refused."""
     await alice.keyboard.press("ArrowDown")
     answer = message(alice, "My answer")
     await expect(answer).to_be_focused()
@@ -104,7 +104,7 @@ async def react(alice: Page, bob: Page) -> None:
 
 
 async def edit(alice: Page, bob: Page) -> None:
-    """Edit by the arrow up in an empty composer; Escape does not save, Enter does."""
+    """Edit with the up arrow in an empty composer; Escape discards, Enter saves."""
     await alice.get_by_test_id("composer").focus()
     await alice.keyboard.press("ArrowUp")
     await alice.get_by_test_id("editor").fill("dropped")
@@ -135,7 +135,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
         await react(alice, bob)
         await edit(alice, bob)
 
-        # Pins stand in the head, for all.
+        # Pins are shown at the top to everyone.
         asked = message(alice, "Second question")
         await asked.focus()
         await alice.keyboard.press("p")
@@ -145,7 +145,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
         await pinned.get_by_text("Second question").click()
         await expect(bob.locator(".is-marked")).to_contain_text("Second question")
 
-        # After a reload everything is as it was; a link opens its message.
+        # After a reload everything is unchanged; a link opens its message.
         await asked.focus()
         await alice.keyboard.press("l")
         await expect(alice.locator("#announcer")).to_have_text("Link copied.")
@@ -158,7 +158,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
             "aria-label", f"{PARTY} 1: You"
         )
 
-        # A deletion takes the text from all: from the quote, the pins, and a reload.
+        # Deletion removes the text for everyone: from the quote, the pins, and after a reload.
         await asked.focus()
         await alice.keyboard.press("Delete")
         await alice.get_by_test_id("delete-now").click()
@@ -174,7 +174,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
 
 
 async def answer_again(alice: Page, bob: Page) -> None:
-    """Who asked has the answer made again, in its place; the former ones can be read."""
+    """Regenerate the asker's answer in place; earlier versions can be read."""
     await write(alice, "@echo one two")
     for page in (alice, bob):
         await expect(page.locator("chat-message.from-agent")).to_have_count(1)
@@ -187,7 +187,7 @@ async def answer_again(alice: Page, bob: Page) -> None:
         await page.reload()
         await expect(page.locator("chat-message.from-agent")).to_have_count(1)
     await former_versions(bob)
-    # The question is edited and asked again: its new answer stands in the same place.
+    # The question is edited and asked again: the new answer is shown in the same place.
     await message(alice, "@echo one two").focus()
     await alice.keyboard.press("e")
     await alice.get_by_test_id("editor").fill("@echo three")
@@ -201,7 +201,7 @@ async def answer_again(alice: Page, bob: Page) -> None:
     await bob.get_by_test_id("version-before").click()
     await expect(bob.locator("chat-message.from-agent")).to_contain_text("one two")
     await bob.get_by_test_id("version-after").click()
-    # Another member did not ask, and a later question ends it for who did.
+    # Other members did not ask, and a later question ends this option for the asker.
     await bob.locator("chat-message.from-agent").focus()
     await bob.keyboard.press("m")
     await expect(bob.get_by_role("menuitem", name="Pin")).to_be_visible()
@@ -221,7 +221,7 @@ async def answer_again(alice: Page, bob: Page) -> None:
 
 
 async def former_versions(bob: Page) -> None:
-    """Each reader goes through the versions in place, by keyboard too; the newest is the first."""
+    """Each reader steps through the versions in place, by keyboard too; the newest comes first."""
     answer = bob.locator("chat-message.from-agent")
     newest = await answer.locator("time").get_attribute("datetime")
     at = answer.get_by_test_id("version")
@@ -235,7 +235,7 @@ async def former_versions(bob: Page) -> None:
     await expect(answer.locator("time")).not_to_have_attribute("datetime", newest or "")
     await expect(before).to_be_focused()
     await expect(before).to_have_attribute("aria-disabled", "true")
-    # A former version is read: it is neither pinned nor answered.
+    # Earlier versions are read-only: they can be neither pinned nor answered.
     await answer.focus()
     await bob.keyboard.press("m")
     await expect(bob.get_by_test_id("copy-text")).to_be_visible()
@@ -247,7 +247,7 @@ async def former_versions(bob: Page) -> None:
 
 
 async def settled(page: Page) -> list[int]:
-    """Return the messages on the page, once no more of them come or go by scrolling."""
+    """Return the messages on the page once scrolling no longer changes them."""
     known: list[int] = []
     while (shown := await page.evaluate(SHOWN)) != known:
         known = shown
@@ -284,7 +284,7 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         await scrolled(alice, "PageUp", COUNT - 400)
         assert (await settled(alice))[-1] < COUNT
         read = alice.locator(f"chat-message[data-id={await alice.evaluate(READ)}]")
-        # What arrives meanwhile is counted; the reader stays.
+        # New messages are counted while the reader stays in place.
         await write(bob, "What is new?")
         jump = alice.get_by_test_id("jump")
         await expect(jump).to_have_text("1 new message")
@@ -295,7 +295,7 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         await expect(jump).to_be_hidden()
         await bob.close()
 
-        # A search with a filter leads to an old message, marked at its place.
+        # A search with a filter leads to an old message, highlighted in its place.
         await alice.get_by_test_id("composer").focus()
         await alice.keyboard.press("Control+Shift+F")
         await alice.keyboard.type("in:long 50001")
@@ -312,7 +312,7 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         await scrolled(alice, "PageDown", 50_200)
         assert 50_001 not in await alice.evaluate(SHOWN)
         await scrolled(alice, "PageUp", 49_900)
-        # The address leads there again, and a wrong one to the end of the chat.
+        # Its URL leads there again, and an invalid one to the end of the chat.
         await alice.goto(f"{product.url}/chats/{chat_id}?message=msg_long_7")
         await expect(alice.locator("chat-message[data-id=msg_long_7]")).to_be_focused()
         assert (await alice.evaluate(SHOWN))[0] == 1

@@ -1,7 +1,7 @@
-"""Operators at work: an auditor, support, finance and an operator, with the rights of each role.
+"""Staff at work: an auditor, support, finance and an operator, each with their role's rights.
 
-A click is a click; a reason is typed and sent with Enter. Everything here runs against the product
-as `make run` starts it: daphne, SQLite, a Celery child.
+Clicks are counted; a reason is typed and sent with Enter. Runs against the product as started by
+`make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ for role in {roles!r}:
 Agent.objects.create(name="broken", is_public=True, provider="openai_compat", model="m",
     options={{"base_url": "http://127.0.0.1:9/v1"}})
 """
-# A call that a worker took and did not end: it is not lost for an hour.
+# A call that a worker took and did not finish: it does not count as lost for an hour.
 HELD_CALL = """
 from datetime import timedelta
 from django.utils import timezone
@@ -63,7 +63,7 @@ for model in (Agent, Session):
             content_type=ContentType.objects.get_for_model(model), object_repr=str(row)[:200],
             action_flag=CHANGE, change_message="Changed " + "W" * 120)
 """
-# Most have rows whose name is an id, which a browser does not break by itself.
+# Most have rows named by an id, which a browser does not wrap.
 ON_A_PHONE = (
     "agents_app/agent",
     "chat_app/chatevent",
@@ -84,7 +84,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 class Desk:
-    """A member of the staff in the admin, whose clicks are counted."""
+    """A staff member in the admin, whose clicks are counted."""
 
     def __init__(self, product: Product, page: Page) -> None:
         self.product, self.page, self.clicks = product, page, 0
@@ -109,11 +109,11 @@ class Desk:
         if "/timeline/" in self.page.url or "/operate/" in self.page.url:
             assert self.complaints == []
             assert await findings(self.page) == []
-            # What is checked adds styles of its own, which the policy refuses.
+            # The checker adds its own styles, which the policy blocks.
             self.complaints.clear()
 
     async def open_list(self, model: str) -> None:
-        """Click the way to the list of a model."""
+        """Click through to the list of a model."""
         await self.page.locator(f'a[href="/admin/sessions_app/{model}/"]').first.click()
         await self.page.wait_for_load_state()
         self.clicks += 1
@@ -125,19 +125,19 @@ class Desk:
         self.clicks += 1
 
     async def confirm(self, done: str) -> None:
-        """Give a reason, send it, and read what happened."""
+        """Enter a reason, send it, and read the result."""
         await self.page.get_by_label("Reason").fill("it hung")
         await self.page.keyboard.press("Enter")
         await expect(self.page.locator(".messagelist")).to_contain_text(done)
 
     def is_done_within(self, clicks: int) -> bool:
-        """Return whether few clicks were needed, and nothing broke."""
+        """Return whether few clicks were needed; assert that nothing broke."""
         assert self.complaints == []
         return self.clicks <= clicks
 
 
 async def at_work(product: Product, running: Browser, role: str) -> Desk:
-    """Sign a member of the staff in."""
+    """Sign a staff member in."""
     page = await (await running.new_context(viewport={"width": 1280, "height": 800})).new_page()
     await fill_in_login(page, product, role)
     return Desk(product, page)
@@ -165,7 +165,7 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
         await desk.click(f"Answer of {payer.agent}")
         await desk.click("Transfer")
-        # The row of the ledger: what was moved, and both accounts.
+        # The ledger's row: the amount moved, and both accounts.
         await expect(desk.page.locator("#content")).to_contain_text("answer")
         await desk.click("user:", within="#entries-group")
         await desk.page.go_back()
@@ -182,7 +182,7 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await desk.page.go_back()
         await desk.click("Transfer")
         await expect(desk.page.get_by_role("link", name="Refund", exact=True)).to_have_count(0)
-        # Finance may refund, and edits nothing of the ledger.
+        # Finance may refund, but cannot edit the ledger.
         finance = await at_work(product, running, "Finance")
         await finance.start(desk.page.url.removeprefix(product.url))
         edited = finance.page.locator("#content form input:not([type=hidden])")
@@ -252,7 +252,7 @@ async def test_an_operator_revokes_a_key_ends_a_session_and_runs_a_tool_again(
         await desk.click("Run again")
         await desk.confirm("Run again: it is queued again")
         assert desk.is_done_within(3)
-        # A worker takes it and ends it: its arguments name no file, which the tool says.
+        # A worker runs it to the end; its arguments name no file, which the tool reports.
         facts = f"(lambda c: f'{{c.attempts}} {{c.status}}')(ToolCall.objects.get(pk={call}))"
         for _ in range(300):
             if (found := number_of(product, facts)) == "2 failed":

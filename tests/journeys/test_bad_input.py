@@ -1,4 +1,4 @@
-"""What goes wrong while people write: input methods, other tabs, lost connections, wrong clocks."""
+"""Trouble while people write: input methods, other tabs, lost connections, wrong clocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 DAY_SECONDS = 24 * 3600
-# Of a small phone.
+# The width of a small phone.
 WIDTH = 360
 COMPOSED = """field => field.dispatchEvent(new KeyboardEvent("keydown", {
     key: "Enter", isComposing: true, bubbles: true, cancelable: true,
@@ -43,7 +43,7 @@ async def test_texts_of_input_methods_and_of_emoji_arrive_whole(
         alice = await sign_in(context, product, "alice")
         composer, messages = alice.get_by_test_id("composer"), alice.get_by_test_id("message")
         await composer.fill("日本")
-        # Enter chooses a word of the input method, and sends nothing.
+        # Enter chooses a word of the input method and sends nothing.
         await composer.evaluate(COMPOSED)
         await expect(composer).to_have_value("日本")
         await expect(messages).to_have_count(0)
@@ -75,7 +75,7 @@ async def test_two_tabs_that_edit_one_message_lose_neither_text(
         await first.keyboard.press("Enter")
         for tab in (first, second):
             await expect(tab.get_by_test_id("message").last).to_contain_text("from the first tab")
-        # Both are in the history that everybody in the chat reads.
+        # Both are in the history that all members of the chat can read.
         await second.get_by_test_id("edited").last.click()
         revisions = second.locator("revisions-dialog")
         for text in ("as it was", "from the second tab", "from the first tab"):
@@ -89,7 +89,7 @@ async def test_one_who_is_removed_while_writing_sees_it_and_sends_nothing(
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
-        # A sign is sent once: both pages have a session when one shows what the other wrote.
+        # A signal is sent once: both pages have a session when each shows the other's message.
         for page, reader, text in ((bob, alice, "From bob"), (alice, bob, "From alice")):
             await write(page, text)
             await expect(reader.get_by_test_id("message").last).to_contain_text(text)
@@ -142,7 +142,7 @@ async def test_a_page_that_lost_the_connection_loads_formulas_again(
 ) -> None:
     async with browser(chromium) as running:
         context = await running.new_context()
-        # The style sheet of formulas, which the page loads when it has nothing else to do.
+        # The style sheet of formulas, which the page loads when it is idle.
         await context.route("**/katex.css", lambda route: route.abort())
         asked: list[str] = []
         context.on("requestfailed", lambda request: asked.append(request.url))
@@ -167,7 +167,8 @@ async def test_a_clock_that_is_wrong_by_a_day_changes_no_order(
         texts = ["from a day before", "from today", "once more"]
         for page, text in zip((alice, right, alice), texts, strict=True):
             await write(page, text)
-            # The page shows its own text before it is stored, the other only what is stored.
+            # A page shows its own text before it is stored, and other texts only once they are
+            # stored.
             for reader in (alice, right):
                 await expect(reader.get_by_test_id("message").last).to_contain_text(text)
         for page in (alice, right):

@@ -1,4 +1,4 @@
-"""An agent in a call: it is sent speech from a file, and all in the call receive its answer."""
+"""An agent in a call: it receives speech from a file, and all participants get its answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ agent = make_agent(
 alice = User.objects.get(username="alice")
 add_participant(chat_id={chat!r}, added_by=alice, agent_id=agent.pk)
 """
-# The loudest that the sound of the host's agents was, as another participant receives it.
+# The peak volume of the host's agents, as received by another participant.
 LOUDNESS = """async () => {
   const { calls } = await import("/static/chat/context.js");
   const streams = [...calls.active.mesh.peers.values()].map(({ agents }) => agents);
@@ -64,11 +64,11 @@ LOUDNESS = """async () => {
 
 
 def write_speech(path: Path) -> None:
-    """Write a second of sound like speech, and three of silence; a browser repeats the file."""
+    """Write a second of speech-like audio and three of silence; the browser loops the file."""
     samples = bytearray()
     for n in range(RATE * 4):
         at = n / RATE
-        # Syllables: a suppressor of noise takes a steady tone for noise.
+        # Syllables: noise suppression treats a steady tone as noise.
         loud = max(0.0, math.sin(2 * math.pi * 4 * at)) if at < 1 else 0.0
         sound = sum(math.sin(2 * math.pi * 140 * k * at) / k for k in range(1, 12))
         value = int(12_000 * loud * sound / 2)
@@ -102,7 +102,7 @@ async def speaking_browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIte
 
 @pytest.fixture(scope="module")
 def vendor() -> Iterator[RealtimeVendor]:
-    """Run a vendor of a model that takes sound and speaks."""
+    """Run a vendor of a model that listens and speaks."""
     with realtime_vendor("I was sent {said} and answer aloud" + " and on" * 20) as running:
         yield running
 
@@ -130,7 +130,7 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         for page in (alice, bob):
             await page.wait_for_function(GETS_SOUND, arg=1)
 
-        # The price stands there before it joins, and only then is it in the call.
+        # The price is shown before the agent joins, and it joins only after that.
         await alice.get_by_test_id("choose-agent").click()
         await expect(alice.get_by_test_id("agent-terms")).to_have_text(
             "$0.10 per 1,000 audio output tokens — you pay."
@@ -138,12 +138,12 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         assert await findings(alice) == []
         await alice.get_by_test_id("add-agent").click()
         agent, as_bob_sees = (page.get_by_test_id("call-agent") for page in (alice, bob))
-        # Who is not in the call sees who is, in the head of the chat and in the list.
+        # Members outside the call see its participants, in the chat's header and in the list.
         await expect(carol.get_by_test_id("in-call")).to_have_text(
             ["In a call: alice, bob, and speaker"] * 2
         )
         assert await findings(carol) == []
-        # What is said is a paid answer: it waits for its host, in the panel of the call alone.
+        # An utterance leads to a paid answer, which waits for the host, in the call panel only.
         for place in (agent, as_bob_sees):
             await expect(place).to_have_attribute("data-state", "waits")
         assert vendor.responses == 0
@@ -154,11 +154,11 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         await bob.wait_for_function(f"async () => (await ({LOUDNESS})()) > 0.05")
         for place in (agent, as_bob_sees):
             await expect(place).to_have_attribute("data-state", "speaks")
-        # Who is not in the call reads what was said and answered.
+        # Members outside the call read the transcript and the answer.
         answer = carol.get_by_test_id("message").filter(has_text="I was sent a sound of")
         await expect(answer.first).to_be_visible()
         said = carol.get_by_test_id("message").filter(has_text="Said in the call by alice, bob")
-        # What was said before the price was agreed to may have been too short for a transcript.
+        # Speech from before the price was accepted may have been too short for a transcript.
         transcripts = said.get_by_test_id("transcript").filter(has_text="a sound of")
         await expect(transcripts.first).to_be_visible()
 
@@ -167,7 +167,7 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         before = vendor.responses
         await carol.get_by_text("Stopped by alice").first.wait_for()
         vendor.go_on.set()
-        # With the button alone: nothing is sent that is said without it.
+        # Push-to-talk only: nothing said without the button is sent.
         await alice.get_by_test_id("hands-free").click()
         await expect(agent).to_have_attribute("data-state", "listens")
         assert vendor.responses > before
@@ -177,7 +177,7 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         await expect(agent).to_have_attribute("data-state", "listens")
         assert vendor.responses == sent + 1
 
-        # Bob takes it over, and when he leaves it leaves with him; the chat says why.
+        # Bob takes it over, and when he leaves, it leaves with him; the chat says why.
         await bob.get_by_test_id("take-over").click()
         await expect(alice.get_by_test_id("take-over")).to_be_visible()
         await expect(bob.get_by_test_id("talk")).to_be_visible()

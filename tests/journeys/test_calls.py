@@ -1,4 +1,4 @@
-"""A call between browsers with a microphone that is made up: on one process, and over two."""
+"""A call between browsers with fake microphones, on one process and across two."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 MICROPHONE = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-# What each connection of the page has received, in bytes of sound.
+# The bytes of audio received on each connection of the page.
 RECEIVED = """async () => {
   const { calls } = await import("/static/chat/context.js");
   const found = [];
@@ -76,7 +76,7 @@ MESHES = """async (kind) => {
   for (const track of stream.getTracks()) track.stop();
   return found;
 }"""
-# Calls again at once, so often; returns whether this page takes part in each call.
+# Calls again at once a number of times; returns whether this page takes part in each call.
 CALLS_AGAIN = """async ([chatId, times]) => {
   const { calls } = await import("/static/chat/context.js");
   const found = [];
@@ -104,7 +104,7 @@ add_participant(chat_id={chat!r}, added_by=alice, user=carol)
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", name="speaking")
 async def speaking_browser() -> AsyncIterator[Browser]:
-    """Run a Chromium whose microphone beeps, and that asks no one for it."""
+    """Run a Chromium whose microphone beeps, without asking for permission."""
     path = services.chromium(for_calls=True)
     if path is None:
         pytest.skip("no Chromium: set CHROMIUM or install chromium")
@@ -127,7 +127,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def add_carol(product: Product) -> None:
-    """Make a third member of the shared chat."""
+    """Add a third member to the shared chat."""
     product.run(CAROL.format(chat=product.chat_id))
     product.people["carol"] = {"username": "carol", "password": "carol-in-the-call"}
 
@@ -136,7 +136,7 @@ def add_carol(product: Product) -> None:
 async def pages(
     speaking: Browser, product: Product, *places: tuple[str, str]
 ) -> AsyncIterator[list[Page]]:
-    """Open the chat for people, each given with the origin of the process that serves them."""
+    """Open the chat for people, each with the origin of the process that serves them."""
     async with browser(speaking) as running:
         contexts = {name: await running.new_context() for name, _ in places}
         opened = []
@@ -158,7 +158,7 @@ async def call_and_end(alice: Page, bob: Page, bob_again: Page, carol: Page) -> 
     for page in (alice, bob):
         await page.wait_for_function(GETS_SOUND, arg=1)
         await expect(page.locator(".call-member.is-connected")).to_have_count(2)
-    # The made-up microphone beeps: both see who speaks.
+    # The fake microphone beeps: both see who is speaking.
     await expect(alice.locator(".call-member[data-name=bob].is-speaking")).to_be_visible()
     await expect(carol.get_by_test_id("call")).to_have_accessible_name("Join the call")
     await carol.get_by_test_id("call").click()
@@ -194,14 +194,14 @@ async def test_a_call_is_taken_left_and_declined_by_keys(
         await tab_to(alice, call, "Shift+Tab")
         for answer in ("decline", "accept"):
             await alice.keyboard.press("Enter")
-            # The keys that write go on to write while it rings.
+            # Keys typed in the composer still go there while it rings.
             await bob.keyboard.type("m")
             await tab_to(bob, bob.get_by_test_id(answer), "Shift+Tab")
             await bob.keyboard.press("Enter")
             await expect(bob.get_by_test_id("ringing")).to_have_count(0)
             if answer == "decline":
                 await expect(composer).to_be_focused()
-                # It rings for others still; who called has the focus in the call.
+                # It still rings for others; the caller has the focus in the call.
                 await expect(alice.get_by_test_id("mute")).to_be_focused()
                 await alice.keyboard.press("Tab")
                 await alice.keyboard.press("Enter")

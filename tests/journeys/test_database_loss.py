@@ -1,4 +1,4 @@
-"""PostgreSQL cannot be reached for a while: writes are refused, and connections stay open."""
+"""PostgreSQL is unreachable for a while: writes are refused, and connections stay open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.long, pytest.mark.redis, pytest.mark.timeout(300)]
 
 
 class Line:
-    """A TCP proxy before PostgreSQL; while it is cut, connections end and new ones do too."""
+    """A TCP proxy in front of PostgreSQL; while it is cut, all connections are closed."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -34,7 +34,7 @@ class Line:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections, and those that come."""
+        """Close all connections, and new ones too."""
         self._is_cut = True
         for end in list(self._open):
             _shut(end)
@@ -44,7 +44,7 @@ class Line:
         self._is_cut = False
 
     def close(self) -> None:
-        """Accept no more."""
+        """Accept no more connections."""
         self.cut()
         self._listener.close()
 
@@ -75,7 +75,7 @@ def _shut(end: socket.socket) -> None:
 
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
-    """Lead the processes of the cluster to PostgreSQL over a line that can be cut."""
+    """Connect the cluster's processes to PostgreSQL through a line that can be cut."""
     address = services.postgres()
     if address is None:
         pytest.skip("no PostgreSQL: set TEST_DATABASE_URL or install postgresql")
@@ -109,7 +109,7 @@ def test_a_turn_is_refused_and_its_connection_serves_the_next_one(
         finally:
             line.mend()
         frames = []
-        # The pool of connections finds PostgreSQL back by itself.
+        # The connection pool reconnects to PostgreSQL automatically.
         while not frames or frames[-1]["type"] != "response.done":
             client.send("input.text", text="@echo two")
             client.send("response.create")

@@ -1,4 +1,4 @@
-"""Diagrams of Mermaid code: drawn behind a button, in a frame that can reach nothing."""
+"""Diagrams from Mermaid code: drawn on request, in a frame that can reach nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 GOOD = "```mermaid\nflowchart LR\n  A[Alice asks] --> B{Paid?}\n  B -->|yes| C[Answer]\n```"
 WRONG = "```mermaid\nflowchart LR\n  A -->\n```"
 LONG = "```mermaid\nflowchart LR\n" + "A-->B;" * 4_000 + "\n```"
-# Labels and links that would run or load something, and a directive that would let them.
+# Labels and links that would run or load something, and a directive that would allow them.
 HOSTILE = """```mermaid
 %%{init: {"securityLevel": "loose", "flowchart": {"htmlLabels": true},
 "themeCSS": "svg { background: url(https://evil.example/css) }"}}%%
@@ -38,7 +38,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def said(page: Page, text: str) -> Locator:
-    """Let the person write a text; return its message once it is stored."""
+    """Write a text as the person; return its message once it is stored."""
     before = await page.get_by_test_id("message").count()
     await page.get_by_test_id("composer").fill(text)
     await page.get_by_test_id("send").click()
@@ -56,7 +56,7 @@ async def test_code_is_shown_as_a_diagram_and_as_code_again(
         message = await said(page, GOOD)
         button = message.get_by_test_id("diagram-button")
         await expect(button).to_have_text("Show as diagram")
-        # Nothing of it is loaded before.
+        # Nothing is loaded before the click.
         assert [url for url in wanted if "mermaid" in url or "/diagram/" in url] == []
         await button.focus()
         await page.keyboard.press("Enter")
@@ -77,7 +77,7 @@ async def test_code_is_shown_as_a_diagram_and_as_code_again(
         other = await said(page, "```python\nprint(1)\n```")
         await expect(other.locator(".code-block")).to_have_count(1)
         await expect(other.get_by_test_id("diagram-button")).to_have_count(0)
-        # The beginning of a folded message is another diagram; all of this one is too long.
+        # The beginning of a folded message is a different diagram; all of this one is too long.
         long = await said(page, LONG)
         await long.get_by_test_id("diagram-button").click()
         await expect(long.get_by_test_id("diagram-problem")).to_contain_text("Show all of the")
@@ -119,7 +119,7 @@ async def test_a_hostile_diagram_runs_nothing_and_calls_no_one(
             await node.click(force=True)
         await page.wait_for_timeout(500)
         assert "run" not in await page.title()
-        # The drawing has the picture, and the policy of the frame refuses to load it.
+        # The drawing contains the image, but the frame's policy refuses to load it.
         assert {request.failure for request in asked if "evil" in request.url} == {"csp"}
         assert [frame.url for frame in page.frames if "evil" in frame.url] == []
 

@@ -1,6 +1,6 @@
-"""A person forks a chat from a message, goes on there, and finds the way back.
+"""A person forks a chat from a message, continues there, and finds the way back.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
         bob = await sign_in(await running.new_context(), product, "bob", chat_id)
         await expect(message(bob, "a secret")).to_be_visible()
 
-        # Bob forks from the answer: what follows it is not in his chat.
+        # Bob forks from the answer: later messages are not in his chat.
         await bob.locator("chat-message.from-agent").focus()
         await bob.keyboard.press("m")
         await bob.get_by_role("menuitem", name="Fork from here").click()
@@ -68,7 +68,7 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
         await expect(alice.locator("chat-list")).not_to_contain_text("Fork of Plans")
         await expect(alice.get_by_test_id("change")).to_have_count(0)
 
-        # An edit in the source does not cross.
+        # An edit in the source does not affect the fork.
         await message(alice, "@echo mountains").focus()
         await alice.keyboard.press("e")
         await alice.get_by_test_id("editor").fill("@echo valleys")
@@ -77,7 +77,7 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
         await bob.reload()
         await expect(message(bob, "@echo mountains")).to_be_visible()
 
-        # The line leads to the message of the source, while he is in it.
+        # The line links to the source's message while he is a member there.
         await line.get_by_role("link").click()
         await bob.wait_for_url(f"{product.url}/chats/{chat_id}?message=*")
         await expect(bob.locator(".message.from-agent.is-marked, .is-marked")).to_contain_text(
@@ -110,7 +110,7 @@ async def test_a_fork_that_is_refused_says_why_and_the_next_try_makes_one_chat(
         lost = []
 
         async def lose_the_answer(route: object) -> None:
-            # The server made the chat, and the page does not learn of it.
+            # The server has created the chat, but the page does not get the response.
             lost.append(await route.fetch())  # type: ignore[attr-defined]
             await route.abort()  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What docs/journeys.md says that a journey runs on is what it runs on."""
+"""Journeys run on the deployments that docs/journeys.md says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_journey_runs_on_what_the_page_says(module: str, name: str, runs_on: s
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
     )
-    # A test of servers that it starts itself has neither.
+    # Tests that start their own servers use neither.
     found = "both" if "deployment" in arguments else "one"
     assert found == runs_on
 

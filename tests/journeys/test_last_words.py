@@ -1,4 +1,4 @@
-"""What each person saw of an answer is what is stored of it, on whichever process they were."""
+"""What each person saw of an answer matches what is stored, on whichever process they were."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUESTION = " ".join(f"w{number}é" for number in range(40))
 TURNS = 5
 SWITCH_SECONDS = 60.0
 AGENTS = ("echo", "slow", "breaker")
-# It fails in the moment in which text is collected.
+# It fails at the moment when text is being collected.
 BREAKER = (
     "from agents_app.models import Agent\n"
     "options = {'script': 'fail', 'delay': 0.004}\n"
@@ -84,7 +84,7 @@ def test_an_asker_who_moved_to_the_other_process_sees_what_is_stored(
                 frames += there.until(*TERMINAL)
             text = stored(cluster, response_id)
             assert output_text(frames[-1]) == text
-            # What the first process had sent it counts where it came late.
+            # Text that the first process sent does not count if it arrived late.
             assert text_of([*shown, *frames]) == text or text_of(frames) == ""
 
 

@@ -47,8 +47,8 @@ def share(total: int, people: int) -> int:
 > The museum closes at five.
 
 {" ".join(f"word{number}" for number in range(120))}"""
-# The sum of all shifts that no input explains, from the first words of an answer on. Web vitals
-# call 0.1 the limit of a good page.
+# The sum of all layout shifts without user input, from the first words of an answer on. Web Vitals
+# considers 0.1 the limit of a good page.
 WATCH: Final = """() => {
   window.begun = Infinity;
   window.shifted = 0;
@@ -77,7 +77,8 @@ DRAWS_FORMULAS: Final = """() =>
   document.querySelector("link[href$='/katex.css']")?.sheet
   && [...document.fonts].some(({ family, status }) => /KaTeX/.test(family) && status === "loaded")
 """
-# The columns of a table that grows find their widths, and the mark at the end of the text moves on.
+# The columns of a growing table settle on their widths, and the cursor at the end of the text
+# moves.
 MOST: Final = 0.005
 
 
@@ -97,7 +98,7 @@ async def test_nothing_moves_while_an_answer_grows_and_ends(
         readers = [await sign_in(await running.new_context(), product, "bob")]
         readers.append(await sign_in(phone, product, "bob"))
         for page in readers:
-            # What draws formulas is there before the first one comes.
+            # The code that draws formulas is loaded before the first formula arrives.
             await page.wait_for_function(DRAWS_FORMULAS)
             await page.evaluate(WATCH)
         await write(alice, f"@steady {ANSWER}")
@@ -106,7 +107,7 @@ async def test_nothing_moves_while_an_answer_grows_and_ends(
                 "word119", timeout=WORK_MS
             )
             await expect(page.get_by_test_id("live-response")).to_have_count(0)
-            # Who else has read it comes after its end.
+            # Other readers appear after the answer's end.
             readers_of_it = page.locator(".message.from-agent").last.locator(".readers")
             await expect(readers_of_it).to_contain_text("Read by alice")
             assert await page.evaluate("Number.isFinite(window.begun)")

@@ -1,4 +1,4 @@
-"""Members see what a linked page says about itself; their browsers do not ask the page."""
+"""Members see a linked page's description of itself; their browsers do not request the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-# A worker starts, and the page asks in growing pauses.
+# A worker starts, and the page polls at growing intervals.
 READING_MS = 90_000
 
 

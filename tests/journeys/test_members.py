@@ -1,6 +1,6 @@
-"""Members of a chat: a name that is not in it, who was just added, and what a reload keeps.
+"""Members of a chat: mentioning a non-member, a new member, and what survives a reload.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
         await expect(composer).to_be_focused()
         for page in (alice, bob):
             await expect(page.get_by_test_id("change")).to_have_text(["alice added fail"])
-            # One who was just added can be mentioned.
+            # A member who was just added can be mentioned.
             await page.get_by_test_id("composer").fill("@fa")
             await expect(page.get_by_role("option", name="fail")).to_be_visible()
         await composer.fill("")
@@ -62,11 +62,11 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
             ending = page.locator(".message-ending")
             await expect(ending).to_contain_text("The model failed", timeout=ANSWER_MS)
         await write(bob, "never mind")
-        # The log has more events now than a session replays.
+        # The log now has more events than a session replays.
         for number in range(12):
             await write(bob, f"Number {number}")
         await expect(bob.get_by_test_id("message").last).to_contain_text("Number 11")
-        # What was written is kept, and so are the reason of the failure and who was added.
+        # The draft is kept, and so are the reason of the failure and the added member.
         await alice.get_by_test_id("composer").fill("not finished yet")
         await alice.reload()
         await expect(alice.get_by_test_id("composer")).to_have_value("not finished yet")
@@ -81,7 +81,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
-        # A page as wide as this one shows the members from the start.
+        # A page this wide shows the members from the start.
         panel, theirs = alice.locator("members-panel"), bob.locator("members-panel")
         await panel.get_by_role("button", name="Settings of bob").click()
         dialog = alice.get_by_test_id("member-dialog")
@@ -90,7 +90,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         await expect(dialog).to_be_hidden()
         await expect(theirs).to_contain_text("admin")
         await expect(bob.get_by_test_id("change").last).to_have_text("alice made bob an admin")
-        # The admin names the chat; the agents are quiet, which the chat says.
+        # The admin names the chat and silences the agents, and the chat says so.
         await bob.get_by_test_id("chat-settings-button").click()
         settings = bob.get_by_test_id("chat-settings")
         await settings.get_by_label("Name", exact=True).fill("Trip to Lyon")

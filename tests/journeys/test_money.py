@@ -1,7 +1,7 @@
 """Money in the browser: price, card, receipt, balance, top-up, refund.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
-Amounts are chosen so that every figure on the page can be checked by head.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child. Amounts are
+chosen so that every figure on the page can be checked by mental arithmetic.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-# A short reservation, so that a long answer has to be topped up.
+# A small reservation, so that a long answer has to be topped up.
 ENVIRONMENT = {"UAMP_RESERVE_TOKENS": "100"}
 
 
@@ -45,7 +45,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def charged_once(payer: PayingPerson, page: Page, *, left: str) -> None:
-    """Wait for one answer with its receipt, and assert that it was paid once."""
+    """Wait for one answer with its receipt, and assert that it was paid for once."""
     await expect(page.get_by_test_id("receipt")).to_have_count(1)
     await expect(page.get_by_test_id("payment")).to_have_count(0)
     assert len(payer.answers) == 1
@@ -71,7 +71,7 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
             await expect(card).to_contain_text(f"{payer.agent} asks for $1.00")
             await expect(card).to_contain_text("Balance $10.00 → $9.00 after this answer")
             await expect(tab.locator("#announcer")).to_contain_text("asks for $1.00")
-        # A person who writes is not interrupted, and the card is there again after a reload.
+        # A person who is writing is not interrupted, and the card is back after a reload.
         await expect(page.get_by_test_id("composer")).to_be_focused()
         await page.reload()
         await page.get_by_test_id("pay").dblclick()
@@ -100,7 +100,7 @@ async def test_a_refund_in_the_admin_shows_in_the_chat(
         await charged_once(payer, page, left="9")
         await page.get_by_test_id("receipt").locator("summary").click()
         shown = page.get_by_test_id("receipt").locator("dd").last
-        # The admin writes `_` in its paths in a way of its own.
+        # The admin has its own encoding of `_` in paths.
         address = quote(await shown.inner_text())
         operator = await (await running.new_context()).new_page()
         await fill_in_login(operator, deployment, "admin")
@@ -122,7 +122,7 @@ async def test_two_tabs_send_at_once_on_money_for_one(
         await asyncio.gather(*(write(tab, f"Number {i}") for i, tab in enumerate(tabs)))
         for tab in tabs:
             await expect(tab.get_by_test_id("payment")).to_have_count(2)
-        # Each tab pays for another answer: the two may show them in different orders.
+        # Each tab pays for a different answer: the two may show them in different orders.
         cards = await tabs[0].get_by_test_id("payment").all()
         titles = [await card.get_attribute("aria-labelledby") for card in cards]
         clicks = [
@@ -233,7 +233,7 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
             if await ended.count():
                 break
             await expect(card).to_contain_text("It is paused here and continues")
-            # To be allowed for good it would take what is reserved already, too.
+            # Standing approval would have to cover the existing reservation, too.
             asked = Decimal((await page.get_by_test_id("pay").inner_text()).removeprefix("Pay $"))
             enough = asked + Decimal(payer.has["held"])
             await expect(page.get_by_test_id("pay-up-to")).to_have_value(str(enough))
@@ -302,13 +302,13 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
         await page.get_by_test_id("token-revoke").click()
         await expect(page.get_by_test_id("available")).to_have_text("$9.00")
         await page.get_by_test_id("limit-day").fill("1.5")
-        # What is typed stays when something moves meanwhile.
+        # Typed text stays when the page updates in the meantime.
         field = page.get_by_test_id("limit-day")
         await page.locator("money-limits").evaluate("part => part.load()")
         await expect(field).to_have_value("1.5")
         await page.get_by_role("button", name="Save limits").click()
         await expect(page.locator("money-limits")).to_contain_text("$0.50 left until")
-        # A token that ended has no limit any more.
+        # An expired token no longer has a limit.
         await expect(page.locator("money-limits")).not_to_contain_text("$0.75")
         sideways = "document.documentElement.scrollWidth > innerWidth"
         assert not await page.evaluate(sideways)
@@ -339,7 +339,7 @@ async def test_no_token_makes_the_money_page_wider_than_a_phone(
             await page.get_by_test_id("token-make").click()
             await expect(rows).to_have_count(number)
             await expect(page.locator("money-limits tbody tr")).to_have_count(number)
-        # The beginning of an id opens to the whole of it.
+        # The shortened id expands to the whole one.
         for part in ("money-tokens", "money-limits"):
             short = page.locator(part).locator("tbody summary")
             token_id = await short.get_attribute("title") or ""
@@ -359,7 +359,7 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
     async with browser(chromium) as running:
         page = await payer.open(running)
         await write(page, "Hello")
-        # A payer who allows less than what is asked for does not pay it.
+        # A payer who allows less than the amount due does not pay it.
         for up_to, said in (("0.5", "allow at least that"), ("abc", "digits with a point")):
             await page.get_by_test_id("pay-up-to").fill(up_to)
             await page.keyboard.press("Enter")
@@ -398,7 +398,7 @@ async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromiu
         await page.get_by_role("radio", name="pool").check()
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_test_id("payer")).to_contain_text("s pool")
-        # A dialog that closes gives the focus back to the button that opened it.
+        # A dialog that closes returns the focus to the button that opened it.
         await expect(page.get_by_test_id("payer-dialog")).to_be_hidden()
         await write(page, "Hello")
         receipt = page.get_by_test_id("receipt")

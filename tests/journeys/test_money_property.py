@@ -1,7 +1,7 @@
-"""Delivered work is paid, or owed by a payer who agreed: over drawn prices, requests and payers.
+"""Delivered work is paid for, or owed by a payer who agreed, for generated turns.
 
-`MONEY_EXAMPLES` is how many turns are drawn (`make money-property` draws 10,000). Each mutant
-switches a guard off, and the property has to find it.
+Prices, requests and payers are generated. `MONEY_EXAMPLES` is the number of turns (`make
+money-property` generates 10,000). Each mutant disables a guard, and the property has to detect it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from tests.live_server import Dial
 
-# Fewer on PostgreSQL: the rules of money are the same there.
+# Fewer on PostgreSQL, where the rules of money are the same.
 IN_THE_SUITE = "100" if os.environ.get("TEST_DATABASE_URL") else "200"
 if os.environ.get("SHORT_RUN"):
     IN_THE_SUITE = "50"
@@ -112,7 +112,7 @@ ATTACKS = {
 
 
 def _property(dial: Dial, examples: int) -> None:
-    """Draw turns until one is wrong, or so many were right."""
+    """Generate turns until one is wrong, or `examples` were right."""
 
     @hypothesis_settings(
         max_examples=examples,
@@ -141,7 +141,7 @@ def test_work_that_is_delivered_is_paid_by_who_agreed(dial: Dial) -> None:
 
 
 def _unchecked_numbers(stack: ExitStack) -> None:
-    """Let any number through to a reservation that has no least, as before there were bounds."""
+    """Let any number through to a reservation without a minimum, as if there were no bounds."""
 
     def raw(spec: Any, step: Any) -> Money:
         return Money(_raw_total(spec, step), spec.pricing.currency)

@@ -1,4 +1,4 @@
-"""Messages that could not be sent outlive their tab, and each is stored once."""
+"""Unsent messages outlive their tab, and each is stored once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def write_alone(product: Product, page: Page, text: str) -> None:
-    """Write while no server is there."""
+    """Write while the server is down."""
     product.stop()
     await expect(page.get_by_test_id("banner")).to_be_visible()
     await write(page, text)
@@ -74,7 +74,7 @@ async def test_what_was_unfolded_before_it_was_sent_stays_so(
         await expect(page.get_by_test_id("pending")).to_have_count(0, timeout=60_000)
         sent = page.locator("chat-message", has_text="line 1 ").get_by_test_id("message-body")
         await expect(sent.locator("p")).to_have_count(200)
-        # Read from the history it is as long as others.
+        # Once read from history, it is folded like other long messages.
         await page.reload()
         await expect(sent.get_by_test_id("show-all")).to_be_visible()
 

@@ -1,6 +1,6 @@
-"""A person connects an agent of their own by what the page prints: the test runs just that.
+"""A person connects an agent of their own with the command that the page prints.
 
-The command runs where only the wheel is installed, against the product in one process and in two.
+The command runs with only the wheel installed, against the product in one process and in two.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.asyncio(loop_scope="session"),
-    # The first test builds the wheel, too.
+    # The first test also builds the wheel.
     pytest.mark.timeout(600),
 ]
 
@@ -58,7 +58,7 @@ async def fits(page: Page) -> bool:
 
 
 async def printed_command(page: Page, name: str) -> str:
-    """Make a token on the page with the keyboard alone, and return the command that it prints."""
+    """Create a token on the page by keyboard only, and return the printed command."""
     await page.get_by_role("link", name="Connect your own agent").press("Enter")
     await page.get_by_label("Name of the agent").fill(name)
     await page.keyboard.press("Enter")
@@ -74,7 +74,7 @@ def add_to_chat(product: Product, name: str) -> None:
 
 
 def said(chat: Page, words: str) -> Locator:
-    """Return the messages and the growing answers of the chat that have these words."""
+    """Return the messages and growing answers in the chat that contain these words."""
     shown = chat.get_by_test_id("message").or_(chat.get_by_test_id("live-response"))
     return shown.filter(has_text=words)
 
@@ -139,7 +139,7 @@ async def test_a_name_of_another_agent_is_refused(product: Product, chromium: Br
 
 
 async def answer(exchange: Exchange) -> None:
-    """Be a model: call the first tool once, then say something."""
+    """Act as a model: call the first tool once, then answer."""
     await exchange.send(STREAM_HEAD)
     if exchange.body["messages"][-1]["role"] != "tool":
         function = {"name": exchange.body["tools"][0]["function"]["name"], "arguments": "{}"}

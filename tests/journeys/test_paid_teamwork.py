@@ -1,4 +1,4 @@
-"""An agent passes work on to one that has a price: the asker pays, and sees what it was for."""
+"""An agent delegates work to one with a price: the asker pays, and sees what it was for."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_delegated_work_is_paid_where_it_was_asked_for(
         await chip.locator("summary").click()
         await expect(chip).to_contain_text("Passed on to darkroom: $0.50")
         await expect(chip).to_contain_text("Paid byYou")
-        # The other one sees what it cost, and after a reload it is there again.
+        # The other member sees the cost, and it is still there after a reload.
         for tab in (other, page):
             await tab.reload()
             await expect(tab.get_by_test_id("receipt")).to_contain_text("$0.50")

@@ -1,4 +1,4 @@
-"""PDF files are read in the page, under the policy that forbids everything which is not needed."""
+"""PDF files are read in the page, under a policy that forbids everything that is not needed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 RED, BLUE = [255, 0, 0], [0, 0, 255]
 EMPTY: list[int] = []
-# The colour of a page at a place, in points of PDF; nothing where the page is not drawn.
+# The colour of a page at a point, in PDF points; empty if the page is not drawn.
 COLOUR = """(canvas, [x, y]) => canvas.width < 2 ? [] : [...canvas.getContext("2d").getImageData(
   x * canvas.width / 612, (792 - y) * canvas.height / 792, 1, 1,
 ).data].slice(0, 3)"""
 BAR, PICTURE = [300, 80], [110, 260]
-# Read from a server for the first file alone.
+# Requested from the server only for the first file.
 FETCHED_LATE = ("pdf/pdf.js", "pdf-worker.js", "openjpeg_nowasm_fallback.js", "90ms-RKSJ-H.bcmap")
 
 
@@ -36,7 +36,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def drawn(page: Locator, *, at: list[int], as_: list[int]) -> None:
-    """Wait until a page of the file has a colour at a place."""
+    """Wait until a page of the file has a colour at a point."""
     canvas = page.locator("canvas")
     await expect(canvas).to_be_attached()
     await page.page.wait_for_function(
@@ -80,7 +80,7 @@ async def test_a_pdf_is_read_by_keyboard_and_one_that_cannot_be_says_why(
             await drawn(sheet, at=PICTURE, as_=BLUE)
         await page.keyboard.press("End")
         await drawn(sheets.last, at=BAR, as_=RED)
-        # A page that is far keeps no picture.
+        # A distant page keeps no picture.
         await drawn(sheets.first, at=BAR, as_=EMPTY)
         await page.keyboard.press("Home")
         await drawn(sheets.first, at=BAR, as_=RED)

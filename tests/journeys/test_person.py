@@ -1,6 +1,6 @@
-"""A person's own things: settings, a profile, private reading, notifications, a mute.
+"""Personal matters: settings, a profile, private reading, notifications, muting.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
         await expect(other_tab.locator("html")).to_have_attribute("data-theme", "dark")
         await dialog.get_by_role("radio", name="Compact").check()
         await expect(laptop.locator("html")).to_have_attribute("data-density", "compact")
-        # The arrow keys go through the sections.
+        # The arrow keys move through the sections.
         await dialog.get_by_role("tab", name="Appearance").focus()
         await laptop.keyboard.press("ArrowDown")
         await expect(dialog.get_by_role("tab", name="Writing")).to_be_focused()
@@ -72,7 +72,7 @@ async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
             await running.new_context(viewport={"width": 375, "height": 760}), product, "alice"
         )
         await expect(phone.locator("html")).to_have_attribute("data-density", "compact")
-        # The markup has them, before any script runs; so does the login page of that browser.
+        # They are in the markup before any script runs, and on the browser's login page too.
         for path in ("/", "/account", "/money"):
             answer = await phone.request.get(f"{product.url}{path}")
             assert 'data-theme="dark"' in await answer.text(), path
@@ -83,14 +83,14 @@ async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
         await phone.keyboard.press("Control+Enter")
         await expect(phone.get_by_test_id("message").last).to_contain_text("two")
         change_settings(product, "alice", theme="system", density="comfortable", send_key="enter")
-        # What was being written in the former language is still there.
+        # The draft written in the previous language is still there.
         await laptop.get_by_test_id("composer").fill("not sent")
         await open_settings(laptop, "Appearance")
         await dialog.get_by_role("button", name="Deutsch").click()
         await expect(laptop.locator("html")).to_have_attribute("lang", "de")
         await expect(laptop.get_by_test_id("composer")).to_have_value("not sent")
         await expect(laptop.get_by_role("heading", name="Chats")).to_be_visible()
-        # The account has it: the phone's next page too.
+        # It is stored in the account, so the phone's next page has it too.
         await phone.reload()
         await expect(phone.locator("html")).to_have_attribute("lang", "de")
         change_settings(product, "alice", language="")
@@ -183,7 +183,7 @@ async def test_a_browser_notifies_once_and_only_of_what_the_person_wants(
         await says("look here, @alice please")
         await says("nothing again")
         assert await notified(first, second) == [(title, "look here, @alice please")]
-        # Hidden words, quiet hours, everything.
+        # Hidden text, quiet hours, everything.
         change_settings(product, "alice", notification_text=False)
         for page in (first, second):
             await page.reload()
@@ -207,7 +207,7 @@ async def test_a_browser_notifies_once_and_only_of_what_the_person_wants(
         await first.get_by_test_id("chat-item").first.wait_for()
         await says_to(bob, first, "anything at all")
         await first.wait_for_function("shownNotifications.length === 1")
-        # A click opens the chat at the message; what is looked at does not notify.
+        # A click opens the chat at the message; a visible chat does not notify.
         await first.evaluate("shownNotifications[0].onclick()")
         await expect(first.get_by_test_id("message").last).to_contain_text("anything at all")
         assert f"/chats/{product.chat_id}?message=msg_" in first.url
@@ -219,7 +219,7 @@ async def test_a_browser_notifies_once_and_only_of_what_the_person_wants(
 
 
 async def says_to(speaker: Page, listener: Page, text: str) -> None:
-    """Say something, and wait until the list of another person has it."""
+    """Write a message, and wait until another person's list shows it."""
     await write(speaker, text)
     await expect(listener.locator(".chat-preview").first).to_contain_text(text)
 
@@ -236,7 +236,7 @@ async def test_a_muted_chat_is_grey_and_counts_its_mentions_alone(
         await dialog.get_by_role("checkbox", name="Mute for me").check()
         await dialog.get_by_role("button", name="Save").click()
         await expect(dialog).to_be_hidden()
-        # Where the chat is open, its messages are read.
+        # Messages of an open chat count as read.
         await alice.close()
         alice = await listening(context, product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
@@ -309,7 +309,7 @@ async def test_a_chat_has_a_picture_that_stays_and_falls_back(
         await expect(dialog).to_be_hidden()
         item = alice.get_by_test_id("chat-item").first
         await expect(item.locator("img")).to_be_visible()
-        # A picture that is gone leaves the initials.
+        # A missing picture is replaced by the initials.
         await alice.route("**/api/content/**", lambda route: route.fulfill(status=404))
         await alice.reload()
         await expect(item.locator("img")).to_be_hidden()

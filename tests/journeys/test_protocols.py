@@ -1,4 +1,4 @@
-"""Programs of other protocols in the chats that people have open in their browsers."""
+"""Programs using other protocols in chats that people have open in their browsers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def ask(product: Product, text: str, *, words: int) -> str:
-    """Ask an agent in the shared chat with Chat Completions; leave after so many words of it."""
+    """Ask an agent in the shared chat with Chat Completions; leave after `words` words."""
     headers = {
         "Authorization": f"Bearer {product.people['alice']['api_key']}",
         "X-Chat-Id": product.chat_id,
@@ -59,12 +59,12 @@ async def ask(product: Product, text: str, *, words: int) -> str:
 
 
 def badge_of(message: Locator) -> Locator:
-    """Return the badge that names the protocol of a message."""
+    """Return the badge that names a message's protocol."""
     return message.get_by_test_id("transport")
 
 
 def last_of(page: Page, name: str) -> Locator:
-    """Return the newest stored message of a member."""
+    """Return a member's newest stored message."""
     return page.get_by_test_id("message").filter(has=page.get_by_text(name, exact=True)).last
 
 
@@ -75,11 +75,11 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
         alice = await sign_in(await running.new_context(), product, "alice")
         bob = await sign_in(await running.new_context(), product, "bob")
         await write(bob, "Over the page")
-        # What came from a page has no badge.
+        # Messages from a page have no badge.
         await expect(last_of(alice, "bob")).to_contain_text("Over the page")
         await expect(badge_of(last_of(alice, "bob"))).to_have_count(0)
 
-        # The program leaves early: an answer in a chat goes on.
+        # The program leaves early: an answer in a chat continues.
         program = asyncio.create_task(ask(product, "count from a program", words=3))
         for page in (alice, bob):
             live = page.get_by_test_id("live-response")
@@ -95,7 +95,7 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
             )
         assert "word3" in await program
 
-        # A page that opens in the middle of the answer knows it as well.
+        # A page that opens in the middle of the answer shows it as well.
         await bob.reload()
         await expect(badge_of(bob.get_by_test_id("live-response"))).to_have_text(
             "asked over Completions"
@@ -116,7 +116,7 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
 
 
 async def chosen(page: Page) -> str | None:
-    """Return the tab that is open and has the focus."""
+    """Return the tab that is selected and has the focus."""
     text: str | None = await page.evaluate(
         "document.activeElement.ariaSelected === 'true' ? document.activeElement.textContent : null"
     )

@@ -1,4 +1,4 @@
-"""Messages that are sent after the answer that runs: all see them, and none is lost or doubled."""
+"""Messages queued behind a running answer: all members see them, none is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_messages_wait_for_an_answer_and_all_members_see_them(
         bob = await sign_in(await running.new_context(), deployment, "bob", chat_id)
         await write(alice, "@long-talk tell me")
         await expect(bob.get_by_test_id("live-response")).to_contain_text("word10 ")
-        # By the keyboard alone.
+        # By keyboard only.
         await bob.get_by_test_id("composer").fill("@queue-echo first of bob")
         await bob.keyboard.press("Alt+Enter")
         await alice.get_by_test_id("composer").fill("@queue-echo of alice")
@@ -54,7 +54,7 @@ async def test_messages_wait_for_an_answer_and_all_members_see_them(
         for page in (alice, bob):
             await expect(page.get_by_test_id("queue-item")).to_have_count(3)
             await expect(page.get_by_test_id("pending")).to_have_count(0)
-        # Who loads the page anew sees them too.
+        # After a reload, they are still visible.
         await bob.reload()
         items = bob.get_by_test_id("queue-item")
         await expect(items).to_have_count(3)

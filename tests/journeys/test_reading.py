@@ -1,6 +1,6 @@
-"""What people see while they read and write: where things stand, what has the focus, what helps.
+"""What people see while they read and write: positions, focus, and help.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 async def focused(page: Page) -> str | None:
-    """Return the name of what has the focus."""
+    """Return the name of the focused element."""
     name: str | None = await page.evaluate(
         "document.activeElement.getAttribute('aria-label') || document.activeElement.localName"
     )
@@ -99,11 +99,11 @@ async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
         for goes_on in (True, False):
             assert await alice.evaluate(SHRINK_AND_GROW, goes_on) < 60
         await expect(alice.get_by_test_id("jump")).to_be_hidden()
-        # What only screen readers see must not make the page itself taller than the window.
+        # Text for screen readers only must not make the page taller than the window.
         for page in (alice, bob):
             await page.get_by_test_id("message").first.evaluate("view => view.scrollIntoView()")
             assert await page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
-        # The button goes when it was pressed, the focus stays in the chat.
+        # The button disappears once pressed, and the focus stays in the chat.
         jump = bob.get_by_test_id("jump")
         await expect(jump).to_be_visible()
         await jump.focus()
@@ -117,14 +117,14 @@ async def test_a_question_stays_in_sight_for_who_reads_its_answer_from_there(
     product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
-        # A low window, of which ten seconds of an answer are more than one sees.
+        # A low window, in which ten seconds of an answer do not fit.
         low = await running.new_context(viewport={"width": 1000, "height": 420})
         alice = await sign_in(low, product, "alice")
         await alice.get_by_test_id("settings").click()
         await alice.locator("#settings-tab-appearance").click()
         await alice.get_by_role("switch", name="Follow an answer as it grows").click()
         await alice.keyboard.press("Escape")
-        # What others see of the same chat follows as before.
+        # Other members' views of the same chat still follow.
         bob = await sign_in(await running.new_context(), product, "bob")
         question = alice.get_by_test_id("message").filter(has_text="count, please").last
         await write(alice, "@slow count, please")
@@ -135,7 +135,7 @@ async def test_a_question_stays_in_sight_for_who_reads_its_answer_from_there(
         top = await alice.locator("chat-view .log").evaluate(at)
         place = await question.evaluate(at)
         assert place == pytest.approx(top, abs=2)
-        # Who goes on from there is taken along.
+        # A reader who jumps to the end follows the answer again.
         await jump.click()
         await expect(jump).to_be_hidden()
         before = await question.evaluate(at)
@@ -171,7 +171,7 @@ async def test_a_page_from_right_to_left_fits_a_phone(product: Product, chromium
         page = await sign_in(context, product, "alice")
         await page.evaluate("document.documentElement.dir = 'rtl'")
         await expect(page.get_by_test_id("composer")).to_be_visible()
-        # Hidden behind the edge at which lines begin, and no reason to scroll there.
+        # It is hidden beyond the edge at which lines begin, and does not make the page scroll.
         sides = "all => all.map((one) => Math.round(one.getBoundingClientRect().left))"
         await expect(page.locator(".sidebar")).not_to_be_in_viewport()
         assert min(await page.locator(".sidebar").evaluate_all(sides)) >= 390
@@ -212,7 +212,7 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
         await write(alice, "@fail a question to fail at")
         again = alice.get_by_test_id("ask-again")
         await expect(alice.locator("#announcer")).to_contain_text("answer failed. The model failed")
-        # The stored message takes the place of the answer that was being given.
+        # The stored message replaces the live answer.
         await expect(alice.get_by_test_id("live-response")).to_have_count(0)
         await expect(again).to_have_count(1)
         await again.click()
@@ -220,7 +220,7 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
         await expect(alice.get_by_test_id("composer")).to_be_focused()
         await alice.reload()
         await expect(again).to_have_count(1)
-        # It is not for others to ask.
+        # Other members cannot ask again.
         last = bob.get_by_test_id("message").last
         await expect(last.locator(".message-ending")).to_have_count(1)
         await expect(bob.get_by_test_id("ask-again")).to_have_count(0)
@@ -246,7 +246,7 @@ async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
 async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
-        # A chat that one chose is one to write in.
+        # A chat that has been chosen is ready to write in.
         await page.get_by_test_id("chat-item").first.focus()
         await page.keyboard.press("Enter")
         await expect(page.get_by_test_id("composer")).to_be_focused()
@@ -298,7 +298,7 @@ async def test_sound_plays(product: Product, chromium: Browser) -> None:
         player = alice.get_by_test_id("sound")
         await player.get_by_test_id("play").click()
         await expect(player).to_have_attribute("data-state", "playing")
-        # It lasts two seconds, and is ready to be played again.
+        # It lasts two seconds and can then be played again.
         await expect(player).to_have_attribute("data-state", "paused")
         await expect(player.locator("input[type=range]")).to_have_attribute("max", "2")
         no_complaints(alice)

@@ -1,4 +1,4 @@
-"""Redis dies, or stops for a while, while a response streams: two processes lose no event."""
+"""Redis dies or pauses while a response streams: two processes lose no event."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.long, pytest.mark.redis]
 
 
 class OwnRedis:
-    """A Redis without persistence, on one port for all its lives."""
+    """A Redis without persistence, on the same port after each restart."""
 
     def __init__(self, program: str, folder: Path) -> None:
         self.port = services.free_port()
@@ -34,7 +34,7 @@ class OwnRedis:
         self.start()
 
     def start(self) -> None:
-        """Start it, empty, and wait until it answers."""
+        """Start it, empty, and wait until it responds."""
         self.process = subprocess.Popen(  # noqa: S603 the program that the PATH names
             self._command, stdout=subprocess.DEVNULL
         )
@@ -45,7 +45,7 @@ class OwnRedis:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
-        """Kill it with all its data."""
+        """Kill it along with all its data."""
         kill_program(self.process)
 
 
@@ -63,7 +63,7 @@ def own_redis(folder: Path) -> Iterator[OwnRedis]:
 
 
 def read_turn(client: UampClient, story: Story, response_id: str) -> str:
-    """Read up to the end of a response; return the output that its end has."""
+    """Read up to the end of a response; return the output in its final event."""
     while True:
         frame = client.receive()
         story.take(frame)

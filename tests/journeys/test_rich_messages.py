@@ -1,6 +1,6 @@
-"""What is in messages: markdown, formulas, code, files, tools, and what is sent to break a page.
+"""The contents of messages: Markdown, formulas, code, files, tools, and attempts to break a page.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 MIXED_TEXTS = 1_500
-# What the server and the browser make of each text, without the colours of code; and what a text
-# that grew piece by piece has become.
+# The server's and the browser's rendering of each text, without code highlighting, and the
+# rendering of a text that grew piece by piece.
 COMPARE = """async (pairs) => {
   const { sanitised } = await import("/static/chat/markdown/drawing.js");
   const { blocksOf } = await import("/static/chat/markdown/parser.js");
@@ -121,7 +121,7 @@ async def test_all_members_see_what_an_agent_keeps_for_the_chat(
         await expect(kept).to_have_text(["<b>milk</b>"])
         await write(alice, "@checklist tea")
         await expect(kept).to_have_text(["<b>milk</b>", "tea"])
-        # The call says how long it took, live and stored.
+        # The call shows how long it took, live and stored.
         took = re.compile(r"done · \d+\.\d s")
         await expect(alice.get_by_test_id("live-response")).to_have_count(0)
         await expect(alice.locator(".tool-status").last).to_have_text(took)
@@ -181,7 +181,7 @@ async def test_pictures_and_files_are_looked_at_in_the_page(
         cells = ["Ada, L.", "12", "<b>x</b>", "=1+1"]
         await expect(viewer.get_by_role("cell")).to_have_text(cells)
         await page.keyboard.press("Escape")
-        # Pages and drawings are shown as they are written, and run nothing.
+        # Pages and drawings are shown as source, and run nothing.
         for path in (evil, drawing):
             await page.get_by_label(f"Preview {path.name}").click()
             await expect(viewer.locator("pre")).to_have_text(path.read_text())
@@ -203,7 +203,7 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
         page.on("request", lambda request: asked.append(request.url))
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         bodies = page.get_by_test_id("message-body")
-        # All of the corpus, in one message after the other, on the socket and from the history.
+        # The whole corpus, message by message, over the socket and from the history.
         for at in range(0, len(XSS_CORPUS), 10):
             await write(page, f"corpus {at}\n\n" + "\n\n".join(XSS_CORPUS[at : at + 10]))
             await expect(bodies.last).to_contain_text(f"corpus {at}")
@@ -223,7 +223,7 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
         await expect(bodies.last.get_by_test_id("show-all")).to_have_count(0)
         await page.reload()
         await expect(bodies.last).to_contain_text("line 1 ")
-        # Nothing is wider than the screen, nothing ran, and nothing was asked of another host.
+        # Nothing is wider than the screen, nothing ran, and no other host was contacted.
         log = page.locator(".log")
         assert await log.evaluate("log => log.scrollWidth <= log.clientWidth")
         assert dialogs == []
@@ -245,7 +245,7 @@ async def test_a_text_too_long_for_a_message_is_attached_whole(
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
         composer = page.get_by_test_id("composer")
-        # The browser itself pastes what fits.
+        # Text that fits is pasted by the browser itself.
         assert await composer.evaluate(paste, "short")
         assert not await composer.evaluate(paste, pasted)
         attached = page.get_by_test_id("attachment")

@@ -1,4 +1,4 @@
-"""Every screen, on a light desktop or on a dark phone: axe finds nothing on any of them."""
+"""Every screen, on a light desktop or a dark phone, passes axe without findings."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ async def prepared_stage(
 
 EVERYTHING = (*chats.SCREENS, *messages.SCREENS, *people.SCREENS, *pages.SCREENS)
 SCREENS = [screen for screen in EVERYTHING if screen.is_sampled]
-# `make screens` looks at each in all four; here every other one is on a light desktop, the rest on
-# a dark phone.
+# `make screens` checks each in all four variants; here, every other one is on a light desktop, the
+# rest on a dark phone.
 LOOKS = [
     (screen, VARIANTS[0] if number % 2 == 0 else VARIANTS[3])
     for number, screen in enumerate(SCREENS)
 ]
 
 
-# `make test` looks at every fifth of them.
+# `make test` checks every fifth of them.
 SHORT = 5
 
 

@@ -1,4 +1,4 @@
-"""`python -m uap serve` against two server processes: who is asked on one answers on the other."""
+"""`python -m uap serve` with two server processes: asked on one, answered on the other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def serve(
     cluster: Cluster, folder: Path, names: list[str], *options: str, token: str = ""
 ) -> ServedAgent:
-    """Serve agents of alice's at the first server, with her key unless there is a token."""
+    """Serve alice's agents at the first server, with her key unless a token is given."""
     (folder / "my_agent.py").write_text(COUNTING)
     token = token or cluster.product.people["alice"]["api_key"]
     named = " ".join(f"--name {name}" for name in names)
@@ -109,7 +109,7 @@ def test_an_answer_that_is_cancelled_stops_at_the_daemon(cluster: Cluster, tmp_p
         talk(other, "slow-one")
         client.ask("slowly")
         client.until("response.delta")
-        # It waits until the first one ends, which gets its place.
+        # It waits until the first answer ends and then takes its slot.
         other.ask("hello")
         client.send("response.cancel")
 

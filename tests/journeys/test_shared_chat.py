@@ -1,6 +1,6 @@
-"""What people in one chat see of each other and of its agents, also over lost connections.
+"""What people in one chat see of each other and of its agents, even across lost connections.
 
-Each runs on one process, and on two where the people are on different ones.
+Each test runs on one process, and on two with the people on different ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-# What a killed process left is found soon.
+# Work left by a killed process is found soon.
 ENVIRONMENT = {
     "UAMP_LEASE_SECONDS": "8",
     "UAMP_SWEEP_SECONDS": "0.5",
@@ -45,7 +45,7 @@ ENVIRONMENT = {
 ANSWER_MS = 60_000
 CUTS = 3
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
-# As behind a proxy that knows no upgrade: every socket closes before it is open.
+# As behind a proxy that does not support upgrades: every socket closes before it opens.
 NO_WEBSOCKET = """
 class Refused extends EventTarget {
   static OPEN = 1;
@@ -76,13 +76,13 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def chat_of(deployment: Product, title: str, **agents: dict[str, object]) -> str:
-    """Make a chat of alice, bob and agents that answer where they are mentioned."""
+    """Create a chat with alice, bob and agents that answer when mentioned."""
     printed = deployment.run(TEAM.format(title=title, agents=list(agents.items())))
     return printed.split("CHAT ")[1].split()[0]
 
 
 async def two_people(running: Browser, deployment: Product, chat_id: str) -> tuple[Page, Page]:
-    """Open the chat for alice and for bob, each in a browser of their own."""
+    """Open the chat for alice and bob, each in their own browser."""
     alice, bob = [
         await sign_in(await running.new_context(), deployment, name, chat_id)
         for name in ("alice", "bob")
@@ -91,7 +91,7 @@ async def two_people(running: Browser, deployment: Product, chat_id: str) -> tup
 
 
 def unread(page: Page, chat_id: str, count: int) -> Locator:
-    """Return the number beside a chat of the list."""
+    """Return the unread count next to a chat in the list."""
     item = page.locator(f"[data-testid=chat-item][data-chat='{chat_id}']")
     return item.get_by_role("img", name=f"{count} unread")
 
@@ -99,22 +99,22 @@ def unread(page: Page, chat_id: str, count: int) -> Locator:
 async def test_people_see_who_types_who_is_there_and_who_has_read(
     deployment: Product, chromium: Browser
 ) -> None:
-    # Between two people alone a message says itself whether it was read.
+    # Between only two people, a message itself shows whether it was read.
     agents: dict[str, dict[str, object]] = {"signs-echo": {"script": "echo"}}
     chat_id = chat_of(deployment, "Signs", **agents)
     async with browser(chromium) as running:
         alice, bob = await two_people(running, deployment, chat_id)
         typing = alice.get_by_test_id("typing")
-        # Signs are sent once: both pages have a session when one shows what the other wrote.
+        # Signals are sent once: both pages have a session when each shows the other's message.
         for page, reader, text in ((bob, alice, "From bob"), (alice, bob, "From alice")):
             await write(page, text)
             await expect(reader.get_by_test_id("message").last).to_contain_text(text)
-        # It is looked for while he types: on a busy machine the sign may end with the last key.
+        # Checked while he types: on a busy machine, the indicator may end with the last key.
         await asyncio.gather(
             expect(typing).to_have_text("bob is typing"),
             bob.get_by_test_id("composer").press_sequentially("hello", delay=50),
         )
-        # Bob goes on doing something else, and the sign goes by itself.
+        # Bob does something else, and the indicator disappears.
         await expect(typing).to_have_text("")
         await write(alice, "Have you read it?")
         last = alice.get_by_test_id("message").last
@@ -127,7 +127,7 @@ async def test_people_see_who_types_who_is_there_and_who_has_read(
         context = bob.context
         await bob.close()
         await expect(entry).to_contain_text("Offline")
-        # Of a person who is away, all tabs count alike.
+        # While a person is away, all of their tabs count unread messages alike.
         tabs = [await sign_in(context, deployment, "bob") for _ in range(2)]
         await expect(entry).to_contain_text("Online")
         await write(alice, "One")
@@ -189,7 +189,7 @@ def messages_of(deployment: Product, chat_id: str) -> list[dict[str, object]]:
 async def follow_sockets(
     context: BrowserContext,
 ) -> tuple[list[WebSocketRoute], asyncio.Event]:
-    """Return the connections that the page makes, to be closed, and what each new one sets."""
+    """Return a page's connections, for closing them, and an event that each new one sets."""
     sockets: list[WebSocketRoute] = []
     made = asyncio.Event()
 
@@ -249,14 +249,14 @@ async def test_people_chat_where_the_network_lets_no_websocket_through(
         await expect(alice.locator("#announcer")).to_contain_text("Connected without one")
         entry = bob.locator("members-panel li").filter(has_text="alice")
         await expect(entry).to_contain_text("Online")
-        # Both see what the other writes, and alice the deltas of an answer.
+        # Both see each other's messages, and alice the deltas of an answer.
         await write(bob, "From bob")
         await expect(alice.get_by_test_id("message").last).to_contain_text("From bob")
         await write(alice, "@echo2 hello over HTTP")
         for page in (alice, bob):
             await expect(page.get_by_test_id("message")).to_have_count(3, timeout=ANSWER_MS)
             await expect(page.get_by_test_id("message-body").last).to_have_text("hello over HTTP")
-        # The network fails in mid-answer; it comes whole, once.
+        # The network fails in the middle of an answer, which still arrives complete, once.
         await write(alice, "@counter count, please")
         body = alice.get_by_test_id("live-response").get_by_test_id("message-body")
         for word in ("word3 ", "word12 "):
@@ -269,13 +269,13 @@ async def test_people_chat_where_the_network_lets_no_websocket_through(
             await expect(page.get_by_test_id("live-response")).to_have_count(0, timeout=ANSWER_MS)
             await expect(page.get_by_test_id("message-body").last).to_have_text(WORDS)
             await expect(page.get_by_test_id("message")).to_have_count(5)
-        # An answer is stopped, as over a socket.
+        # An answer can be stopped, as over a socket.
         await write(alice, "@counter again")
         await expect(body).to_contain_text("word2 ", timeout=ANSWER_MS)
         await alice.get_by_test_id("composer").press("Escape")
         for page in (alice, bob):
             await expect(page.get_by_test_id("live-response")).to_have_count(0)
-        # The list of chats is read again from time to time.
+        # The list of chats is polled.
         other = chat_of(deployment, "Another one")
         await expect(alice.locator(f"[data-testid=chat-item][data-chat='{other}']")).to_be_visible()
         no_complaints(alice, bob)
@@ -320,7 +320,7 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
         (partial,) = payer.answers
         assert WORDS.startswith(partial)
         assert partial
-        # What it had delivered is paid, and the rest is given back.
+        # Its delivered output is paid for, and the rest is released.
         assert payer.has["held"] == "0"
         assert 0 < 10 - Decimal(payer.has["available"]) <= held
         await page.reload()
@@ -331,7 +331,7 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
 
 
 class Upstream:
-    """A model provider that says words until its client leaves."""
+    """A model provider that sends words until its client leaves."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -341,7 +341,7 @@ class Upstream:
 
 @contextmanager
 def endless_provider() -> Iterator[Upstream]:
-    """Run a provider on a socket of its own."""
+    """Run a provider on its own socket."""
     upstream = Upstream()
 
     class Handler(BaseHTTPRequestHandler):
@@ -362,7 +362,7 @@ def endless_provider() -> Iterator[Upstream]:
                 upstream.was_left.set()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
         httpd.daemon_threads = True
@@ -401,7 +401,7 @@ async def test_a_stop_reaches_the_provider_and_what_was_said_is_paid(
             assert partial
             paid = 100 - Decimal(payer.has["available"])
             assert payer.has["held"] == "0"
-            # A word of this provider is two or three tokens, of a cent each.
+            # A word of this provider is two or three tokens, at a cent each.
             assert Decimal("0.01") <= paid <= Decimal("0.03") * upstream.said
             await expect(receipt).to_contain_text(f"${paid:.2f}")
             await page.reload()

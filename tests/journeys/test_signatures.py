@@ -1,4 +1,4 @@
-"""The badge of an answer: the browser verifies what the agent signed."""
+"""The badge of an answer: the browser verifies the agent's signature."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-# A person with the database alone changes one letter of a stored text. The log has it too: a page
-# that opens reads the history, and the session sends the newest entries of the log once more.
+# A person with access only to the database changes one letter of a stored text. The log has it too:
+# a page that opens reads the history, and the session repeats the newest entries of the log.
 CHANGE = """
 from chat_app.models import ChatEvent, Message
 row = Message.objects.filter({which}).order_by("-seq").first()
@@ -72,7 +72,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
         await write(page, "@echo a house of wood")
-        # Live, by the event that ended the answer; and read again from history.
+        # Live, from the event that ended the answer, and again from history.
         await shows(page, "valid", "Signed")
         await page.reload()
         await shows(page, "valid", "Signed")
@@ -84,7 +84,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await write(page, "@echo of wood again")
         await shows(page, "valid", "Signed")
         product.run(KEYS.format(act=ROTATE))
-        # The browser keeps a set of keys for minutes: another one reads it anew.
+        # The browser caches keys for minutes; another browser reads them anew.
         other = await sign_in(await running.new_context(), product, "alice")
         await shows(other, "rotated", "Signed, key rotated")
         product.run(CHANGE.format(which='role="user"'))

@@ -1,4 +1,4 @@
-"""The flows that UAMP draws, frame by frame (§3.1, §3.2, §5, §6, §9.1, §10, §14)."""
+"""The flows drawn in UAMP's specification, frame by frame (§3.1, §3.2, §5, §6, §9.1, §10, §14)."""
 
 import json
 import uuid
@@ -228,7 +228,7 @@ def test_client_capabilities_are_kept_from_both_events(dial: Dial) -> None:
     client = dial()
     client.create_session(agent="echo", client_capabilities=first)
     assert Session.objects.get().client_capabilities == first
-    # As §5.5 prints it: without the flags that §9 requires.
+    # As printed in §5.5: without the flags that §9 requires.
     second = {
         "id": "web-app",
         "provider": "robutler",
@@ -307,7 +307,7 @@ def test_nothing_begins_by_itself_where_it_could_be_charged_twice(
     one = client.create_session(agent="priced")["session_id"]
     two = client.create_session(agent="echo")["session_id"]
     image = {"image": "iVBORw0KGgo=", "format": "png"}
-    # Money would be due; a medium is no question; a text with more after it is not complete.
+    # Money would be due; media is not a question; text followed by more input is not complete.
     client.send("input.text", session_id=one, text="Hello")
     client.send("input.image", session_id=two, **image)
     client.send("input.text", session_id=two, text="Look")
@@ -352,12 +352,12 @@ def test_ending_one_session_leaves_the_other(dial: Dial) -> None:
     two = client.create_session(agent="echo")["session_id"]
     client.send("session.end", session_id=one)
     assert client.expect("session.end")["session_id"] == one
-    # One session is open now, so that its id may be left out.
+    # Only one session is open now, so its id may be left out.
     frames = client.answer("Hello")
     assert {frame["session_id"] for frame in frames} == {two}
 
 
-# --- §5.17, §14: keepalive, versions, what is unknown ---
+# --- §5.17, §14: keepalive, versions, unknown fields ---
 
 
 def test_a_ping_is_answered_before_any_session(dial: Dial) -> None:

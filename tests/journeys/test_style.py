@@ -1,6 +1,6 @@
-"""The style page shows every component and class of its styles, and colours that can be read.
+"""The style page shows every component and class of its styles, in legible colours.
 
-What is missing there was forgotten: a component is added to `static/style/` when it is made.
+Anything missing there was forgotten: new components must be added to `static/style/`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SHEETS: Final = [
 ]
 CLASS: Final = re.compile(r"\.([a-z][\w-]*)")
 DEFINED: Final = re.compile(r'customElements\.define\("([\w-]+)"')
-# The frames of pages: each is a page itself, and stands once in its template.
+# The frames of pages, each of which is a page itself and occurs once in its template.
 FRAMES: Final = {
     "app", "brand", "chat-page", "has-no-chat", "has-sidebar", "is-back",
     "logo", "main", "money-head", "money-me", "money-page", "noscript",
     "sidebar", "sidebar-account", "sidebar-foot", "sidebar-head", "sidebar-me", "skip-link",
 }  # fmt: skip
-# What is there while something happens that the page does not play.
+# Temporary states that the page does not play.
 MOMENTS: Final = {
     "approval-media", "call-button", "call-device", "chat-loading", "chat-none",
     "diagram-problem", "is-dropping", "is-large",
@@ -50,11 +50,11 @@ MOMENTS: Final = {
     "version-arrow", "versions", "viewer-note", "voice-dot", "voice-level",
     "voice-strip", "voice-time",
 }  # fmt: skip
-# Words of code, classes of the server's renderer, and one of each of a list of tones.
+# Code highlighting, classes of the server's renderer, and classes for each of a list of tones.
 KINDS: Final = re.compile(
     r"hljs-.*|[a-z]{1,2}\d?|cpf|err|is-plain|align-\w+|remote-image.*|tone-\d+|shape-\d"
 )
-# Each pair of colours in both schemes, and the least contrast of any.
+# Each pair of colours in both schemes, and the lowest acceptable contrast.
 PAIRS: Final = 2 * 46
 SHAPE: Final = 3
 SHOWN: Final = """
@@ -63,7 +63,7 @@ SHOWN: Final = """
 
 
 def _selectors(sheet: str) -> str:
-    """Return what stands before the braces of a style sheet."""
+    """Return the selectors of a style sheet."""
     rules = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
     return " ".join(
         one for one in re.findall(r"([^{}]+){", rules) if not one.strip().startswith("@")
@@ -77,13 +77,13 @@ def wanted_classes() -> set[str]:
 
 
 def wanted_elements() -> set[str]:
-    """Return the custom elements of all scripts, but for the page of the chats itself."""
+    """Return the custom elements of all scripts, except the chat page itself."""
     scripts = (path for path in STATIC.rglob("*.js") if not {"dist", "vendor"} & set(path.parts))
     return {name for path in scripts for name in DEFINED.findall(path.read_text())} - {"chat-app"}
 
 
 async def _shown(page: Page) -> set[str]:
-    """Return the names of elements and classes on the page, with each dialog and menu open once."""
+    """Return the elements and classes on the page, opening each dialog and menu once."""
     shown = set(await page.evaluate(SHOWN))
     openers = page.locator("[data-opens]")
     for number in range(await openers.count()):
@@ -106,10 +106,10 @@ async def test_the_style_page_shows_every_component(chromium: Browser, tmp_path:
 
         assert wanted_elements() - shown == set()
         assert wanted_classes() - shown == set()
-        # The price of a tool stands in a stored answer as in one that grows.
+        # A tool's price is shown in stored answers as in live ones.
         paid = page.locator("chat-message", has_text="An answer with a price.").locator("tool-call")
         await expect(paid).to_contain_text("$0.05")
-        # What is too low says so behind its figure; a pair that was not measured has none.
+        # A pair with too little contrast is labelled after its figure; an unmeasured pair has none.
         ratios = await page.locator(".style-ratio").all_inner_texts()
         assert len(ratios) == PAIRS
         assert all(float(ratio) >= SHAPE for ratio in ratios)

@@ -1,4 +1,4 @@
-"""A process is suspended beyond its leases and continues: what it lost it writes no more."""
+"""A process suspended beyond its leases continues, and no longer writes what it has lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.redis, pytest.mark.timeout(300)]
 
 
 def logged_ends(cluster: Cluster, response_id: str) -> list[str]:
-    """Return the terminal events of a response in the log, as the second server reads it."""
+    """Return the terminal events of a response in the log, as read by the second server."""
     key = cluster.product.people["bob"]["api_key"]
     url = f"http://127.0.0.1:{cluster.ports[1]}/api/v1/chats/{cluster.product.chat_id}/events"
     answer = httpx.get(

@@ -1,7 +1,7 @@
 """Agents that work together on two servers and a worker, each of which may die.
 
-One PostgreSQL, one Redis. Whatever is killed while the other agent's tool runs: the one that waits
-goes on, the other one worked once, and each response has one end.
+With one PostgreSQL and one Redis. Whichever process is killed while the other agent's tool runs,
+the waiting agent continues, the other one has worked once, and each response has one end.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def rows(cluster: Cluster, sql: LiteralString, *values: str) -> list[tuple[Any, ...]]:
-    """Return what the database has."""
+    """Return the rows of a query."""
     url = cluster.product.environment["DATABASE_URL"]
     with psycopg.connect(url) as connection:
         return connection.execute(sql, values).fetchall()
 
 
 def given(agent: str, journal: Path, *, steps: int) -> str:
-    """Return what the first agent is asked: have another one use the tool `steps`."""
+    """Return the request to the first agent: have another one use the tool `steps`."""
     arguments = {"steps": steps, "pause": 0.1, "journal": str(journal)}
     task = order(call="steps", arguments=arguments)
     return f"@boss {order(call='delegate', arguments={'agent': agent, 'task': task})}"
 
 
 def lines(journal: Path) -> list[str]:
-    """Return what the tool wrote down."""
+    """Return the lines that the tool has written."""
     return journal.read_text().splitlines() if journal.exists() else []
 
 
 def wait_for_lines(journal: Path, count: int) -> None:
-    """Wait until the tool has come so far."""
+    """Wait until the tool has written a number of lines."""
     deadline = time.monotonic() + SWITCH_SECONDS
     while len(lines(journal)) < count:
         assert time.monotonic() < deadline, "the tool did not begin"
@@ -128,7 +128,7 @@ def test_work_goes_on_when_a_process_dies(cluster: Cluster, tmp_path: Path, vict
             cluster.start_server(1)
     assert (end["type"], output_text(end)) == ("response.done", "received: received: 40 steps")
     check_one_end_each(cluster, begun["response_id"])
-    # The tool was begun once for each worker that lived, and one of them came to its end.
+    # Each surviving worker began the tool once, and one of them finished it.
     attempts = {line.split()[0] for line in lines(journal)}
     assert len(attempts) == (2 if victim == "worker" else 1)
     assert sum(line.endswith(" 40") for line in lines(journal)) == 1

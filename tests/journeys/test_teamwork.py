@@ -1,6 +1,6 @@
-"""Two agents work on one picture in a shared chat, and a person allows a tool or does not.
+"""Two agents work on one picture in a shared chat, and a person approves a tool or refuses it.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 SHOWS = "rome.png, turned by 270°, black and white, contrast 1.6"
-# What the bar of the newest card said, each time that it said something else.
+# The texts of the newest card's progress bar, recorded whenever they change.
 WATCH_BAR = """() => {
   window.seen = [];
   const look = () => {
@@ -58,7 +58,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def picture_of(product: Product, source: str) -> Image.Image:
-    """Return a picture that the page shows."""
+    """Return a picture shown on the page."""
     with product.api("bob") as client:
         return Image.open(io.BytesIO(client.get(source).raise_for_status().content))
 
@@ -121,15 +121,15 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             await expect(entry.get_by_test_id("agent-state")).to_have_text(
                 "Waiting for bob to approve edit_picture"
             )
-        # A person who writes is not interrupted.
+        # A person who is writing is not interrupted.
         await expect(bob.get_by_test_id("composer")).to_be_focused()
-        # It is still there for a member who comes later; an owner may decide for the asker.
+        # It is still there for a member who arrives later; an owner may decide for the asker.
         await alice.reload()
-        # One sees the picture that it is about, not its id.
+        # It shows the picture in question, not its id.
         await expect(alice.get_by_test_id("approval").locator("img")).to_have_count(1)
         await alice.get_by_test_id("allow").focus()
         await alice.keyboard.press("Enter")
-        # The button is gone, the focus stays in the chat.
+        # The button is gone, and the focus stays in the chat.
         await expect(alice.get_by_role("log")).to_be_focused()
         for page in (alice, bob):
             await expect(page.get_by_test_id("allow")).to_have_count(0)
@@ -141,7 +141,7 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
 
         await write(bob, "@careful turn it left")
         await expect(bob.get_by_test_id("refuse")).to_be_visible()
-        # Backwards from the composer, over what one may read.
+        # Backwards from the composer, past the readable elements.
         for _ in range(12):
             await bob.keyboard.press("Shift+Tab")
             if await bob.get_by_test_id("approval-reason").evaluate(
@@ -154,7 +154,7 @@ async def test_a_person_allows_a_tool_by_click_and_refuses_it_by_keyboard(
             answer = page.get_by_test_id("message").last
             await expect(answer).to_contain_text("They say: not this one", timeout=WORK_MS)
         await expect(alice.get_by_test_id("approval")).to_have_count(0)
-        # Who may not decide sees for whom the answer waits.
+        # Members who may not decide see whose approval the answer is waiting for.
         await write(alice, "@careful turn it right")
         waiting = bob.get_by_test_id("waits-for")
         await expect(waiting).to_have_text("Waiting for approval by alice or an owner of the chat.")

@@ -1,6 +1,6 @@
 """Threads in the browser: two people and an agent in one, on a wide page and on a phone.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def reply(page: Page, text: str) -> None:
 
 
 async def begin_by_keyboard(alice: Page, bob: Page) -> None:
-    """Bob opens a thread with T and replies; alice sees it below her message only."""
+    """Bob opens a thread with T and replies; alice sees it only below her message."""
     await write(alice, "Is the release ready?")
     root = message(chat(bob), "Is the release ready?")
     await root.focus()
@@ -58,14 +58,14 @@ async def begin_by_keyboard(alice: Page, bob: Page) -> None:
     await expect(message(panel(bob), "Nearly.")).to_be_visible()
     strip = message(chat(alice), "Is the release ready?").get_by_test_id("reply-strip")
     await expect(strip).to_contain_text("1 reply")
-    # It is new to her, who wrote the message, and stands in the list of chats.
+    # It is new to her, as the message's author, and counts in the list of chats.
     await expect(strip).to_contain_text("New")
     await expect(alice.get_by_test_id("unread-replies")).to_have_text("1")
     await expect(message(chat(alice), "Nearly.")).to_have_count(0)
 
 
 async def ask_an_agent_there(alice: Page, bob: Page) -> None:
-    """Alice reads and asks; the answer grows in the panels, and nowhere in the chat."""
+    """Alice reads and asks; the answer grows in the panels, and not in the chat."""
     await message(chat(alice), "Is the release ready?").get_by_test_id("reply-strip").click()
     await expect(message(panel(alice), "Nearly.")).to_be_visible()
     await expect(alice.get_by_test_id("unread-replies")).to_have_count(0)
@@ -85,7 +85,7 @@ async def ask_an_agent_there(alice: Page, bob: Page) -> None:
 
 
 async def close_and_come_back(alice: Page, bob: Page, product: Product) -> None:
-    """Escape closes and gives the focus back; a draft stays; the address opens the thread."""
+    """Escape closes it and returns the focus; a draft stays; the URL opens the thread."""
     await panel(alice).get_by_test_id("composer").fill("half a thought")
     link = alice.url
     await alice.keyboard.press("Escape")
@@ -95,7 +95,7 @@ async def close_and_come_back(alice: Page, bob: Page, product: Product) -> None:
     await expect(panel(alice).get_by_test_id("composer")).to_have_value("half a thought")
     await expect(chat(alice).get_by_test_id("composer")).to_have_value("")
     await expect(panel(alice).get_by_test_id("message").last).to_contain_text("fine")
-    # What came while the connection was lost is there once it is back, in its order.
+    # Replies missed while the connection was lost appear in order once it is back.
     await alice.context.set_offline(offline=True)
     await reply(bob, "while you were away")
     await alice.context.set_offline(offline=False)
@@ -107,7 +107,7 @@ async def close_and_come_back(alice: Page, bob: Page, product: Product) -> None:
 
 
 async def send_to_the_chat_too(alice: Page, bob: Page) -> None:
-    """Bob sends a reply to the chat too; there it leads to its thread."""
+    """Bob sends a reply to the chat too, where it links to its thread."""
     await panel(bob).get_by_test_id("also-in-chat").check()
     await reply(bob, "Friday it is")
     shown = message(chat(alice), "Friday it is")
@@ -161,7 +161,7 @@ async def test_replies_count_and_notify_without_another_read_of_the_chat(
         await tab.wait_for_function("shownNotifications.length === 2")
         title = "bob replied in a thread of Welcome"
         assert await notified(tab) == [(title, "I do."), (title, "It is *done*.")]
-        # Where the thread is read, the other tabs count down.
+        # When the thread is read in one tab, the counts in the others go down.
         reading = await context.new_page()
         await reading.goto(bob.url.replace("&message=", "&ignored="))
         await expect(message(panel(reading), "I do.")).to_be_visible()
@@ -183,7 +183,7 @@ async def test_the_threads_of_a_person_are_listed_by_keyboard(
             lunch = client.post("/api/v1/chats", json=body).raise_for_status().json()["id"]
         admin = await sign_in(await running.new_context(), product, "admin", lunch)
         bob = await sign_in(await running.new_context(), product, "bob", lunch)
-        # An empty list says how one begins.
+        # An empty list explains how to begin.
         await admin.get_by_test_id("threads").click()
         dialog = admin.get_by_test_id("threads-dialog")
         await expect(dialog.get_by_test_id("threads-none")).to_contain_text("press T")

@@ -1,4 +1,4 @@
-"""Members read what is said in a sound, where the operator names a server for it."""
+"""Members read transcripts of audio, if the operator has configured a server for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-# A worker starts, and the page asks in growing pauses.
+# A worker starts, and the page polls at growing intervals.
 READING_MS = 120_000
 
 

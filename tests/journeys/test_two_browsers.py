@@ -1,6 +1,6 @@
 """The main job: people in real browsers talk in one chat with an agent that streams to all.
 
-Everything here runs against the product as `make run` starts it: daphne, SQLite, a Celery child.
+Runs against the product as started by `make run`: daphne, SQLite, a Celery child.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 def make_steady(product: Product) -> None:
-    """Add an agent so slow that no machine is too busy to look at an answer while it grows."""
+    """Add an agent slow enough to watch its answer grow even on a busy machine."""
     product.run(STEADY_AGENT)
     with product.api("alice") as client:
         path = f"/api/v1/chats/{product.chat_id}/participants"
@@ -61,7 +61,7 @@ def make_steady(product: Product) -> None:
 
 
 async def last_text(page: Page) -> str:
-    """Return the text of the newest answer, as it is on the page."""
+    """Return the text of the newest answer as shown on the page."""
     text = await page.get_by_test_id("message-body").last.text_content()
     return (text or "").strip()
 
@@ -80,7 +80,7 @@ async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
         seen: list[str] = []
         for _ in range(RELOADS):
             live = bob.get_by_test_id("live-response").get_by_test_id("message-body")
-            # At each point there is more to lose than at the one before.
+            # At each point, there is more to lose than at the one before.
             further = f"word{len(seen[-1].split()) + 1}" if seen else "word1"
             await expect(live).to_contain_text(further, timeout=STREAM_MS)
             seen.append(await last_text(bob))
@@ -89,7 +89,7 @@ async def test_a_refresh_at_ten_points_of_a_stream_loses_and_doubles_nothing(
         for page in (alice, bob):
             await expect(page.get_by_test_id("live-response")).to_have_count(0, timeout=STREAM_MS)
 
-        # What was on the page at each point is the beginning of the answer, to the letter.
+        # The text on the page at each point is a prefix of the answer, to the letter.
         assert [text for text in seen if not WORDS.startswith(text)] == []
         assert seen == sorted(seen, key=len)
         assert len(set(seen)) == RELOADS
@@ -123,7 +123,7 @@ async def test_both_browsers_see_an_answer_grow(deployment: Product, chromium: B
 
 
 def live_answers(page: Page) -> Locator:
-    """Return the answers that are running; one that was stopped before its first word stays."""
+    """Return the running answers; an answer stopped before its first word stays on the page."""
     return page.locator('[data-testid="live-response"][data-status="running"]')
 
 
@@ -137,7 +137,7 @@ async def test_a_member_does_not_stop_the_answers_of_others_unasked(
         await write(alice, "@steady for alice")
         for page in (alice, bob):
             await expect(live_answers(page)).to_contain_text("word1 ")
-        # Alice stops her own with one button; bob has one for this answer alone.
+        # Alice stops her own with one button; bob has one for this answer only.
         await expect(alice.get_by_test_id("stop")).to_be_visible()
         await expect(alice.get_by_test_id("stop-answer")).to_be_hidden()
         await expect(bob.get_by_test_id("stop")).to_be_hidden()
@@ -146,7 +146,7 @@ async def test_a_member_does_not_stop_the_answers_of_others_unasked(
         await bob.get_by_test_id("composer").focus()
         await bob.keyboard.press("Escape")
 
-        # A page that is loaded anew knows as well who asked for what.
+        # A page that is reloaded still knows who asked for what.
         await write(bob, "@slow for bob")
         await bob.reload()
         await expect(live_answers(bob)).to_have_count(2)
@@ -181,7 +181,7 @@ async def test_people_talk_without_an_agent(deployment: Product, chromium: Brows
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), deployment, "alice")
         bob = await sign_in(await running.new_context(), deployment, "bob")
-        # A sign is sent once: alice has a session when she sees what bob wrote.
+        # A signal is sent once: alice has a session once she sees bob's message.
         await write(bob, "before I type")
         await expect(alice.get_by_test_id("message").last).to_contain_text("before I type")
         await asyncio.gather(
@@ -210,7 +210,7 @@ async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium:
         )
         for number, place in enumerate(places):
             await place.focus()
-            # What the list of chats says of it changes, and with it everything that shows the chat.
+            # The entry in the list of chats changes, and with it everything that shows the chat.
             await write(bob, f"Number {number}")
             await expect(alice.locator("chat-list a[aria-current]")).to_contain_text(f"r {number}")
             await expect(place).to_be_focused()
@@ -250,7 +250,7 @@ async def test_a_person_who_is_signed_out_elsewhere_sees_one_message(
         page = await sign_in(context, product, "bob", by_form=True)
         other = await context.new_page()
         await other.goto(f"{product.url}/")
-        # What the page says, also for a moment, is written down.
+        # Record the page's messages, however briefly they are shown.
         await page.evaluate(NOTES)
         await other.get_by_role("button", name="Sign out").click()
         await other.wait_for_url(f"{product.url}/login**")
@@ -270,7 +270,7 @@ async def test_what_is_written_to_a_stopping_server_is_sent_again(
             await write(bob, "@slow count")
             await expect(alice.get_by_test_id("live-response")).to_contain_text("word1 ")
             pending = alice.get_by_test_id("pending")
-            # The answer keeps the process, and with it the connections, for a while.
+            # The answer keeps the process alive for a while, and with it the connections.
             await asyncio.to_thread(product.begin_to_stop)
             await write(alice, "first")
             await expect(pending).to_have_attribute("data-status", "held")
@@ -310,7 +310,8 @@ async def test_a_restart_of_the_server_ends_the_answer_honestly(
             answer = alice.get_by_test_id("message-body").last
             await expect(answer).to_have_text("still here", timeout=STREAM_MS)
 
-            # A server that is stopped in order says so, and what is sent meanwhile goes by itself.
+            # An orderly stop is announced, and messages written in the meantime are sent
+            # automatically.
             product.stop(signal.SIGTERM)
             await expect(alice.get_by_test_id("banner")).to_contain_text("The server is restarting")
             await expect(alice.get_by_test_id("banner")).to_contain_text("Disconnected since")

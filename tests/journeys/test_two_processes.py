@@ -1,6 +1,6 @@
 """Two server processes and a worker on one PostgreSQL and one Redis, without sticky sessions.
 
-What is asked for on one process is received, stopped, answered and taken over on the other.
+Work requested on one process is received, stopped, answered and taken over on the other.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_a_fork_is_one_chat_for_both_processes(cluster: Cluster) -> None:
         answer = second.until("message.created")[-1]
         while answer["message"]["role"] != "assistant":
             answer = second.until("message.created")[-1]
-        # The answer of the first process was lost: the other one is asked again.
+        # The first process's answer was lost, so the other one is asked again.
         forks = set()
         for client in (first, second):
             client.send("chat.fork", message_id=answer["message"]["id"], key="once")
@@ -113,7 +113,7 @@ def test_a_fork_is_one_chat_for_both_processes(cluster: Cluster) -> None:
         added = watching.until("person.changed")[-1]
         assert (added["subject"], added["chat_id"]) == ("chat_added", fork_id)
 
-        # What is asked in it on one process grows on the other.
+        # An answer requested in it on one process grows on the other.
         session_id = join(second, fork_id)["session_id"]
         there = join(first, fork_id)["session_id"]
         second.send("input.text", text="@echo rivers", session_id=session_id)
@@ -168,7 +168,7 @@ def test_a_batch_on_the_other_process_brings_the_answer(cluster: Cluster, how: s
 
 
 def opened(client: UampClient) -> str:
-    """Open a session of its own and return its id."""
+    """Open a new session and return its id."""
     client.send("session.create", uamp_version="1.0", session={"modalities": ["text"]})
     session_id: str = client.until("session.created")[-1]["session_id"]
     return session_id
@@ -258,7 +258,7 @@ def test_a_batch_on_the_other_process_ends_when_the_client_is_asked_again(
         session_id = first.until("session.created")[-1]["session_id"]
         ask(first, "weather")
         first.until("tool.call")
-        # Nothing goes on by itself: the exchange ends with what the client is asked.
+        # Nothing continues on its own: the exchange ends with the request to the client.
         ping = [new_event("ping", session_id=session_id)]
         said = httpx.post(url, json=ping, headers=headers, timeout=5, trust_env=False).json()
         assert "pong" in [frame["type"] for frame in said]
