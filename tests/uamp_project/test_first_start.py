@@ -156,7 +156,7 @@ def test_a_key_that_the_vendor_refuses_is_not_stored(monkeypatch: pytest.MonkeyP
     assert not User.objects.exists()
 
 
-def test_somebody_else_who_was_faster_keeps_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_person_who_was_faster_keeps_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     secret, client = token(), Client()
     monkeypatch.setattr("uamp_project.first_start.views.is_token", lambda text: text == secret)
     User.objects.create_user("first")

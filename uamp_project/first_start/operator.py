@@ -23,7 +23,7 @@ ASSISTANT = "assistant"
 
 
 class AccountExists(Exception):
-    """Somebody made the first account meanwhile."""
+    """Another person has made the first account meanwhile."""
 
 
 def make_operator(

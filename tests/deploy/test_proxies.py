@@ -1,0 +1,70 @@
+"""The proxies pass on what the server reads, buffer nothing, and refuse less than the server."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.deploy.expected import IDLE_SECONDS, PORT, ROOT, SETTINGS, UPLOAD_BYTES
+
+pytestmark = pytest.mark.any_database
+
+CADDYFILE: Final = (ROOT / "deploy" / "caddy" / "Caddyfile").read_text(encoding="utf-8")
+NGINX: Final = (ROOT / "deploy" / "nginx" / "uamp.conf").read_text(encoding="utf-8")
+UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+
+
+def caddy(name: str) -> str:
+    """Return the arguments of a directive of the Caddyfile."""
+    (text,) = re.findall(rf"^\s*{name} (.+)$", CADDYFILE, re.MULTILINE)
+    return str(text)
+
+
+def nginx(name: str) -> set[str]:
+    """Return the arguments of every directive of that name in nginx's configuration."""
+    return set(re.findall(rf"^\s*{name}\s+(.+);$", NGINX, re.MULTILINE))
+
+
+def seconds(text: str) -> int:
+    return int(text[:-1]) * UNITS[text[-1]]
+
+
+def test_caddy_sends_to_processes_that_are_ready() -> None:
+    assert f"{{$UPSTREAMS:127.0.0.1:{PORT}}}" in CADDYFILE
+    assert caddy("health_uri") == "/readyz"
+    assert seconds(caddy("keepalive")) < IDLE_SECONDS
+    assert seconds(caddy("grace_period")) > int(SETTINGS["UAMP_GRACE_SECONDS"])
+    # Sticky sessions are not needed.
+    assert caddy("lb_policy") == "least_conn"
+
+
+def test_both_accept_the_largest_upload() -> None:
+    (size,) = nginx("client_max_body_size")
+
+    assert int(size.removesuffix("m")) * 2**20 > UPLOAD_BYTES + 2**20
+    assert int(caddy("max_size").removesuffix("MB")) * 10**6 > UPLOAD_BYTES + 2**20
+
+
+def test_nginx_replaces_the_headers_that_the_server_believes() -> None:
+    headers = dict(text.split(maxsplit=1) for text in nginx("proxy_set_header"))
+
+    assert headers == {
+        "Host": "$http_host",
+        "X-Forwarded-For": "$remote_addr",
+        "X-Forwarded-Proto": "$scheme",
+        "Upgrade": "$http_upgrade",
+        "Connection": "$uamp_connection",
+    }
+
+
+def test_nginx_streams_and_waits() -> None:
+    (server, *_), (read,) = nginx("server"), nginx("proxy_read_timeout")
+
+    assert server.startswith(f"127.0.0.1:{PORT} ")
+    assert nginx("proxy_http_version") == {"1.1"}
+    assert nginx("proxy_buffering") == {"off"}
+    assert seconds(read) >= 3600
+    # One between the proxy and clients, one between it and the server.
+    assert min(map(seconds, nginx("keepalive_timeout"))) < IDLE_SECONDS

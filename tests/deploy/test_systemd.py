@@ -1,0 +1,92 @@
+"""The units of systemd: they run commands of the server, confined, and give them time to stop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import PurePosixPath
+from typing import Final
+
+import pytest
+
+from tests.deploy.expected import QUEUES, ROOT, SETTINGS, STOP_SECONDS_MAX, check_command
+from uamp_project.management.commands.web import CONNECTIONS
+
+pytestmark = pytest.mark.any_database
+
+PROGRAM: Final = "/opt/uamp-server/bin/uamp-server"
+# Each instance of a unit has a name: a port, a queue.
+INSTANCES: Final = {
+    "uamp-server.service": {""},
+    "uamp-web@.service": {"8000"},
+    "uamp-worker@.service": QUEUES,
+}
+CONFINED: Final = {
+    "NoNewPrivileges": "yes",
+    "CapabilityBoundingSet": "",
+    "ProtectSystem": "strict",
+    "ProtectHome": "yes",
+    "PrivateTmp": "yes",
+    "PrivateDevices": "yes",
+    "RestrictNamespaces": "yes",
+    "SystemCallArchitectures": "native",
+    "UMask": "0077",
+}
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    """Return the values of each key of a unit; no key is in two sections."""
+    values = defaultdict(list)
+    for line in (ROOT / "deploy" / "systemd" / name).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith(("#", "[")):
+            key, _, value = line.partition("=")
+            values[key].append(value)
+    return dict(values)
+
+
+def test_there_is_a_unit_for_one_machine_and_two_for_several() -> None:
+    assert {path.name for path in (ROOT / "deploy" / "systemd").iterdir()} == set(INSTANCES)
+
+
+@pytest.mark.parametrize(
+    ("name", "instance"),
+    [(name, instance) for name, instances in INSTANCES.items() for instance in sorted(instances)],
+)
+def test_a_unit_runs_a_command_of_the_server(name: str, instance: str) -> None:
+    (line,) = unit(name)["ExecStart"]
+    program, *arguments = line.replace("%i", instance).split()
+
+    assert program == PROGRAM
+    check_command(arguments)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_a_unit_sets_settings_and_may_write_where_its_data_is(name: str) -> None:
+    values = unit(name)
+    variables = dict(text.split("=", 1) for text in values["Environment"])
+    writable = [*values.get("ReadWritePaths", ())]
+    writable += [f"/var/lib/{folder}" for folder in values.get("StateDirectory", ())]
+
+    assert variables.keys() <= SETTINGS.keys()
+    assert variables["DATA_DIR"] in writable
+    assert values["WorkingDirectory"] == [variables["DATA_DIR"]]
+    (file,) = values["EnvironmentFile"]
+    assert PurePosixPath(file.removeprefix("-")) == PurePosixPath("/etc/uamp-server/environment")
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_a_unit_is_confined_and_has_time_to_stop(name: str) -> None:
+    values = unit(name)
+
+    assert {key: values[key] for key in CONFINED} == {
+        key: [value] for key, value in CONFINED.items()
+    }
+    assert values["User"] == ["uamp-server"]
+    # The server ends its workers itself; those that get SIGTERM too would be started again.
+    assert values["KillMode"] == ["mixed"]
+    assert values["KillSignal"] == ["SIGTERM"]
+    assert int(values["TimeoutStopSec"][0]) > STOP_SECONDS_MAX
+
+
+@pytest.mark.parametrize("name", ["uamp-server.service", "uamp-web@.service"])
+def test_a_unit_that_serves_may_open_a_file_twice_for_each_connection(name: str) -> None:
+    assert int(unit(name)["LimitNOFILE"][0]) >= 2 * CONNECTIONS
