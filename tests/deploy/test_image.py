@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tomllib
 from http.server import BaseHTTPRequestHandler
+from importlib.metadata import distribution
 from typing import Final
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests import services
 from tests.deploy.expected import PORT, ROOT, SETTINGS, check_command
@@ -68,8 +70,16 @@ def test_what_builds_the_wheels_is_what_the_tests_build_them_with() -> None:
         return {pin: "".join(re.findall(r"sha256:\w+", rest)) for pin, rest in blocks}
 
     build, dev = pins("build.txt"), pins("dev.txt")
+    waiting, required = ["hatchling"], set()
+    while waiting:
+        name = waiting.pop()
+        required.add(name)
+        for line in distribution(name).requires or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
 
-    assert build
+    assert {pin.partition("==")[0] for pin in build} == required
     assert build.items() <= dev.items()
 
 

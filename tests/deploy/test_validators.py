@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.any_database
 
 DEPLOY: Final = ROOT / "deploy"
+CHART: Final = DEPLOY / "helm" / "uamp-server"
 
 
 def hadolint(_: Path) -> list[str]:
@@ -64,14 +65,36 @@ def systemd_analyze(folder: Path) -> list[str]:
     return ["verify", "--man=no", *map(str, sorted(folder.iterdir()))]
 
 
+def helm(_: Path) -> list[str]:
+    return ["lint", "--strict", str(CHART)]
+
+
+def kubernetes_validate(folder: Path) -> list[str]:
+    """Render the chart with everything that is off by default."""
+    options = ["--set", "autoscaling.enabled=true", "--set", "settings.LOG_FORMAT=json"]
+    rendered = subprocess.run(  # noqa: S603 our own chart
+        ["helm", "template", "uamp", str(CHART), *options],  # noqa: S607 from the PATH
+        check=True,
+        capture_output=True,
+        timeout=PROGRAM_SECONDS,
+    )
+    (folder / "rendered.yaml").write_bytes(rendered.stdout)
+    return ["--strict", str(folder / "rendered.yaml")]
+
+
 VALIDATORS: Final[dict[str, Callable[[Path], list[str]]]] = {
     "hadolint": hadolint,
     "check-jsonschema": check_jsonschema,
     "caddy": caddy,
     "nginx": nginx,
     "systemd-analyze": systemd_analyze,
+    "helm": helm,
+    "kubernetes-validate": kubernetes_validate,
 }
-INSTALLED: Final = [name for name in VALIDATORS if shutil.which(name)]
+NEEDED: Final = {"kubernetes-validate": "helm"}
+INSTALLED: Final = [
+    name for name in VALIDATORS if shutil.which(name) and shutil.which(NEEDED.get(name, name))
+]
 
 if INSTALLED:
 
