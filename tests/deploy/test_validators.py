@@ -62,7 +62,7 @@ def systemd_analyze(folder: Path) -> list[str]:
             r"^ExecStart=\S+", "ExecStart=/bin/true", path.read_text(), flags=re.MULTILINE
         )
         (folder / name).write_text(text)
-    return ["verify", "--man=no", *map(str, sorted(folder.iterdir()))]
+    return ["verify", "--man=no", "--recursive-errors=no", *map(str, sorted(folder.iterdir()))]
 
 
 def helm(_: Path) -> list[str]:
@@ -111,5 +111,5 @@ if INSTALLED:
 
         assert done.returncode == 0, done.stdout + done.stderr
         if program == "systemd-analyze":
-            # Of a key that it does not know it only warns.
-            assert done.stderr == ""
+            # It only warns of a key that it does not know. Other units are not ours.
+            assert [line for line in done.stderr.splitlines() if "uamp" in line] == []
