@@ -11,7 +11,7 @@ from chat_app.browser import pages
 from chat_app.rest import reference
 from chat_app.rest.edge import UnknownPathView
 from uamp_project import languages
-from uamp_project.first_start.views import setup
+from uamp_project.first_start.views import connect_model, setup
 from uamp_project.monitoring.metrics import show_metrics
 from uamp_project.single_sign_on import views as single_sign_on
 
@@ -25,6 +25,7 @@ urlpatterns = [
     path("jsi18n/<str:language>", languages.catalogue, name="jsi18n"),
     path("metrics", show_metrics, name="metrics"),
     path("setup", setup, name="setup"),
+    path("connect-model", connect_model, name="connect_model"),
     path("login", pages.LoginView.as_view(), name="login"),
     path("login/oidc", single_sign_on.begin, name="single_sign_on"),
     path("login/oidc/callback", single_sign_on.finish, name="single_sign_on_callback"),

@@ -228,9 +228,9 @@ async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
 
 
 _GUIDE_OPENING = (
-    "No model is connected to me yet, so a script answers you. An administrator connects one under"
-    " *Admin*, *Agents*, *assistant*: choose a provider and enter its key and model. Or set"
-    " OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY or OPENAI_BASE_URL and restart the server."
+    "No model is connected to me yet, so a script answers you. An administrator can"
+    " [connect one](/connect-model): a model server on this machine, or OpenAI, Anthropic or Google"
+    " with an API key."
 )
 _GUIDE_OVERVIEW = (
     "The agents of the demo need no model. Where it is installed, write **@echo** and some words in"

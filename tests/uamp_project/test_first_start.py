@@ -1,4 +1,4 @@
-"""The setup page of a server without accounts."""
+"""The setup page of a server without accounts, and the page that connects a model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agents_app.demo import prepare_agents
 from agents_app.models import Agent
 from agents_app.outbound.keys import key_for
 from agents_app.providers import local_servers
@@ -164,3 +165,53 @@ def test_another_person_who_was_faster_keeps_the_server(monkeypatch: pytest.Monk
     assert client.post("/setup", form)["Location"] == "/login"
     assert [user.username for user in User.objects.all()] == ["first"]
     assert not Agent.objects.exists()
+
+
+# --- Connect a model ---
+
+
+def signed_in(*, is_admin: bool = True) -> Client:
+    client = Client()
+    person = User.objects.create_user("olga", is_superuser=is_admin, is_staff=True)
+    client.force_login(person)
+    return client
+
+
+def test_an_administrator_connects_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_agents()
+    client = signed_in()
+    with listing({"data": [{"id": "claude-small"}]}) as vendor, listing(OLLAMA) as local:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", vendor.url)
+        address = f"{local.url}/v1"
+        monkeypatch.setattr(local_servers, "_SERVERS", (("Ollama", address),))
+        assert 'value="anthropic"' in client.get("/connect-model").content.decode()
+        form = {"model": "anthropic", "key": "sesame-open"}
+        assert client.post("/connect-model", form)["Location"] == "/"
+        agent = Agent.objects.get(name="assistant")
+        assert (agent.provider, agent.model) == ("anthropic", "claude-small")
+        assert key_for(agent.secret, model_place("anthropic", None)) == "sesame-open"
+
+        refused = client.post("/connect-model", {"model": "anthropic", "key": ""})
+        assert (refused.status_code, Agent.objects.get(pk=agent.pk).secret) == (400, agent.secret)
+
+        assert client.post("/connect-model", {"model": f"local:{address}"}).status_code == 302
+    agent.refresh_from_db()
+    assert (agent.provider, agent.model, agent.secret) == ("openai_compat", "llama3.2:3b", "")
+    assert AuditRecord.objects.filter(object_id=agent.pk, action="row.changed").count() == 2
+
+
+def test_the_assistant_is_made_where_there_is_none() -> None:
+    assert signed_in().post("/connect-model", {"model": "later"}).status_code == 302
+    assert Agent.objects.get().name == "assistant"
+
+
+def test_only_administrators_connect_models() -> None:
+    prepare_agents()
+    before = Agent.objects.values_list("provider", "secret", "updated_at").get(name="assistant")
+    form = {"model": "later"}
+    assert Client().post("/connect-model", form)["Location"].startswith("/login")
+    client = signed_in(is_admin=False)
+    assert client.get("/connect-model").status_code == 403
+    assert client.post("/connect-model", form).status_code == 403
+    after = Agent.objects.values_list("provider", "secret", "updated_at").get(name="assistant")
+    assert after == before

@@ -1,4 +1,4 @@
-"""The form of the setup page."""
+"""The forms of the setup page and of the page that connects a model."""
 
 from typing import Any
 
@@ -13,11 +13,9 @@ from agents_app.remote.rules import NO_KEY, is_key
 from uamp_project.first_start.models import LATER, VENDORS, Choice
 
 
-class SetupForm(forms.Form):
-    """The first account, and what answers for its assistant."""
+class ModelForm(forms.Form):
+    """What answers for the assistant."""
 
-    username = forms.CharField(max_length=150, validators=[User.username_validator])
-    password = forms.CharField(max_length=4096, strip=False)
     model = forms.ChoiceField()
     key = forms.CharField(required=False, max_length=KEY_CHARS)
 
@@ -36,13 +34,25 @@ class SetupForm(forms.Form):
         return key
 
     def clean(self) -> dict[str, Any]:
-        """Check the password with the name, and that a vendor gets a key."""
+        """Require a key for a vendor."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
+        if values.get("model") in VENDORS and "key" in values and not values["key"]:
+            self.add_error("key", _("Enter the key."))
+        return values
+
+
+class SetupForm(ModelForm):
+    """The first account, and what answers for its assistant."""
+
+    username = forms.CharField(max_length=150, validators=[User.username_validator])
+    password = forms.CharField(max_length=4096, strip=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Check the password together with the name."""
+        values = super().clean()
         if {"username", "password"} <= values.keys():
             try:
                 validate_password(values["password"], User(username=values["username"]))
             except ValidationError as error:
                 self.add_error("password", error)
-        if values.get("model") in VENDORS and "key" in values and not values["key"]:
-            self.add_error("key", _("Enter the key."))
         return values

@@ -1,4 +1,4 @@
-"""Makes the first account, its assistant and a chat with it, all or nothing."""
+"""Makes the first account with its assistant and a chat, and connects the assistant to a model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents_app import editing
+from agents_app.models import Agent, AgentKind
 from audit_app.record import AuditAction, record
 from chat_app.members.chats import create_chat
 from uamp_project.first_start import token
@@ -47,6 +48,21 @@ def make_operator(
         record(user, AuditAction.PERSON_MADE, user, detail="on the setup page")
     token.forget()
     return user, chat.pk
+
+
+def connect(fields: Mapping[str, Any], user: User) -> None:
+    """Have a model answer for the assistant, which is made if there is none.
+
+    Raises ValidationError for fields that make no agent.
+    """
+    with transaction.atomic():
+        agent = Agent.objects.filter(name__iexact=ASSISTANT).first()
+        if agent is None:
+            agent = editing.make({"name": ASSISTANT, "is_public": True, **fields}, owner=user)
+        else:
+            # Without a new key, the stored one goes: it was for another model.
+            editing.change(agent, {"key": "", "kind": AgentKind.HOSTED, **fields})
+        record(user, AuditAction.ROW_CHANGED, agent, detail="model, on the page Connect a model")
 
 
 @contextmanager
