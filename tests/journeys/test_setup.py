@@ -1,0 +1,65 @@
+"""The first operator sets up a server, connects a model and talks to the assistant."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from playwright.async_api import expect
+
+from tests import databases, services
+from tests.journeys.product import Product, browser
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.async_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+PHONE: Final = {"width": 360, "height": 740}
+PASSWORD: Final = "correct horse battery"
+
+
+async def test_the_first_operator_sets_up_a_server_on_a_phone(
+    tmp_path: Path, chromium: Browser
+) -> None:
+    databases.copy_migrated(tmp_path)
+    product = Product(tmp_path, services.free_port(), has_workers=False)
+    product.manage("migrate", "-v", "0")
+    product.start()
+    try:
+        async with browser(chromium) as engine:
+            context = await engine.new_context(viewport=PHONE)  # type: ignore[arg-type]
+            page = await context.new_page()
+            errors: list[str] = []
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            token = (tmp_path / "setup_token").read_text()
+            await page.goto(f"{product.url}/setup?token={token}")
+
+            await expect(page.get_by_label("Username")).to_be_focused()
+            await page.keyboard.type("olga")
+            await page.get_by_label("Password").fill("short")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text("too short")
+            await expect(page.get_by_label("Username")).to_have_value("olga")
+            await page.get_by_label("Password").fill(PASSWORD)
+            await page.keyboard.press("Enter")
+
+            await page.wait_for_url(re.compile(r"/chats/"))
+            await page.get_by_test_id("composer").click()
+            await page.keyboard.type("Hello, who are you?")
+            await page.keyboard.press("Enter")
+            link = page.get_by_role("link", name="connect one")
+            async with context.expect_page() as opened:
+                await link.press("Enter")
+            models = await opened.value
+            await models.get_by_label("Anthropic, with your API key").check()
+            await models.get_by_role("button", name="Connect").press("Enter")
+            await expect(models.get_by_role("alert")).to_contain_text("Enter the key.")
+            assert await models.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            assert errors == []
+    finally:
+        product.close()
+        product.stop()
