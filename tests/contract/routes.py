@@ -60,6 +60,9 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "diagram/": {"GET": (E, None)},
     "language": {"POST": (E, None)},
     "jsi18n/{language}": {"GET": (E, None)},
+    # Accounts exist, and none of the four is an administrator.
+    "setup": {"GET": (N, None), "POST": (N, None)},
+    "connect-model": {"GET": (N, None), "POST": (N, None)},
     "login": {"GET": (E, None)},
     "admin/password_change/": {"GET": (E, None)},
     "account": {"GET": (P, None)},

@@ -36,7 +36,9 @@ REFUSED = {401, 403, 404}
 # What protocols say whose answers have the status 200.
 NOT_THERE = re.compile(r"agent_not_found|TASK_NOT_FOUND|There is no agent|no such agent")
 METHODS = ("get", "put", "post", "patch", "delete")
-PAGES = re.compile(r"(account|money|join|shared|chats|style|diagram|admin|login|logout|language)")
+PAGES = re.compile(
+    r"(account|money|join|shared|chats|style|diagram|admin|login|logout|setup|connect-model|language)"
+)
 
 
 def templates(patterns: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
