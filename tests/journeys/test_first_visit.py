@@ -130,7 +130,7 @@ async def test_files_of_the_bundle_are_packed_and_kept_for_good(
                 answer = await page.request.get(address, headers=headers)
                 is_packed = "content-encoding" in answer.headers
                 assert is_packed == (len(await answer.body()) > SMALL_BYTES), address
-                assert answer.headers["cache-control"] == "max-age=31536000, public, immutable"
+                assert answer.headers["cache-control"] == "max-age=315360000, public, immutable"
 
 
 async def test_rows_are_drawn_once_the_history_is_there(

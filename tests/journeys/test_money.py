@@ -388,7 +388,7 @@ async def test_an_owner_fills_the_pool_and_lets_it_pay(product: Product, chromiu
     payer = PayingPerson(product, money="10")
     async with browser(chromium) as running:
         page = await payer.open(running)
-        if not await page.get_by_test_id("payer").is_visible():
+        if not await page.locator("members-panel").is_visible():
             await page.get_by_test_id("members").click()
         await page.get_by_test_id("payer").get_by_role("button").click()
         await expect(page.get_by_test_id("pool")).to_have_text("Pool: $0.00")
