@@ -4,9 +4,9 @@
 databases (tests/tiers.py). Other arguments are appended to pytest's: `-n0` runs without workers.
 With REQUIRE_SERVICES=1, a missing service is a failure.
 
-If only a few tests of `make test` fail, they run once more, alone, as a busy machine may have
-starved them. Those that pass then are listed as unstable and do not fail the run. `make test-all`
-repeats nothing.
+If tests of only a few modules fail in `make test`, they run once more, alone, as a busy machine may
+have starved them. Those that pass then are listed as unstable and do not fail the run. `make
+test-all` repeats nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ OPTIONS: Final = (
 # For each of the three runs, about twice the longest duration on two idle cores.
 RUN_SECONDS: Final = float(os.environ.get("RUN_SECONDS", "3000"))
 ALL_RUN_SECONDS: Final = float(os.environ.get("RUN_SECONDS", "7200"))
-# More failures than this are not chance, and are not repeated.
-REPEATED_TESTS: Final = 5
+# Failures in more modules than this are not chance, and are not repeated. The tests of one module
+# may share the thing that failed.
+REPEATED_MODULES: Final = 5
 REPEAT_SECONDS: Final = 900
 # How long pytest may take to list the failures of a run that is stopped.
 SUMMARY_SECONDS: Final = 30
@@ -117,9 +118,10 @@ class Suite:
 
     def may_repeat(self, tests: Sequence[str], skips: str) -> bool:
         """Return whether failed tests may run again; `skips` were listed before the run."""
+        modules = {test.partition("::")[0] for test in tests}
         has_new_skips = self.skipped.read_text() != skips
         fails_anyway = has_new_skips and os.environ.get("REQUIRE_SERVICES") == "1"
-        return self.is_short and 0 < len(tests) <= REPEATED_TESTS and not fails_anyway
+        return self.is_short and 0 < len(modules) <= REPEATED_MODULES and not fails_anyway
 
     def _repeat(self, name: str, tests: list[str], options: Sequence[str], failures: str) -> int:
         """Run failed tests again, with no others alongside; return the exit status.

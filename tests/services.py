@@ -5,6 +5,7 @@ ports and paths. `python -m tests.services postgres` prints a URL, or nothing.
 """
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -28,6 +29,8 @@ UVICORN = (
     "--http", f"{PROTOCOLS}:HttpProtocol", "--ws", f"{PROTOCOLS}:WebSocketProtocol",
 )  # fmt: skip
 PORT_TIMEOUT_SECONDS = 2
+# Below the ephemeral ports of Linux (net.ipv4.ip_local_port_range).
+PORTS = range(20_000, 32_000)
 START_TIMEOUT_SECONDS = 120
 # The headless shell draws the same pages with a third of the CPU time.
 HEADLESS_SHELL = "chromium-headless-shell"
@@ -125,11 +128,15 @@ def wait_until_ready(origin: str, process: subprocess.Popen[bytes] | None = None
 
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a free TCP port of 127.0.0.1 for a program that binds it later.
+
+    The kernel gives none of PORTS to connections, or to servers that bind port 0, in between.
+    """
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 if __name__ == "__main__":
