@@ -117,7 +117,8 @@ def running(program: Path, folder: Path, *arguments: str) -> Iterator[tuple[http
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as web:
             deadline = time.monotonic() + START_SECONDS
-            while not is_ready(web):
+            # It says how to sign in once it listens.
+            while not is_ready(web) or "Ctrl-C stops it." not in output.read_text():
                 assert process.poll() is None, output.read_text()
                 assert time.monotonic() < deadline, output.read_text()
                 time.sleep(0.1)
