@@ -105,7 +105,7 @@ def _option_parts() -> list[FormPart]:
         FormPart(path=("voice",), label="Voice", field=forms.CharField(max_length=64),
              only=_REALTIME),
         FormPart(
-            path=("transcription",), label="Model that writes down what is said",
+            path=("transcription",), label="Transcription model",
             field=forms.CharField(max_length=100), only=_REALTIME,
         ),
     ]  # fmt: skip
@@ -222,7 +222,7 @@ class AgentForm(_AgentForm):
         short = [name for name in self.cleaned_data["approvals"] if name not in long]
         if short:
             raise forms.ValidationError(
-                f"Only a long tool can wait for a person, and these are none: {', '.join(short)}."
+                f"Only long tools can wait for a person. Not among them: {', '.join(short)}."
             )
         return self.cleaned_data["approvals"]
 

@@ -175,7 +175,7 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
         found = misfit(schema, arguments, asker=f"source:{tool.source}")
     except NoSchemaError as error:
         raise SourceFailed(
-            f"{tool.source} lists {tool.own_name!r} with a schema that is none."
+            f"{tool.source} lists {tool.own_name!r} with an invalid schema."
         ) from error
     except TooMuchWorkError as error:
         raise SourceFailed(

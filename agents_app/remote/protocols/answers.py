@@ -122,7 +122,7 @@ class RemoteAnswer:
         if not isinstance(url, str) or not url.startswith(("https://", "http://")):
             return self.progress(f"{label or 'A medium'} was sent as data, which is not kept.")
         if any(char in url for char in " \t\r\n<>()"):
-            return self.progress(f"{label or 'A medium'} has an address that is none.")
+            return self.progress(f"{label or 'A medium'} has an invalid address.")
         name = "".join(char for char in label if char not in "[]\n\r") or "file"
         text = f"{'!' if is_image else ''}[{name[:200]}]({url})"
         return self.say(f"\n\n{text}\n\n" if self._texts else f"{text}\n\n")

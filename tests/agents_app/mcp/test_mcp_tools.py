@@ -256,7 +256,7 @@ def test_arguments_that_do_not_fit_are_answered_and_the_tool_is_not_begun(
 @pytest.mark.any_database
 def test_a_schema_that_is_none_is_said_to_be_so(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="no_schema"))
-    with pytest.raises(ToolError, match="demo lists 'work' with a schema that is none"):
+    with pytest.raises(ToolError, match="demo lists 'work' with an invalid schema"):
         call("demo__work", a=1)
     assert lines(journal) == ["input ended", "input ended"]
 
@@ -266,7 +266,7 @@ def test_a_schema_never_makes_this_server_fetch_anything(journal: Path) -> None:
     with web_server() as elsewhere:
         url = elsewhere.page("/schema", "{}", "application/json")
         assert refresh(mcp_sources.program(journal, way="far_away", env={"SCHEMA": url}))
-        with pytest.raises(ToolError, match="with a schema that is none"):
+        with pytest.raises(ToolError, match="with an invalid schema"):
             call("demo__work", a=1)
     assert elsewhere.asked == []
 
