@@ -1,7 +1,8 @@
 """What is charged is the price of what was delivered, over drawn prices, media and endings.
 
-`DELIVERY_EXAMPLES` is how many answers are drawn. A few suffice beside the tables of
-test_delivered_is_paid.py and test_media_reservations.py; `make money-property` draws 10,000.
+`DELIVERY_EXAMPLES` is the number of answers that are drawn; several run at once. A few suffice
+beside the tables of test_delivered_is_paid.py and test_media_reservations.py; `make money-property`
+draws 10,000.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from django.db import connections
 from django.db.models import F, Sum
 from django.utils import timezone
 from hypothesis import HealthCheck, given
@@ -35,12 +37,14 @@ from tests.client import TERMINAL, wait_until
 from tests.journeys.paid_turns import again
 from tests.live_server import person
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.threads import thread_pool
 from upp import ErrorCode, ToolResultMessage, UPPError
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Call, Fail, Pause, Reasoning, Step, Text, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from concurrent.futures import ThreadPoolExecutor
 
     from pytest_django import Settings
 
@@ -51,6 +55,10 @@ if TYPE_CHECKING:
     from upp import LLMRequest
 
 EXAMPLES = int(os.environ.get("DELIVERY_EXAMPLES", "6"))
+# Answers mostly wait: for time-outs, for clients that stay silent, for the next sweep.
+AT_ONCE: Final = 6
+# The parts of a long run, which workers share.
+PARTS: Final = 4 if EXAMPLES > 100 else 1
 SCRIPT: Final = "delivery"
 WORK: Final = "tests.sessions_app.billing.test_delivery_property.paid_work"
 UNIT: Final = 10**9
@@ -171,7 +179,6 @@ def unhurried(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.UAMP_SESSIONS_PER_MINUTE = 10**6
     settings.UAMP_REQUESTS_PER_MINUTE = 10**6
     settings.UAMP_EVENTS_PER_MINUTE = 10**6
-    settings.UAMP_LEASE_SECONDS = 2
     settings.UAMP_SWEEP_SECONDS = 0.3
     settings.UAMP_FLUSH_MS = 50
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, WORK]
@@ -192,7 +199,7 @@ def _play(drawn: Answer, dial: Dial) -> tuple[Agent, Response]:
         if drawn.medium is not None:
             client.send(f"input.{drawn.medium}", **MEDIA[drawn.medium][0])
         client.send("response.create")
-        _hear(drawn, client)
+        _hear(drawn, agent.name, client)
     finally:
         client.close()
     response = Response.objects.filter(agent=agent)
@@ -216,12 +223,12 @@ def _agent(drawn: Answer, name: str) -> Agent:
     agent.tools = [paid_work.name]
     if drawn.ending == "time-out" or (drawn.ending == "silent client" and drawn.call == "client"):
         # Less than that, and a busy machine ends an answer before the step that is to be cut off.
-        agent.max_seconds = 2
+        agent.max_seconds = 3
     agent.save()
     return agent
 
 
-def _hear(drawn: Answer, client: UampClient) -> None:
+def _hear(drawn: Answer, agent: str, client: UampClient) -> None:
     """Hear an answer to its end, and do what ends it."""
     demands = 0
     received = {0: 0, 1: 0, 2: 0}
@@ -229,7 +236,7 @@ def _hear(drawn: Answer, client: UampClient) -> None:
     step, pieces = 0, {0: (), 1: drawn.pieces, 2: drawn.later}
     while True:
         if _cut_in(drawn) == step and received[step] >= sum(chars for _, chars in pieces[step]):
-            _cut_off(drawn, client, received[step])
+            _cut_off(drawn, agent, client, received[step])
             received[step] = -(10**6)
         frame = client.receive()
         if frame["type"] in TERMINAL:
@@ -250,21 +257,17 @@ def _hear(drawn: Answer, client: UampClient) -> None:
             step = 2
 
 
-def _cut_off(drawn: Answer, client: UampClient, chars: int) -> None:
+def _cut_off(drawn: Answer, agent: str, client: UampClient, chars: int) -> None:
     if drawn.ending == "cancel":
         client.send("response.cancel")
     if drawn.ending == "killed":
-        _kill(_answers_agent(drawn), chars)
+        _kill(agent, chars)
 
 
 def _chars(frame: Frame) -> int:
     if frame["type"] == "thinking":
         return len(frame["content"])
     return len((frame.get("delta") or {}).get("text") or "")
-
-
-def _answers_agent(drawn: Answer) -> str:
-    return next(name for name, one in reversed(_answers.items()) if one is drawn)
 
 
 def _kill(agent: str, chars: int) -> None:
@@ -374,28 +377,38 @@ ENDINGS = [
 
 
 @pytest.mark.parametrize(
-    "examples", [pytest.param(EXAMPLES, marks=[pytest.mark.long] if EXAMPLES > 100 else [])]
+    "part",
+    [pytest.param(part, marks=[pytest.mark.long] if PARTS > 1 else []) for part in range(PARTS)],
 )
 @pytest.mark.usefixtures("unhurried")
 @pytest.mark.timeout(max(300, EXAMPLES * 10))
-def test_what_is_charged_is_the_price_of_what_was_delivered(dial: Dial, examples: int) -> None:
-    _all_right(dial, ENDINGS)
+def test_what_is_charged_is_the_price_of_what_was_delivered(dial: Dial, part: int) -> None:
+    examples = len(range(part, EXAMPLES, PARTS))
+    with thread_pool(AT_ONCE) as pool:
+        _all_right(pool, dial, ENDINGS)
 
-    @hypothesis_settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(answers)
-    def holds(drawn: Answer) -> None:
-        _all_right(dial, [drawn])
+        @hypothesis_settings(
+            max_examples=-(-examples // AT_ONCE),
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(st.lists(answers, min_size=AT_ONCE, max_size=AT_ONCE))
+        def holds(drawn: list[Answer]) -> None:
+            _all_right(pool, dial, drawn)
 
-    holds()
+        holds()
     assert again(ledger.audit).clean
 
 
-def _all_right(dial: Dial, drawn: list[Answer]) -> None:
-    for one in drawn:
-        agent, response = _play(one, dial)
-        assert again(partial(_wrong_with, one, agent, response)) == [], one
+def _all_right(pool: ThreadPoolExecutor, dial: Dial, drawn: list[Answer]) -> None:
+    for one, wrong in zip(drawn, pool.map(partial(_wrong_after, dial), drawn), strict=True):
+        assert wrong == [], one
+
+
+def _wrong_after(dial: Dial, drawn: Answer) -> list[str]:
+    try:
+        agent, response = _play(drawn, dial)
+        return again(partial(_wrong_with, drawn, agent, response))
+    finally:
+        connections.close_all()
