@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 import uamp
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-COPIES_AGE: Final = timedelta(days=2)
-"""For how long copies of a deleted message are looked for again."""
+COPIES_AFTER: Final = timedelta(minutes=1)
+"""When to look again for copies of a deleted message: forks that had begun have ended by then."""
 
 
 class DelegatedWork(NamedTuple):
@@ -173,17 +173,17 @@ def delete_copies(message_id: str) -> int:
 
 
 def delete_left_copies(limit: int) -> int:
-    """Delete copies of recently deleted messages that a process left behind when it died.
+    """Look once more for copies of deleted messages, which a process left behind when it died.
 
-    Returns the number of copies.
+    Returns the number of deletions whose copies are certainly gone.
     """
-    since = timezone.now() - COPIES_AGE
-    lately = MessageDeletion.objects.filter(
-        Exists(Message.objects.filter(copied_from=OuterRef("pk"), deleted_at__isnull=True)),
-        deleted_at__gt=since,
+    rows = MessageDeletion.objects.filter(
+        copies_deleted=False, deleted_at__lte=timezone.now() - COPIES_AFTER
     )
-    found = list(lately.order_by("deleted_at").values_list("pk", flat=True)[:limit])
-    return sum(delete_copies(message_id) for message_id in found)
+    message_ids = list(rows.order_by("deleted_at").values_list("pk", flat=True)[:limit])
+    for message_id in message_ids:
+        delete_copies(message_id)
+    return rows.filter(pk__in=message_ids).update(copies_deleted=True) if message_ids else 0
 
 
 def _delete_work(work: DelegatedWork, user_id: int | None) -> None:

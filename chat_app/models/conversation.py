@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from chat_app.models.chats import Chat, Message
@@ -52,13 +53,17 @@ class MessageDeletion(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     deleted_at = models.DateTimeField(default=timezone.now)
+    # Whether the copies in forks are certainly deleted too.
+    copies_deleted = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        """The log is also read by response; copies of recently deleted messages are looked up."""
+        """The log is also read by response; a sweep looks for copies that were left."""
 
         indexes: ClassVar = [
             models.Index(fields=["response_id"], name="deleted_answers"),
-            models.Index(fields=["deleted_at"], name="deleted_lately"),
+            models.Index(
+                fields=["deleted_at"], condition=Q(copies_deleted=False), name="copies_to_delete"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from chat_app.contents import reading_rights, references
@@ -212,15 +213,23 @@ def test_a_deletion_in_a_copy_does_not_reach_the_source(
         assert message.content == content
 
 
+def age_deletions() -> None:
+    MessageDeletion.objects.update(deleted_at=F("deleted_at") - deletion.COPIES_AFTER)
+
+
 def test_copies_that_a_process_left_are_deleted_later(
     people: tuple[User, User], said: Message, django_capture_on_commit_callbacks: Commit
 ) -> None:
     copies = forked_twice(said, people[1])
     # The process ends after the commit.
     delete_message(chat_id=said.chat_id, message_id=said.pk, user_id=people[0].pk)
+    assert deletion.delete_left_copies(10) == 0, "a fork may still be under way"
+    age_deletions()
 
     with django_capture_on_commit_callbacks(execute=True):
         assert deletion.delete_left_copies(10) == 1
 
     assert [Message.objects.get(pk=copy.pk).content for copy in copies] == ["", ""]
+    age_deletions()
+    assert deletion.delete_left_copies(10) == len(copies), "each copy is a deletion as well"
     assert deletion.delete_left_copies(10) == 0

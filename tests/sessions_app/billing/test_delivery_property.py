@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = int(os.environ.get("DELIVERY_EXAMPLES", "6"))
 # Answers mostly wait: for time-outs, for clients that stay silent, for the next sweep.
-AT_ONCE: Final = 6
+AT_ONCE: Final = 12
 # The parts of a long run, which workers share.
 PARTS: Final = 4 if EXAMPLES > 100 else 1
 SCRIPT: Final = "delivery"
@@ -223,7 +223,7 @@ def _agent(drawn: Answer, name: str) -> Agent:
     agent.tools = [paid_work.name]
     if drawn.ending == "time-out" or (drawn.ending == "silent client" and drawn.call == "client"):
         # Less than that, and a busy machine ends an answer before the step that is to be cut off.
-        agent.max_seconds = 3
+        agent.max_seconds = 6
     agent.save()
     return agent
 
