@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib import admin
+from django.db import models
 from django.db.models import CharField, DateField, IntegerField, TextField
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
+from chat_app.models import Message
 from tests import factories
 
 if TYPE_CHECKING:
@@ -90,6 +92,26 @@ def test_a_list_has_no_patterns(root: Client) -> None:
         for lookup in ("regex", "iregex", "range"):
             query = f"{list_of(model)}?{model._meta.pk.name}__{lookup}={PATTERN}"
             assert root.get(query).status_code == 400, query
+
+
+@pytest.mark.parametrize("lookup", ["startswith", "icontains", "iexact", "gt", "lte", "endswith"])
+def test_a_list_does_not_tell_parts_of_a_text(lookup: str, root: Client) -> None:
+    """Otherwise it would tell letter by letter what the page of a row withholds."""
+    tried = 0
+    for model in admin.site._registry:
+        for field in model._meta.concrete_fields:
+            if isinstance(field, models.CharField | models.TextField | models.JSONField):
+                tried += 1
+                query = f"{list_of(model)}?{field.name}__{lookup}=a"
+                assert root.get(query).status_code == 400, query
+    assert tried > 100
+
+
+@pytest.mark.parametrize(
+    "name", ["content", "content__exact", "content__isnull", "content_items__0"]
+)
+def test_a_list_does_not_tell_whether_a_body_is_known(name: str, root: Client) -> None:
+    assert root.get(f"{list_of(Message)}?{name}=a").status_code == 400
 
 
 @pytest.mark.parametrize("object_id", ["_00", HUGE, "x", "%ED%A0%80"])
