@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ import httpx
 import psycopg
 import redis
 
-from tests.programs import end_program
+from tests.programs import Program
 
 # uvicorn as in production.
 PROTOCOLS = "uamp_project.servers.uvicorn_protocols"
@@ -80,17 +79,10 @@ def own_redis() -> Iterator[str | None]:
         return
     with tempfile.TemporaryDirectory(prefix="uamp-redis-") as folder:
         path = Path(folder) / "redis.sock"
-        process = subprocess.Popen(  # noqa: S603 the program that the PATH names
-            [program, "--port", "0", "--unixsocket", str(path), "--save", "", "--dir", folder],
-            stdout=subprocess.DEVNULL,
-        )
-        try:
-            deadline = time.monotonic() + 60
-            while not path.exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+        options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", folder]
+        with Program(program, *options) as process:
+            process.wait_until(path.exists)
             yield f"unix://{path}"
-        finally:
-            end_program(process)
 
 
 def chromium(*, for_calls: bool = False) -> str | None:
@@ -107,7 +99,7 @@ def node() -> str | None:
     return str(beside) if beside.exists() else shutil.which("node")
 
 
-def wait_until_ready(origin: str, process: subprocess.Popen[bytes] | None = None) -> None:
+def wait_until_ready(origin: str, process: Program | None = None) -> None:
     """Wait until the server at an origin accepts turns.
 
     Raises TimeoutError if it does not in time, and ChildProcessError if its process has ended.

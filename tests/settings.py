@@ -11,20 +11,20 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# UAMP_TEST_PROCESS is "<pid>" in the process that runs pytest and "<pid>_gw0" in a pytest-xdist
+# TEST_PROCESS is "<pid>" in the process that runs pytest and "<pid>_gw0" in a pytest-xdist
 # worker. Tool processes read these settings too, with the environment of the process that started
 # them: they find the complete name, and use its folder and database. A worker finds the name of the
 # process that started it, without its own number.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 _SUFFIX = f"_{WORKER}" if WORKER else ""
-_FOUND = os.environ.get("UAMP_TEST_PROCESS", "")
+_FOUND = os.environ.get("TEST_PROCESS", "")
 _IS_CHILD = bool(_FOUND) and _FOUND.endswith(_SUFFIX)
 if not _FOUND:
-    os.environ["UAMP_TEST_PROCESS"] = str(os.getpid())
+    os.environ["TEST_PROCESS"] = str(os.getpid())
     os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="uamp-test-")
     atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
 elif not _IS_CHILD:
-    os.environ["UAMP_TEST_PROCESS"] = _FOUND + _SUFFIX
+    os.environ["TEST_PROCESS"] = _FOUND + _SUFFIX
     # Inside the folder of the process that started the workers, which removes it as a whole.
     os.environ["DATA_DIR"] = str(Path(os.environ["DATA_DIR"]) / WORKER)
     Path(os.environ["DATA_DIR"]).mkdir()
@@ -42,7 +42,7 @@ from uamp_project.settings import DATA_DIR, DATABASES  # noqa: E402 as above
 RUN_FOLDER = DATA_DIR.parent if WORKER else DATA_DIR
 # A name unique to this run: several runs may share a PostgreSQL. A worker's database has the name
 # that Django gives to copies of a test database.
-RUN_NAME = os.environ["UAMP_TEST_PROCESS"].removesuffix(_SUFFIX)
+RUN_NAME = os.environ["TEST_PROCESS"].removesuffix(_SUFFIX)
 if os.environ["DATABASE_URL"]:
     _NAME = f"test_uamp_{RUN_NAME}"
     _COPY = _NAME + _SUFFIX

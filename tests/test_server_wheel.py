@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests import services
-from tests.programs import PROGRAM_SECONDS, end_program
+from tests.programs import PROGRAM_SECONDS, Program
 from tests.wheels import LIBRARIES, ROOT, SERVER, build_wheels, environment, metadata_of
 
 if TYPE_CHECKING:
@@ -105,26 +105,20 @@ def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
 def running(program: Path, folder: Path, *arguments: str) -> Iterator[tuple[httpx.Client, Any]]:
     """Run the server in a new folder until it is ready; yield a client and the process."""
     port = services.free_port()
-    output = folder / "output.txt"
-    with output.open("w") as file:
-        process = subprocess.Popen(  # noqa: S603 installed by the wheel
-            [str(program), *arguments, "--port", str(port)],
+    with (
+        Program(
+            *(str(program), *arguments, "--port", str(port)),
+            log=folder / "output.txt",
             cwd=folder,
             env=variables(folder),
-            stdout=file,
-            stderr=subprocess.STDOUT,
+        ) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as web,
+    ):
+        # It says how to sign in once it listens.
+        process.wait_until(
+            lambda: is_ready(web) and "Ctrl-C stops it." in process.output, seconds=START_SECONDS
         )
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as web:
-            deadline = time.monotonic() + START_SECONDS
-            # It says how to sign in once it listens.
-            while not is_ready(web) or "Ctrl-C stops it." not in output.read_text():
-                assert process.poll() is None, output.read_text()
-                assert time.monotonic() < deadline, output.read_text()
-                time.sleep(0.1)
-            yield web, process
-    finally:
-        end_program(process)
+        yield web, process
 
 
 def is_ready(web: httpx.Client) -> bool:

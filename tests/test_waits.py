@@ -10,7 +10,7 @@ rules go by names, because a syntax tree has no types:
 - `get()` needs one if the module creates or annotates its receiver as a queue, and `result()` if
   the module uses the futures of threads: an asyncio task never blocks in it.
 - `readline()`, and `read()` or a loop over the `stdout` or `stderr` of a process, cannot have one:
-  they go into `with tests.programs.limited_reads(process)`.
+  they go into `with program.limited_reads()` (tests.programs).
 - `flock` needs LOCK_NB and `waitpid` WNOHANG. A block of a ThreadPoolExecutor ends when its last
   thread does: `tests.threads.thread_pool` has a limit.
 - A coroutine gets its limit from outside: from `async with asyncio.timeout(…)` in the same
@@ -119,7 +119,11 @@ def limits_below(node: ast.AST, limits: frozenset[str]) -> frozenset[str]:
             return frozenset()
         case ast.With(items=items) | ast.AsyncWith(items=items):
             calls = [item.context_expr for item in items]
-            names = {last_name(call) for call in calls if argument(call, 0, "delay")}
+            names = {
+                name
+                for call in calls
+                if (name := last_name(call)) == READS or argument(call, 0, "delay")
+            }
             return limits | {READS if name == READS else "timeout" for name in names & BLOCKS}
         case ast.Call() if last_name(node.func) == "wait_for" and argument(node, 1, "timeout"):
             return limits | {"timeout"}
@@ -302,8 +306,8 @@ ACCEPTED = [
     "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
     "fcntl.flock(file, fcntl.LOCK_UN)",
     "os.waitpid(child, os.WNOHANG)",
-    "with limited_reads(process): process.stdout.readline()",
-    "with limited_reads(process): process.stdout.read(3)",
+    "with program.limited_reads(): program.stdout.readline()",
+    "with program.limited_reads(9): program.stdout.read(3)",
     "for line in subprocess.run(['true'], timeout=60).stdout.splitlines(): print(line)",
     "lines = Queue()\nlines.get(timeout=60)",
     "lines = Queue()\nlines.get(block=False)",

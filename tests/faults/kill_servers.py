@@ -26,7 +26,7 @@ import psycopg
 from tests import processes, services
 from tests.faults.kill_money import MONEY, PRICES
 from tests.faults.kill_script import JOURNAL, TOOLS_OF
-from tests.programs import PROGRAM_SECONDS, kill_program
+from tests.programs import PROGRAM_SECONDS, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,7 +86,7 @@ class ServerGroup:
         self.token = ""
         self._environment = environment
         self._embedded = not environment["DATABASE_URL"]
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, Program] = {}
         self._starting = threading.Lock()
 
     # --- Life ---
@@ -122,24 +122,19 @@ class ServerGroup:
         for process in self._processes.values():
             process.send_signal(signal.SIGTERM)
         for process in self._processes.values():
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                kill_program(process)
+            process.end(seconds=STOP_SECONDS)
 
     def _all_environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return {**kept, **LIMITS, **self._environment, "PYTHONPATH": str(ROOT)}
 
     def _spawn(self, name: str, command: list[str]) -> None:
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self._processes[name] = subprocess.Popen(  # noqa: S603 our own interpreter
-                [sys.executable, *command],
-                cwd=ROOT,
-                env=self._all_environment(),
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
+        self._processes[name] = Program(
+            *(sys.executable, *command),
+            log=self.folder / f"{name}.log",
+            cwd=ROOT,
+            env=self._all_environment(),
+        )
 
     def _start_server(self, number: int) -> None:
         port = str(self.ports[number])
@@ -170,7 +165,7 @@ class ServerGroup:
 
     def kill_server(self, number: int) -> None:
         """End a server at once."""
-        kill_program(self._processes[f"server{number}"])
+        self._processes[f"server{number}"].end(signal.SIGKILL)
 
     def restart_server(self, number: int) -> None:
         """Start a killed server again and wait for it."""
@@ -207,7 +202,7 @@ class ServerGroup:
             return
         for name, process in self._processes.items():
             if process.pid == pid:
-                kill_program(process)
+                process.end(signal.SIGKILL)
                 self._start_worker(int(name.removeprefix("worker")))
                 return
         raise LookupError(f"no worker {pid}")

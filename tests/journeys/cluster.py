@@ -16,6 +16,7 @@ import pytest
 from tests import services
 from tests.client import UampClient
 from tests.journeys.product import ROOT, Product
+from tests.programs import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ class Cluster:
         product.cluster = self
         self.ports = [services.free_port(), services.free_port()]
         product.port, *product.further_ports = self.ports
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, Program] = {}
 
     def start_server(self, number: int) -> None:
         """Start one of the two servers and wait until it is ready."""
@@ -65,19 +66,16 @@ class Cluster:
         self._start("worker", ["celery", "-A", "uamp_project", "worker", "-P", "threads", "-c2"])
 
     def _start(self, name: str, command: list[str]) -> None:
-        self.processes[name] = subprocess.Popen(  # noqa: S603 our own command
-            [sys.executable, "-m", *command],
+        self.processes[name] = Program(
+            *(sys.executable, "-m", *command),
             cwd=ROOT,
             env=self.product.all_environment(),
-            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
 
     def end(self, name: str, number: int = signal.SIGTERM) -> None:
         """Stop one process with a signal."""
-        process = self.processes.pop(name)
-        process.send_signal(number)
-        process.wait(timeout=120)
+        self.processes.pop(name).end(number)
 
     @contextmanager
     def socket(self, number: int, username: str, path: str = "/uamp") -> Iterator[UampClient]:

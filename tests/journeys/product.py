@@ -18,7 +18,7 @@ from playwright.async_api import async_playwright, expect
 
 from tests import databases, run_folder, services
 from tests.journeys.shell import ProductShell
-from tests.programs import PROGRAM_SECONDS, kill_program
+from tests.programs import PROGRAM_SECONDS, Program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -49,7 +49,7 @@ class Product:
     environment: dict[str, str] = field(default_factory=dict)
     people: dict[str, dict[str, str]] = field(default_factory=dict)
     chat_id: str = ""
-    process: subprocess.Popen[bytes] | None = None
+    process: Program | None = None
     # `serve` (Daphne), or `uvicorn` as in production.
     server: str = "serve"
     # Whether `serve` starts the workers for tools, webhooks, link cards and transcripts.
@@ -142,12 +142,7 @@ class Product:
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""
-        self.process = subprocess.Popen(  # noqa: S603 our own command
-            self.command,
-            cwd=ROOT,
-            env=self.all_environment(),
-            stdout=subprocess.DEVNULL,
-        )
+        self.process = Program(*self.command, cwd=ROOT, env=self.all_environment())
         services.wait_until_ready(self.url, self.process)
 
     def begin_to_stop(self) -> None:
@@ -170,12 +165,8 @@ class Product:
     def stop(self, number: int = signal.SIGTERM) -> None:
         """Stop the server with a signal."""
         if self.process is not None:
-            self.process.send_signal(number)
-            try:
-                self.process.wait(timeout=120)
-            finally:
-                kill_program(self.process)
-                self.process = None
+            self.process.end(number)
+            self.process = None
 
     def api(self, username: str) -> httpx.Client:
         """Return an HTTP client with a person's API key."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 from tests.client import wait_until
+from tests.programs import Program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,15 +36,13 @@ class ServedAgent:
     def __init__(self, folder: Path, python: Path, command: str, **environment: str) -> None:
         kept = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG"}}
         self.path = folder / f"daemon{len(list(folder.glob('daemon*')))}.log"
-        with self.path.open("wb") as log:
-            self.process = subprocess.Popen(  # noqa: S602 what the browser prints is for a shell
-                f"exec env {command}",
-                shell=True,
-                cwd=folder,
-                env={**kept, "PATH": f"{python.parent}:/usr/bin:/bin", **environment},
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
+        # What the browser prints is for a shell.
+        self.process = Program(
+            *("/bin/sh", "-c", f"exec env {command}"),
+            log=self.path,
+            cwd=folder,
+            env={**kept, "PATH": f"{python.parent}:/usr/bin:/bin", **environment},
+        )
 
     @property
     def log(self) -> str:
@@ -57,9 +55,7 @@ class ServedAgent:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Stop it with a signal and return its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(timeout=60)
+        return self.process.end(number)
 
     def __enter__(self) -> Self:
         return self

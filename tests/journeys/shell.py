@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
-from tests.programs import PROGRAM_SECONDS, close_program, limited_reads
+from tests.programs import PROGRAM_SECONDS, Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,18 +41,17 @@ class ProductShell:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
         self._environment = environment
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Program | None = None
 
     def run(self, code: str) -> str:
         """Run code and return its output; raises RuntimeError with its traceback."""
         if self._process is None:
-            self._process = subprocess.Popen(  # noqa: S603 our own interpreter
-                [sys.executable, "-c", LOOP],
+            self._process = Program(
+                *(sys.executable, "-c", LOOP),
                 cwd=self._folder,
                 env=self._environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                text=True,
             )
         source, sink = self._process.stdout, self._process.stdin
         if source is None or sink is None:
@@ -60,7 +59,7 @@ class ProductShell:
         sink.write(json.dumps(code) + "\n")
         sink.flush()
         printed: str
-        with limited_reads(self._process, PROGRAM_SECONDS):
+        with self._process.limited_reads(PROGRAM_SECONDS):
             printed, failure = json.loads(source.readline())
         if failure:
             raise RuntimeError(failure)
@@ -69,5 +68,5 @@ class ProductShell:
     def close(self) -> None:
         """Stop the process if it was started."""
         if self._process is not None:
-            close_program(self._process)
+            self._process.close_input()
             self._process = None

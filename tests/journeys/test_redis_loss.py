@@ -5,17 +5,16 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
-import subprocess
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import services
-from tests.client import Story, UampClient, new_event, output_text, wait_until
+from tests.client import Story, UampClient, new_event, output_text
 from tests.journeys.cluster import WORDS, Cluster, ask, join, running_cluster
 from tests.journeys.paying_person import PayingPerson
-from tests.programs import kill_program
+from tests.programs import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +34,8 @@ class OwnRedis:
 
     def start(self) -> None:
         """Start it, empty, and wait until it responds."""
-        self.process = subprocess.Popen(  # noqa: S603 the program that the PATH names
-            self._command, stdout=subprocess.DEVNULL
-        )
-        wait_until(self._answers)
+        self.process = Program(*self._command)
+        self.process.wait_until(self._answers)
 
     def _answers(self) -> bool:
         with closing(socket.socket()) as probe:
@@ -46,7 +43,7 @@ class OwnRedis:
 
     def kill(self) -> None:
         """Kill it along with all its data."""
-        kill_program(self.process)
+        self.process.end(signal.SIGKILL)
 
 
 @contextmanager

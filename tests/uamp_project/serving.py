@@ -15,9 +15,9 @@ import pytest
 
 from tests import services
 from tests.journeys.product import Product
+from tests.programs import PROGRAM_SECONDS, START_SECONDS, Program
 
 ROOT = Path(__file__).parent.parent.parent
-START_SECONDS = 120
 
 
 def environment(data_dir: Path) -> dict[str, str]:
@@ -35,7 +35,7 @@ def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.Comp
         env={**environment(data_dir), **variables},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PROGRAM_SECONDS,
         check=False,
     )
 
@@ -60,19 +60,16 @@ class Serving:
     def __init__(self, data_dir: Path, **settings: str) -> None:
         self.port = services.free_port()
         self.output = data_dir / f"serve-{self.port}.txt"
-        with self.output.open("w") as output:
-            self.process = subprocess.Popen(  # noqa: S603 our own interpreter
-                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
-                cwd=ROOT,
-                env={**environment(data_dir), **settings},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        until(self._answers, "the server answers")
+        self.process = Program(
+            *(sys.executable, "manage.py", "serve", "--port", str(self.port)),
+            log=self.output,
+            cwd=ROOT,
+            env={**environment(data_dir), **settings},
+            start_new_session=True,
+        )
+        self.process.wait_until(self._answers, "the server answers")
 
     def _answers(self) -> bool:
-        assert self.process.poll() is None, self.output.read_text()
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 

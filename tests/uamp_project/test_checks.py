@@ -36,10 +36,12 @@ def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.Co
     "environment",
     [
         {},
-        {"DATABASE_URL": "postgres://missing@127.0.0.1:1/none"},
-        {"REDIS_URL": "redis://127.0.0.1:1"},
+        {
+            "DATABASE_URL": "postgres://missing@127.0.0.1:1/none",
+            "REDIS_URL": "redis://127.0.0.1:1",
+        },
     ],
-    ids=["embedded", "postgresql", "redis"],
+    ids=["embedded", "clustered"],
 )
 def test_check_deploy_is_clean(environment: dict[str, str], tmp_path: Path) -> None:
     done = manage(
@@ -47,6 +49,8 @@ def test_check_deploy_is_clean(environment: dict[str, str], tmp_path: Path) -> N
         data_dir=tmp_path,
         HTTPS="1",
         SECRET_KEY="k" * 30 + "".join(map(chr, range(48, 78))),
+        UAMP_ISSUER="https://chat.example.org",
+        UAMP_TRUSTED_PROXIES="10.0.0.0/8",
         **environment,
     )
 

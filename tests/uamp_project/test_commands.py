@@ -18,10 +18,9 @@ from django.core.management import CommandError, call_command
 from audit_app.models import AuditRecord
 from sessions_app.models import ApiKey
 from tests import services
-from tests.programs import END_SECONDS, end_program, limited_reads
+from tests.programs import START_SECONDS, Program
 from tests.uamp_project.serving import (
     ROOT,
-    START_SECONDS,
     data_dir,
     environment,
     manage,
@@ -132,22 +131,19 @@ def test_up_refuses_a_taken_port_before_it_prepares_anything(tmp_path: Path) -> 
 def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> None:
     """Without REDIS_URL one process serves a DATA_DIR: the other says so in a line."""
     ports = [services.free_port(), services.free_port()]
-    started = []
-    for port in ports:
-        with (tmp_path / f"{port}.txt").open("w") as output:
-            started.append(
-                subprocess.Popen(  # noqa: S603 our own interpreter
-                    [sys.executable, "manage.py", "up", "--no-worker", "--port", str(port)],
-                    cwd=ROOT,
-                    env=environment(tmp_path / "data"),
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                )
-            )
+    started = [
+        Program(
+            *(sys.executable, "manage.py", "up", "--no-worker", "--port", str(port)),
+            log=tmp_path / f"{port}.txt",
+            cwd=ROOT,
+            env=environment(tmp_path / "data"),
+        )
+        for port in ports
+    ]
     try:
         until(lambda: any(_is_ready(port) for port in ports), "one serves")
         until(lambda: any(one.poll() is not None for one in started), "the other ends")
-        outputs = [(tmp_path / f"{port}.txt").read_text() for port in ports]
+        outputs = [one.output for one in started]
         assert [one.poll() for one in started].count(1) == 1, outputs
         assert sum("Preparing the database" in output for output in outputs) == 1, outputs
         assert not any("Traceback" in output for output in outputs), outputs
@@ -155,7 +151,7 @@ def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> N
         assert any("/setup?token=" in output for output in outputs), outputs
     finally:
         for one in started:
-            end_program(one)
+            one.end()
 
 
 def _is_ready(port: int) -> bool:
@@ -170,23 +166,17 @@ def _is_ready(port: int) -> bool:
 
 @pytest.mark.any_database
 def test_worker_runs_named_queues_until_it_is_terminated(data_dir: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "worker", "tools", "webhooks", "--threads", "2"],
+    with Program(
+        *(sys.executable, "manage.py", "worker", "tools", "webhooks", "--threads", "2"),
         cwd=ROOT,
         env=environment(data_dir),
         stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        with limited_reads(process, START_SECONDS):
-            line = process.stdout.readline()
+    ) as worker:
+        assert worker.stdout is not None
+        with worker.limited_reads(START_SECONDS):
+            line = worker.stdout.readline()
         assert line == "Working on tools, webhooks. Ctrl-C stops it.\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(END_SECONDS) == 0
-    finally:
-        end_program(process)
-        process.stdout.close()
+        assert worker.end(signal.SIGTERM) == 0
 
 
 # --- A disk that is full, or cannot be written ---

@@ -6,7 +6,6 @@ import ast
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -68,8 +67,7 @@ def test_the_example_prints_the_answer_and_fails_with_a_bad_key(data_dir: Path) 
         done = run(serving, people[0]["api_key"])
         refused = run(serving, "uak_missing")
     finally:
-        serving.process.send_signal(signal.SIGTERM)
-        serving.process.wait(timeout=120)
+        serving.process.end()
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "hello there\n"
@@ -94,8 +92,7 @@ def test_each_request_of_the_readme_is_answered(data_dir: Path) -> None:
             check=False,
         )
     finally:
-        serving.process.send_signal(signal.SIGTERM)
-        serving.process.wait(timeout=120)
+        serving.process.end()
 
     assert (done.returncode, done.stderr) == (0, "")
     answers = re.split(r"^# .*$", done.stdout, flags=re.MULTILINE)[1:]

@@ -19,7 +19,8 @@ from websockets.typing import Subprotocol
 
 from tests import services
 from tests.journeys.product import Product
-from tests.uamp_project.serving import ROOT, START_SECONDS, environment
+from tests.programs import Program
+from tests.uamp_project.serving import ROOT, environment
 from uamp_project.redaction import REDACTED, redact
 
 if TYPE_CHECKING:
@@ -45,28 +46,22 @@ def documented_command(port: int) -> list[str]:
 @contextmanager
 def logged(command: list[str], port: int, data_dir: Path, output: Path) -> Iterator[None]:
     """Run a server whose log goes to a file, until the end of the block."""
-    with output.open("w") as file:
-        process = subprocess.Popen(  # noqa: S603 our own command
-            [sys.executable, *command],
-            cwd=ROOT,
-            env={**environment(data_dir), "LOG_LEVEL": "DEBUG"},
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            assert process.poll() is None, output.read_text()
-            assert time.monotonic() < deadline, output.read_text()
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False)
-                break
-            except httpx.TransportError:
-                time.sleep(0.05)
+    with Program(
+        *(sys.executable, *command),
+        log=output,
+        cwd=ROOT,
+        env={**environment(data_dir), "LOG_LEVEL": "DEBUG"},
+    ) as program:
+        program.wait_until(lambda: _answers(port), "it answers")
         yield
-    finally:
-        process.terminate()
-        process.wait(timeout=120)
+
+
+def _answers(port: int) -> bool:
+    try:
+        httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False)
+    except httpx.TransportError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import httpx
 import psutil
 import pytest
 
-from tests.programs import end_program, kill_program
 from tests.uamp_project.serving import Serving, data_dir, manage, until
 from uamp_project.celery import app
 
@@ -23,8 +22,7 @@ __all__ = ["data_dir"]
 def serving(data_dir: Path) -> Iterator[Serving]:
     started = Serving(data_dir)
     yield started
-    if started.process.poll() is None:
-        end_program(started.process, 120)
+    started.process.end()
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
@@ -89,7 +87,7 @@ def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
 
 def test_the_workers_do_not_outlive_a_server_that_is_killed(serving: Serving) -> None:
     workers = serving.wait_for_workers()
-    kill_program(serving.process)
+    serving.process.end(signal.SIGKILL)
 
     until(lambda: not any(worker.is_running() for worker in workers), "the workers end")
 

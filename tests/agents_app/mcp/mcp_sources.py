@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import httpx
 
 from agents_app.models import ToolSource
 from tests import services
-from tests.programs import kill_program
+from tests.programs import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,22 +48,20 @@ def address(url: str, **fields: Any) -> ToolSource:
 def http_server(journal: Path) -> Iterator[str]:
     """Run the server of the package over HTTP; yields its "host:port"."""
     place = f"127.0.0.1:{services.free_port()}"
-    process = subprocess.Popen(  # noqa: S603 our own interpreter
-        [sys.executable, str(HERE / "mcp_server.py"), str(journal), place.partition(":")[2]],
+    with Program(
+        *(sys.executable, HERE / "mcp_server.py", journal, place.partition(":")[2]),
         stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                httpx.get(f"http://{place}/mcp", timeout=5)
-                break
-            except httpx.TransportError:
-                assert time.monotonic() < deadline, "the MCP server did not start"
-                time.sleep(0.05)
+    ) as program:
+        program.wait_until(lambda: _answers(place), "the MCP server answers")
         yield place
-    finally:
-        kill_program(process)
+
+
+def _answers(place: str) -> bool:
+    try:
+        httpx.get(f"http://{place}/mcp", timeout=5)
+    except httpx.TransportError:
+        return False
+    return True
 
 
 def lines(journal: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,10 +17,9 @@ from websockets.exceptions import ConnectionClosed
 
 from tests import databases, run_folder, services
 from tests.client import Frame, UampClient
-from tests.programs import PROGRAM_SECONDS, kill_program
+from tests.programs import PROGRAM_SECONDS, Program
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,7 +62,7 @@ class Server:
     data_dir: Path
     settings: str = "uamp_project.settings"
     port: int = field(default_factory=services.free_port)
-    process: subprocess.Popen[bytes] | None = None
+    process: Program | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
     def start(self, *, uvicorn: bool = False) -> None:
@@ -72,15 +72,14 @@ class Server:
             if uvicorn
             else ["manage.py", "serve", "--no-worker", "--port"]
         )
-        self.process = subprocess.Popen(  # noqa: S603 our own server
-            [sys.executable, *command, str(self.port)],
+        self.process = Program(
+            *(sys.executable, *command, str(self.port)),
             cwd=ROOT,
             env={
                 **environment(self.data_dir),
                 "DJANGO_SETTINGS_MODULE": self.settings,
                 **self.environment,
             },
-            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         services.wait_until_ready(f"http://127.0.0.1:{self.port}", self.process)
@@ -88,8 +87,7 @@ class Server:
     def end(self, how: signal.Signals) -> int:
         """Send a signal, wait for the end and return the exit status."""
         assert self.process is not None
-        self.process.send_signal(how)
-        return self.process.wait(timeout=120)
+        return self.process.end(how)
 
     def dial(self) -> UampClient:
         """Return a socket of a visitor."""
@@ -150,8 +148,8 @@ def killable(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     shutil.copytree(prepared, tmp_path / "data")
     server = Server(tmp_path / "data")
     yield server
-    if server.process is not None and server.process.poll() is None:
-        kill_program(server.process)
+    if server.process is not None:
+        server.end(signal.SIGKILL)
 
 
 def resumed(client: UampClient, created: Frame, after: int) -> None:

@@ -16,7 +16,6 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.client import Frame, UampClient, open_stream, output_text, wait_until
-from tests.programs import kill_program
 from tests.sessions_app.process.server_processes import Server, prepared, read_to_the_end
 from tests.sessions_app.turn.team_tools import order
 
@@ -47,8 +46,8 @@ def server(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     shutil.copytree(prepared, tmp_path / "data")
     made = Server(tmp_path / "data", environment={"UAMP_GRACE_SECONDS": "600"})
     yield made
-    if made.process is not None and made.process.poll() is None:
-        kill_program(made.process)
+    if made.process is not None:
+        made.end(signal.SIGKILL)
 
 
 def asked(server: Server, agent: str, text: str) -> UampClient:

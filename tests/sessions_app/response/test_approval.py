@@ -17,7 +17,6 @@ from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, Frame, UampClient, new_event, output_text
 from tests.live_server import person, shared_chat
-from tests.programs import kill_program
 from tests.sessions_app.process.server_processes import Server, prepared, resumed
 from tests.sessions_app.response.running import Hearer, ask, process
 from tests.sessions_app.turn.team_tools import order
@@ -403,8 +402,8 @@ def killable(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     shutil.copytree(prepared, tmp_path / "data")
     server = Server(tmp_path / "data", settings="tests.sessions_app.turn.team_settings")
     yield server
-    if server.process is not None and server.process.poll() is None:
-        kill_program(server.process)
+    if server.process is not None:
+        server.end(signal.SIGKILL)
 
 
 def test_a_question_survives_the_death_of_the_server(killable: Server, journal: Path) -> None:

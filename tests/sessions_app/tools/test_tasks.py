@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import threading
 import time
 import uuid
@@ -33,7 +34,6 @@ from sessions_app.tools.tasks import notify_workers, requeue_lost_calls, run_too
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from tests import factories
 from tests.agents_app.web_server import web_server
-from tests.programs import kill_program
 from tests.sessions_app.tools import long_tools
 from tests.sessions_app.tools.tool_workers import (
     ended,
@@ -666,7 +666,7 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     with worker_process(tmp_path) as (process, broker):
         app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=broker)
         wait_for(lambda: len(lines(journal)) >= 3, 40)
-        kill_program(process)
+        process.end(signal.SIGKILL)
     [tool_process] = {int(line.split()[0]) for line in lines(journal)}
     assert tool_process != process.pid
     wait_for(lambda: not is_alive(tool_process))

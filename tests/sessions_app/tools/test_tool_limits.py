@@ -14,7 +14,6 @@ from chat_app.contents import storage
 from sessions_app.models import ToolCall
 from sessions_app.store import responses
 from sessions_app.tools.tasks import requeue_lost_calls, run_tool_call
-from tests.programs import kill_program
 from tests.sessions_app.tools import long_tools
 from tests.sessions_app.tools.tool_workers import (
     ended,
@@ -27,11 +26,12 @@ from tests.sessions_app.tools.tool_workers import (
 from uamp_project.celery import app
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
 
     from kombu import Connection
     from pytest_django.fixtures import Settings
+
+    from tests.programs import Program
 
 pytestmark = pytest.mark.usefixtures("database_threads")
 
@@ -47,7 +47,7 @@ def _tools(settings: Settings) -> None:
 class Worker:
     """A Celery worker in a process of its own, with two slots."""
 
-    def __init__(self, process: subprocess.Popen[bytes], broker: Connection) -> None:
+    def __init__(self, process: Program, broker: Connection) -> None:
         self.process = process
         self._broker = broker
 
@@ -199,7 +199,7 @@ def test_no_process_outlives_a_worker_that_is_killed(
     call = hang(patient, tmp_path / "j", how)
     started = patient.descendants()
     assert process_of(tmp_path / "j") in started
-    kill_program(patient.process)
+    patient.process.end(signal.SIGKILL)
     wait_for(lambda: not any(map(is_alive, started)))
     # The row's lease ends, and the reaper sends its task again.
     wait_for(lambda: call.pk in requeue_lost_calls())

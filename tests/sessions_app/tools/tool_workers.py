@@ -2,7 +2,7 @@
 
 import json
 import os
-import subprocess
+import signal
 import sys
 import time
 import uuid
@@ -20,7 +20,7 @@ from agents_app.models import Agent
 from chat_app.models import Chat
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.tools import calls
-from tests.programs import kill_program
+from tests.programs import Program
 from uamp_project.settings import messaging
 
 
@@ -81,7 +81,7 @@ def lines(journal: Path) -> list[str]:
 @contextmanager
 def worker_process(
     folder: Path, more: dict[str, str] | None = None
-) -> Iterator[tuple[subprocess.Popen[bytes], Connection]]:
+) -> Iterator[tuple[Program, Connection]]:
     """Run `celery worker` as a process of its own, on a broker of files."""
     for name in ("broker", "control"):
         (folder / "run" / name).mkdir(parents=True)
@@ -93,14 +93,12 @@ def worker_process(
         **(more or {}),
     }
     command = [sys.executable, "-m", "celery", "-A", "uamp_project", "worker"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 our own interpreter
-            [*command, "-c", "2", "--without-heartbeat", "--without-mingle", "--without-gossip"],
-            env=environment,
-            cwd=django_settings.BASE_DIR,
-            stdout=log,
-            stderr=log,
-        )
+    process = Program(
+        *(*command, "-c", "2", "--without-heartbeat", "--without-mingle", "--without-gossip"),
+        log=folder / "log",
+        env=environment,
+        cwd=django_settings.BASE_DIR,
+    )
     messages = str(folder / "run" / "broker")
     options = {"data_folder_in": messages, "data_folder_out": messages}
     options["control_folder"] = str(folder / "run" / "control")
@@ -112,4 +110,4 @@ def worker_process(
         ) as broker:
             yield process, broker
     finally:
-        kill_program(process)
+        process.end(signal.SIGKILL)

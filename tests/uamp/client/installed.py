@@ -9,6 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.programs import Program
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -53,24 +55,21 @@ class Installed:
         )
 
     @contextlib.contextmanager
-    def start(self, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    def start(self, *arguments: str, **options: Any) -> Iterator[Program]:
         """Start the command, with pipes unless the options name others; kill it at the end."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         variables = options.pop("variables", {})
         with _interruptible():
-            process = subprocess.Popen(  # noqa: S603 our own command
-                [str(self.command), *arguments],
+            program = Program(
+                *(str(self.command), *arguments),
                 env=self.environment(**variables),
                 cwd=self.home,
-                text=True,
                 bufsize=1,
                 **{**pipes, **options},
             )
-        with process:
-            try:
-                yield process
-            finally:
-                process.kill()
+        with program:
+            yield program
+            program.kill()
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 from tests.client import WAIT_SECONDS
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
 
+    from tests.programs import Program
     from tests.uamp.client.installed import Installed
 
 CTRL_C: Final = "\x03"
@@ -32,7 +32,7 @@ _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07
 class Terminal:
     """The side of the person: reads what is shown, and types."""
 
-    def __init__(self, side: int, process: subprocess.Popen[str]) -> None:
+    def __init__(self, side: int, process: Program) -> None:
         self._side, self.process = side, process
         self._raw = ""
         self._seen = 0

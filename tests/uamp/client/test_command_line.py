@@ -16,7 +16,7 @@ from chat_app.models import Message
 from sessions_app.models import Response
 from tests.client import wait_until
 from tests.live_server import Person, quick_agent, shared_chat
-from tests.programs import PROGRAM_SECONDS, limited_reads
+from tests.programs import PROGRAM_SECONDS
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def test_ctrl_c_cancels_the_answer(
         variables={"UAMP_URL": demo.http, "UAMP_KEY": alice.key},
     ) as process:
         assert process.stdout is not None
-        with limited_reads(process):
+        with process.limited_reads():
             assert process.stdout.read(3) == "one"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
@@ -159,10 +159,10 @@ def test_tail_prints_what_was_and_what_comes_without_escape_sequences(
     assert installed.run("send", "Shared", "earlier", **as_bob).returncode == 0
     with installed.start("tail", "Shared", variables=here) as process:
         assert process.stdout is not None
-        with limited_reads(process):
+        with process.limited_reads():
             assert process.stdout.readline().rstrip().endswith("bob  earlier")
         assert installed.run("send", "Shared", "now \x1b[31mred", **as_bob).returncode == 0
-        with limited_reads(process):
+        with process.limited_reads():
             assert process.stdout.readline().rstrip().endswith("bob  now \ufffd[31mred")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
@@ -188,7 +188,7 @@ def test_an_interactive_chat_asks_before_it_pays(
         def read_to(said: str) -> str:
             assert process.stdout is not None
             read = ""
-            with limited_reads(process):
+            with process.limited_reads():
                 while said not in read:
                     line = process.stdout.readline()
                     assert line, read

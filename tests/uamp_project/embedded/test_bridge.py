@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import close_program, limited_reads
+from tests.programs import Program
 from uamp_project.embedded.bridge import HubIsRunningError, Kind, Spoke, socket_address
 from uamp_project.embedded.layer import EmbeddedChannelLayer
 
@@ -31,11 +31,8 @@ class SpokeProcess:
     """Another process that sends into the layer."""
 
     def __init__(self, path: Path) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 our own interpreter
-            [sys.executable, "-c", SPOKE, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        self._process = Program(
+            *(sys.executable, "-c", SPOKE, path), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def send(self, kind: str, name: str, text: str) -> int:
@@ -44,12 +41,12 @@ class SpokeProcess:
         assert self._process.stdout
         self._process.stdin.write(f"{kind} {name} {text}\n")
         self._process.stdin.flush()
-        with limited_reads(self._process):
+        with self._process.limited_reads():
             return int(self._process.stdout.readline())
 
     def close(self) -> None:
         """End the process."""
-        close_program(self._process)
+        self._process.close_input()
 
 
 def hub_layer(path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedChannelLayer:

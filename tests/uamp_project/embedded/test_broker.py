@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from kombu.exceptions import ChannelError
 from kombu.transport import filesystem
 
 from tests.client import wait_until
-from tests.programs import kill_program
+from tests.programs import Program
 from tests.uamp_project.embedded.broker_reader import END, READY
 from uamp_project.embedded.broker import prepare_folders
 from uamp_project.settings import messaging
@@ -90,11 +91,10 @@ def test_messages_of_a_writer_reach_readers_whole_and_once(
     broker_of_test = [messaging.CELERY_BROKER_URL, messaging.CELERY_BROKER_TRANSPORT, options]
     program = [sys.executable, "-m", "tests.uamp_project.embedded.broker_reader"]
     readers = [
-        subprocess.Popen(  # noqa: S603 our own interpreter and module
-            [*program, json.dumps(broker_of_test)],
+        Program(
+            *(*program, json.dumps(broker_of_test)),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         for _ in range(READERS)
     ]
@@ -107,7 +107,7 @@ def test_messages_of_a_writer_reach_readers_whole_and_once(
         outputs = [reader.communicate(timeout=SECONDS) for reader in readers]
     finally:
         for reader in readers:
-            kill_program(reader)
+            reader.end(signal.SIGKILL)
     assert [errors for _, errors in outputs] == [""] * READERS
     received = [json.loads(output) for output, _ in outputs]
     assert all(received)

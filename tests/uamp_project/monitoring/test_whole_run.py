@@ -105,8 +105,7 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
         try:
             yield observed(running, planted)
         finally:
-            running.process.terminate()
-            running.process.wait(60)
+            running.process.end()
 
 
 def observed(running: Serving, planted: dict[str, str]) -> WholeRun:

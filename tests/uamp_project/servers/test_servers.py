@@ -18,7 +18,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.programs import kill_program
+from tests.programs import Program
 from tests.threads import join_threads
 
 MIB = 1024 * 1024
@@ -29,10 +29,8 @@ class Served:
 
     def __init__(self, stall: float, drain: float, server: str) -> None:
         module = f"tests.uamp_project.servers.{server}_application"
-        self.process = subprocess.Popen(  # noqa: S603 our own interpreter
-            [sys.executable, "-m", module, str(stall), str(drain)],
-            stdout=subprocess.PIPE,
-            text=True,
+        self.process = Program(
+            *(sys.executable, "-m", module, str(stall), str(drain)), stdout=subprocess.PIPE
         )
         self._lines: Queue[str] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -63,7 +61,7 @@ class Served:
 
     def end(self) -> None:
         """Kill it, if it still runs."""
-        kill_program(self.process)
+        self.process.end(signal.SIGKILL)
         join_threads([self._reader])
         assert self.process.stdout
         self.process.stdout.close()

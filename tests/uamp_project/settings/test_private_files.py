@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey
 from tests import factories
+from tests.programs import PROGRAM_SECONDS, Program
 from tests.uamp_project.serving import ROOT, Serving, environment, manage
 
 if TYPE_CHECKING:
@@ -36,15 +37,17 @@ def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Pa
         assert data_dir.stat().st_mode & 0o777 == 0o700
         # Two at once agree on one set of people.
         programs = [
-            subprocess.Popen(
-                [sys.executable, "manage.py", "demo", "--json"],
+            Program(
+                *(sys.executable, "manage.py", "demo", "--json"),
                 cwd=ROOT,
                 env=environment(data_dir),
                 stdout=subprocess.PIPE,
             )
             for _ in range(2)
         ]
-        printed = [json.loads(program.communicate(timeout=300)[0]) for program in programs]
+        printed = [
+            json.loads(program.communicate(timeout=PROGRAM_SECONDS)[0]) for program in programs
+        ]
         serving = Serving(data_dir)
     finally:
         os.umask(old)
@@ -65,8 +68,7 @@ def test_a_folder_that_was_open_is_closed_and_every_file_is_private(tmp_path: Pa
             if path.lstat().st_mode & 0o077 and path.name != output
         ]
     finally:
-        serving.process.terminate()
-        serving.process.wait(timeout=120)
+        serving.process.end()
     assert open_to_others == []
     assert printed[0]["users"] == printed[1]["users"]
 

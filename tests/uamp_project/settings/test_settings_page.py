@@ -23,7 +23,7 @@ NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 # Of uamp_project.settings.environment; `database` is asked for what was read already.
 READERS = {
     "amount", "choice", "folder", "group_bytes", "ice_servers", "integer", "items",
-    "json_object", "jwt_issuers", "networks", "number", "origins", "redis", "switch",
+    "json_object", "jwt_issuers", "networks", "number", "origins", "redis", "string", "switch",
 }  # fmt: skip
 
 
