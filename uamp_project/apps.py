@@ -17,7 +17,7 @@ class ProjectConfig(AppConfig):
         Also redacts credentials in the recorded causes of failures, as in log lines.
         """
         from agents_app.runtime.failures import redact_with  # noqa: PLC0415 models are ready only now
-        from uamp_project import checks  # noqa: F401, PLC0415 importing registers the checks
+        from uamp_project import checks, deployment_checks  # noqa: F401, PLC0415 importing registers
         from uamp_project.redaction import redact  # noqa: PLC0415 with its caller
 
         redact_with(redact)

@@ -1,11 +1,9 @@
 """Agents: their tools, models and MCP servers, delegation, and use by visitors."""
 
-import os
-
-from uamp_project.settings.environment import choice, integer, items, number, switch
+from uamp_project.settings.environment import choice, integer, items, number, string, switch
 
 # The agent of a session that names none (UAMP §3.1 defines no default).
-UAMP_DEFAULT_AGENT = os.environ.get("UAMP_DEFAULT_AGENT", "assistant")
+UAMP_DEFAULT_AGENT = string("UAMP_DEFAULT_AGENT", "assistant")
 A2A_CARD_PROFILE = choice("A2A_CARD_PROFILE", "merged", ("merged", "v1"))
 # Visitors who have not signed in may use the agents marked as public.
 UAMP_ALLOW_ANONYMOUS = switch("UAMP_ALLOW_ANONYMOUS", "1")
@@ -28,9 +26,9 @@ UAMP_FETCH_BYTES = integer("UAMP_FETCH_BYTES", 5 * 1024 * 1024)
 UAMP_LINK_CARDS = switch("UAMP_LINK_CARDS", "0")
 # The server to which workers send sounds of chats for transcription (OpenAI's
 # audio/transcriptions).
-UAMP_TRANSCRIPTION_URL = os.environ.get("UAMP_TRANSCRIPTION_URL", "")
-UAMP_TRANSCRIPTION_MODEL = os.environ.get("UAMP_TRANSCRIPTION_MODEL", "whisper-1")
-UAMP_TRANSCRIPTION_KEY = os.environ.get("UAMP_TRANSCRIPTION_KEY", "")
+UAMP_TRANSCRIPTION_URL = string("UAMP_TRANSCRIPTION_URL")
+UAMP_TRANSCRIPTION_MODEL = string("UAMP_TRANSCRIPTION_MODEL", "whisper-1")
+UAMP_TRANSCRIPTION_KEY = string("UAMP_TRANSCRIPTION_KEY")
 # Programs that tool sources may start (MCP over stdio), exactly as named in their rows.
 UAMP_MCP_COMMANDS = items("UAMP_MCP_COMMANDS")
 # Hosts of tool sources besides the public internet: "host:port", private or over plain http.

@@ -1,12 +1,11 @@
 """The database: SQLite in DATA_DIR, or the PostgreSQL database of DATABASE_URL."""
 
-import os
 from typing import Any
 
-from uamp_project.settings.environment import choice, database, integer
+from uamp_project.settings.environment import choice, database, integer, string
 from uamp_project.settings.files import DATA_DIR
 
-DATABASE_URL = os.environ.get("DATABASE_URL", "")
+DATABASE_URL = string("DATABASE_URL")
 DB_THREADS = integer("DB_THREADS", 8, least=1)
 
 

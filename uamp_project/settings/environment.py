@@ -30,9 +30,19 @@ _ON: Final = ("1", "true", "yes", "on")
 _OFF: Final = ("0", "false", "no", "off")
 
 
+names_read: Final[set[str]] = set()
+"""The names of the variables that the settings read, for the check of misspelt ones."""
+
+
+def string(name: str, default: str = "") -> str:
+    """Return the text of a variable."""
+    names_read.add(name)
+    return os.environ.get(name, default)
+
+
 def integer(name: str, default: int, *, least: int = 0, most: int = _INTEGER_MOST) -> int:
     """Return a whole number; raises ImproperlyConfigured for anything else."""
-    text = os.environ.get(name) or str(default)
+    text = string(name) or str(default)
     try:
         value = int(text)
     except ValueError:
@@ -44,7 +54,7 @@ def integer(name: str, default: int, *, least: int = 0, most: int = _INTEGER_MOS
 
 def number(name: str, default: float, *, least: float = 0, most: float = _SECONDS_MOST) -> float:
     """Return a number, possibly fractional; raises ImproperlyConfigured for anything else."""
-    text = os.environ.get(name) or str(default)
+    text = string(name) or str(default)
     try:
         value = float(text)
     except ValueError:
@@ -56,7 +66,7 @@ def number(name: str, default: float, *, least: float = 0, most: float = _SECOND
 
 def amount(name: str, default: str) -> str:
     """Return an amount of money as written; raises ImproperlyConfigured for anything else."""
-    text = os.environ.get(name) or default
+    text = string(name) or default
     try:
         is_amount = Decimal(text).is_finite() and Decimal(text) >= 0
     except InvalidOperation:
@@ -68,7 +78,7 @@ def amount(name: str, default: str) -> str:
 
 def choice(name: str, default: str, choices: Sequence[str]) -> str:
     """Return one of the choices, matched regardless of case."""
-    text = os.environ.get(name) or default
+    text = string(name) or default
     for one in choices:
         if one.casefold() == text.casefold():
             return one
@@ -77,7 +87,7 @@ def choice(name: str, default: str, choices: Sequence[str]) -> str:
 
 def switch(name: str, default: str) -> bool:
     """Return whether a switch is on; raises ImproperlyConfigured for an unknown word."""
-    text = os.environ.get(name) or default
+    text = string(name) or default
     word = text.strip().casefold()
     if word not in (*_ON, *_OFF):
         raise _refused(name, text, f"one of {', '.join(_ON)} (on) or {', '.join(_OFF)} (off)")
@@ -86,7 +96,7 @@ def switch(name: str, default: str) -> bool:
 
 def folder(name: str, default: Path) -> Path:
     """Return a writable folder, creating it (0700) if missing."""
-    path = Path(os.environ.get(name) or default).resolve()
+    path = Path(string(name) or default).resolve()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -98,7 +108,7 @@ def folder(name: str, default: Path) -> Path:
 
 def items(name: str, default: str = "") -> list[str]:
     """Return comma-separated items, without empty ones."""
-    return [item for part in os.environ.get(name, default).split(",") if (item := part.strip())]
+    return [item for part in string(name, default).split(",") if (item := part.strip())]
 
 
 def networks(name: str) -> list[str]:
@@ -124,7 +134,7 @@ def origins(name: str) -> list[str]:
 
 def json_object(name: str) -> dict[str, Any]:
     """Return a JSON object, empty if the variable is not set."""
-    text = os.environ.get(name) or "{}"
+    text = string(name) or "{}"
     try:
         found = json.loads(text)
     except ValueError:
@@ -139,7 +149,7 @@ def group_bytes(name: str, *, most: int) -> dict[str, int]:
     found = json_object(name)
     # A bool is an int in Python, but not a number of bytes.
     if not all(type(value) is int and 0 < value <= most for value in found.values()):
-        text = os.environ.get(name, "")
+        text = string(name)
         raise _refused(name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {most}')
     return found
 
@@ -147,7 +157,7 @@ def group_bytes(name: str, *, most: int) -> dict[str, int]:
 def ice_servers(name: str) -> list[dict[str, Any]]:
     """Return a JSON array of RTCIceServer objects; errors omit it, as it may contain passwords."""
     try:
-        found = json.loads(os.environ.get(name) or "[]")
+        found = json.loads(string(name) or "[]")
         is_good = all(_ice_urls(server) for server in found)
     except (ValueError, TypeError, KeyError):
         is_good = False
@@ -161,7 +171,7 @@ def ice_servers(name: str) -> list[dict[str, Any]]:
 
 def jwt_issuers(name: str) -> list[dict[str, Any]]:
     """Return a JSON array of the issuers whose tokens are accepted."""
-    text = os.environ.get(name) or "[]"
+    text = string(name) or "[]"
     try:
         found = json.loads(text)
         is_good = isinstance(found, list) and all(_is_issuer(one) for one in found)
@@ -209,7 +219,7 @@ def _ice_urls(server: dict[str, Any]) -> bool:
 def database(name: str, **options: Any) -> dict[str, Any]:
     """Return the PostgreSQL settings from a URL; errors omit it, as it contains a password."""
     try:
-        found = dict(dj_database_url.parse(os.environ[name], **options))
+        found = dict(dj_database_url.parse(string(name), **options))
     except (ValueError, dj_database_url.UnknownSchemeError):
         found = {}
     if found.get("ENGINE") != "django.db.backends.postgresql":
@@ -219,7 +229,7 @@ def database(name: str, **options: Any) -> dict[str, Any]:
 
 def redis(name: str) -> str:
     """Return the URL of a Redis, or ''; errors omit it, as it may contain a password."""
-    text = os.environ.get(name, "").strip()
+    text = string(name).strip()
     try:
         parts = urlsplit(text)
         # Reading the port raises ValueError if it is not a number.

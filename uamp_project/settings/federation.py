@@ -1,11 +1,9 @@
 """The signed-envelope protocol between servers: this server's name, and limits of peers."""
 
-import os
-
-from uamp_project.settings.environment import integer, switch
+from uamp_project.settings.environment import integer, string, switch
 
 # The host and port of the did:web names of this server and its agents; empty disables envelopes.
-UAMP_FEDERATION_HOST = os.environ.get("UAMP_FEDERATION_HOST", "")
+UAMP_FEDERATION_HOST = string("UAMP_FEDERATION_HOST")
 # The tolerated clock difference of a peer, and so the maximum age of an envelope.
 UAMP_ENVELOPE_SKEW_SECONDS = integer("UAMP_ENVELOPE_SKEW_SECONDS", 300, least=1, most=3600)
 # How long envelope ids are stored, so that repeats are detected.
@@ -18,10 +16,10 @@ UAMP_ENVELOPE_STALL_SECONDS = integer("UAMP_ENVELOPE_STALL_SECONDS", 30, least=1
 UAMP_ENVELOPE_SORTED_JSON = switch("UAMP_ENVELOPE_SORTED_JSON", "1")
 
 # The address of each process's gRPC server of envelopes, such as 0.0.0.0:50051; empty disables it.
-UAMP_GRPC_ADDRESS = os.environ.get("UAMP_GRPC_ADDRESS", "")
+UAMP_GRPC_ADDRESS = string("UAMP_GRPC_ADDRESS")
 # Its certificate and key, as PEM files. Without them, it listens only on a loopback address.
-UAMP_GRPC_CERTIFICATE = os.environ.get("UAMP_GRPC_CERTIFICATE", "")
-UAMP_GRPC_KEY = os.environ.get("UAMP_GRPC_KEY", "")
+UAMP_GRPC_CERTIFICATE = string("UAMP_GRPC_CERTIFICATE")
+UAMP_GRPC_KEY = string("UAMP_GRPC_KEY")
 # The most calls on one connection, and on all connections of a process.
 UAMP_GRPC_STREAMS = integer("UAMP_GRPC_STREAMS", 64, least=1)
 UAMP_GRPC_CALLS = integer("UAMP_GRPC_CALLS", 1000, least=1)

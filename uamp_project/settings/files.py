@@ -6,7 +6,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
-from uamp_project.settings.environment import folder, integer, switch
+from uamp_project.settings.environment import folder, integer, string, switch
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 # A wheel contains the templates, translations and static files here.
@@ -25,7 +25,7 @@ def _default_data_dir() -> Path:
     if not _IS_INSTALLED:
         return _CHECKOUT / "var"
     # A relative path is ignored, as the XDG specification demands.
-    home = Path(os.environ.get("XDG_DATA_HOME", ""))
+    home = Path(string("XDG_DATA_HOME"))
     return (home if home.is_absolute() else Path("~/.local/share").expanduser()) / "uamp-server"
 
 

@@ -4,7 +4,7 @@ import os
 import secrets
 import sys
 
-from uamp_project.settings.environment import items, switch
+from uamp_project.settings.environment import items, string, switch
 from uamp_project.settings.files import BASE_DIR, DATA_DIR
 
 DEBUG = switch("DEBUG", "0")
@@ -12,7 +12,7 @@ DEBUG = switch("DEBUG", "0")
 
 def _secret_key() -> str:
     """Return SECRET_KEY, or the key in DATA_DIR, which the first start creates."""
-    if key := os.environ.get("SECRET_KEY"):
+    if key := string("SECRET_KEY"):
         return key
     path = DATA_DIR / "secret_key"
     if not path.exists():

@@ -1,13 +1,12 @@
 """Tokens of other issuers, and sign-in with an OpenID Connect provider."""
 
-import os
-
 from uamp_project.settings.environment import (
     choice,
     integer,
     items,
     json_object,
     jwt_issuers,
+    string,
     switch,
 )
 
@@ -23,13 +22,13 @@ UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
 # The tolerated difference between an issuer's clock and this server's.
 UAMP_JWT_LEEWAY_SECONDS = integer("UAMP_JWT_LEEWAY_SECONDS", 30, most=120)
 
-UAMP_OIDC_ISSUER = os.environ.get("UAMP_OIDC_ISSUER", "")
-UAMP_OIDC_CLIENT_ID = os.environ.get("UAMP_OIDC_CLIENT_ID", "")
-UAMP_OIDC_CLIENT_SECRET = os.environ.get("UAMP_OIDC_CLIENT_SECRET", "")
+UAMP_OIDC_ISSUER = string("UAMP_OIDC_ISSUER")
+UAMP_OIDC_CLIENT_ID = string("UAMP_OIDC_CLIENT_ID")
+UAMP_OIDC_CLIENT_SECRET = string("UAMP_OIDC_CLIENT_SECRET")
 # The label of the button on the login page.
-UAMP_OIDC_LABEL = os.environ.get("UAMP_OIDC_LABEL", "")
+UAMP_OIDC_LABEL = string("UAMP_OIDC_LABEL")
 UAMP_OIDC_SCOPES = items("UAMP_OIDC_SCOPES", "openid,profile,email")
 UAMP_OIDC_CREATES_PEOPLE = switch("UAMP_OIDC_CREATES_PEOPLE", "1")
 # Maps groups of the provider to Django groups, and names the claim with a person's groups.
 UAMP_OIDC_GROUPS = json_object("UAMP_OIDC_GROUPS")
-UAMP_OIDC_GROUPS_CLAIM = os.environ.get("UAMP_OIDC_GROUPS_CLAIM", "groups")
+UAMP_OIDC_GROUPS_CLAIM = string("UAMP_OIDC_GROUPS_CLAIM", "groups")

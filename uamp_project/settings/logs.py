@@ -1,16 +1,14 @@
 """Logs, metrics and traces. Every line goes to standard error, without credentials."""
 
-import os
-
-from uamp_project.settings.environment import choice
+from uamp_project.settings.environment import choice, string
 
 LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 LOG_FORMAT = choice("LOG_FORMAT", "text", ("text", "json"))
 # The path /metrics exists only if this token is set.
-UAMP_METRICS_TOKEN = os.environ.get("UAMP_METRICS_TOKEN", "")
+UAMP_METRICS_TOKEN = string("UAMP_METRICS_TOKEN")
 # If set, spans are sent to the collector at this address; OpenTelemetry's other variables apply.
-OTEL_EXPORTER_OTLP_ENDPOINT = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-OTEL_SERVICE_NAME = os.environ.get("OTEL_SERVICE_NAME", "uamp-server")
+OTEL_EXPORTER_OTLP_ENDPOINT = string("OTEL_EXPORTER_OTLP_ENDPOINT")
+OTEL_SERVICE_NAME = string("OTEL_SERVICE_NAME", "uamp-server")
 # The formatter removes credentials from every line. The loggers of the servers and Django's request
 # log would have their own handlers; here they propagate to the root logger.
 LOGGING = {

@@ -1,15 +1,14 @@
 """Channel layer, cache and Celery: within the process, or over the Redis of REDIS_URL."""
 
-import os
 from typing import Any
 
 from kombu import Queue
 
-from uamp_project.settings.environment import redis
+from uamp_project.settings.environment import redis, string
 from uamp_project.settings.files import DATA_DIR
 
 REDIS_URL = redis("REDIS_URL")
-REDIS_PREFIX = os.environ.get("REDIS_PREFIX", "uamp")
+REDIS_PREFIX = string("REDIS_PREFIX", "uamp")
 
 if REDIS_URL:
     CHANNEL_LAYERS: dict[str, Any] = {

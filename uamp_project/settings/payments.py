@@ -1,7 +1,5 @@
 """Payments: token signing, x402, top-ups, and the reservation and price of an answer."""
 
-import os
-
 from uamp_project.settings.environment import (
     amount,
     choice,
@@ -9,24 +7,25 @@ from uamp_project.settings.environment import (
     items,
     json_object,
     number,
+    string,
 )
 
 # This server's public address, which is the `iss` of the payment tokens that it signs.
-UAMP_ISSUER = os.environ.get("UAMP_ISSUER", "http://localhost:8000")
+UAMP_ISSUER = string("UAMP_ISSUER", "http://localhost:8000")
 # x402's scheme exact: the facilitator that verifies and settles on-chain, and the receiver.
-UAMP_X402_FACILITATOR = os.environ.get("UAMP_X402_FACILITATOR", "")
-UAMP_X402_PAY_TO = os.environ.get("UAMP_X402_PAY_TO", "")
-UAMP_X402_NETWORK = os.environ.get("UAMP_X402_NETWORK", "eip155:8453")
-UAMP_X402_ASSET = os.environ.get("UAMP_X402_ASSET", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
-UAMP_X402_ASSET_NAME = os.environ.get("UAMP_X402_ASSET_NAME", "USD Coin")
-UAMP_X402_ASSET_VERSION = os.environ.get("UAMP_X402_ASSET_VERSION", "2")
+UAMP_X402_FACILITATOR = string("UAMP_X402_FACILITATOR")
+UAMP_X402_PAY_TO = string("UAMP_X402_PAY_TO")
+UAMP_X402_NETWORK = string("UAMP_X402_NETWORK", "eip155:8453")
+UAMP_X402_ASSET = string("UAMP_X402_ASSET", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")
+UAMP_X402_ASSET_NAME = string("UAMP_X402_ASSET_NAME", "USD Coin")
+UAMP_X402_ASSET_VERSION = string("UAMP_X402_ASSET_VERSION", "2")
 UAMP_X402_SECONDS = number("UAMP_X402_SECONDS", 30)
 # Top-up providers as dotted paths, and the largest amount of one top-up.
 UAMP_TOPUP_PROVIDERS = items("UAMP_TOPUP_PROVIDERS", "payments_app.top_ups.manual.ManualProvider")
 UAMP_TOPUP_MAX = amount("UAMP_TOPUP_MAX", "1000")
-UAMP_STRIPE_KEY = os.environ.get("UAMP_STRIPE_KEY", "")
-UAMP_STRIPE_WEBHOOK_SECRET = os.environ.get("UAMP_STRIPE_WEBHOOK_SECRET", "")
-UAMP_STRIPE_API = os.environ.get("UAMP_STRIPE_API", "")
+UAMP_STRIPE_KEY = string("UAMP_STRIPE_KEY")
+UAMP_STRIPE_WEBHOOK_SECRET = string("UAMP_STRIPE_WEBHOOK_SECRET")
+UAMP_STRIPE_API = string("UAMP_STRIPE_API")
 # How long an answer waits for its payment, and the longest time that a reservation is held.
 UAMP_PAYMENT_SECONDS = number("UAMP_PAYMENT_SECONDS", 900)
 UAMP_HOLD_SECONDS = number("UAMP_HOLD_SECONDS", 172800)

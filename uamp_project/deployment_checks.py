@@ -1,0 +1,116 @@
+"""Checks of `manage.py check --deploy`: what a server on the internet still lacks.
+
+They only read settings and the names of environment variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from difflib import get_close_matches
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error
+
+from uamp_project.settings.environment import names_read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OWN_PREFIX: Final = "UAMP_"
+# Variables that are read outside the settings: by commands, the client, and parts of the server.
+OTHER_NAMES: Final = frozenset(
+    {"DEMO_PASSWORD", "HOST", "PORT", "UAMP_KEY", "UAMP_LAYER_ROLE", "UAMP_URL"}
+)
+# Kubernetes adds these for each service of the namespace, such as one named uamp.
+SERVICE_LINK: Final = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)\Z")
+# How alike a name without our prefix has to be to count as misspelt.
+SIMILARITY: Final = 0.88
+
+
+@checks.register(deploy=True)
+def check_redis(**_: Any) -> list[CheckMessage]:
+    """Check that servers which share a database also share a Redis."""
+    if not settings.DATABASE_URL or settings.REDIS_URL:
+        return []
+    return [
+        Error(
+            "DATABASE_URL is set, but REDIS_URL is not.",
+            hint="Without Redis, people on two processes do not see each other's messages arrive,"
+            " and no other worker takes tasks. Set REDIS_URL, for example redis://host:6379/0.",
+            id="uamp.E014",
+        )
+    ]
+
+
+@checks.register(deploy=True)
+def check_issuer(**_: Any) -> list[CheckMessage]:
+    """Check that UAMP_ISSUER is an address under which others reach this server."""
+    host = urlsplit(settings.UAMP_ISSUER).hostname or ""
+    if not _is_local(host):
+        return []
+    return [
+        Error(
+            f"UAMP_ISSUER is {settings.UAMP_ISSUER}, which others cannot reach.",
+            hint="Set it to the public address of this server, for example"
+            " https://chat.example.org: tokens, invitations and signatures carry it.",
+            id="uamp.E015",
+        )
+    ]
+
+
+@checks.register(deploy=True)
+def check_proxies(**_: Any) -> list[CheckMessage]:
+    """Check that a server behind a proxy knows that proxy."""
+    if not settings.HTTPS or settings.UAMP_TRUSTED_PROXIES:
+        return []
+    return [
+        Error(
+            "HTTPS is on, but UAMP_TRUSTED_PROXIES is empty.",
+            hint="All visitors would share the address of the proxy, and its limits. Set it to the"
+            " addresses of your proxies, for example 10.0.0.0/8.",
+            id="uamp.E016",
+        )
+    ]
+
+
+@checks.register(deploy=True)
+def check_names(**_: Any) -> list[CheckMessage]:
+    """Check that no environment variable is misspelt, because unknown ones have no effect."""
+    return misspelt(os.environ, known_names())
+
+
+def known_names() -> frozenset[str]:
+    """Return the names of all variables that may be set."""
+    return OTHER_NAMES | names_read
+
+
+def misspelt(names: Iterable[str], known: frozenset[str]) -> list[CheckMessage]:
+    """Return a message for each name that resembles a variable of ours."""
+    found: list[CheckMessage] = []
+    unprefixed = [name for name in known if not name.startswith(OWN_PREFIX)]
+    for name in sorted(set(names) - known):
+        is_ours = name.startswith(OWN_PREFIX) and not SERVICE_LINK.search(name)
+        nearest = (
+            get_close_matches(name, known, 1)
+            if is_ours
+            else get_close_matches(name, unprefixed, 1, SIMILARITY)
+        )
+        if is_ours or nearest:
+            hint = f"Did you mean {nearest[0]}?" if nearest else "docs/settings.md lists all."
+            found.append(
+                Error(f"{name} is no setting and has no effect.", hint=hint, id="uamp.E017")
+            )
+    return found
+
+
+def _is_local(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host in {"", "localhost"} or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
