@@ -107,6 +107,8 @@ def response(by: Agent, in_chat: Chat, **fields: Any) -> Response:
     """Create a running response of an agent; with a final state, one that has just ended."""
     if fields.get("status") not in {None, *Response.LIVE}:
         fields.setdefault("finished_at", timezone.now())
+    if by.pricing:
+        fields.setdefault("request", {"pricing": by.pricing})
     return Response.objects.create(agent=by, chat=in_chat, **fields)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.db import transaction
 
+from agents_app.pricing import FREE
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import AssetMismatch, InvalidAmount, Money
@@ -26,6 +27,7 @@ from sessions_app.models import Response
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agents_app.pricing import Pricing
     from payments_app.services import HoldOutcome
     from sessions_app.billing.payers import AccountOwner, Purchase, Source
 
@@ -40,13 +42,14 @@ class Reservation:
     """A reservation that a response needs before its model is called.
 
     `source` is set if the transport had the answer paid up front; otherwise it is determined when
-    reserving. The amount is zero if only the agent's tools have a price. Raises InvalidAmount if it
-    is negative.
+    reserving. The amount is zero if only the agent's tools have a price. `pricing` stays the price
+    of the answer. Raises InvalidAmount for a negative amount.
     """
 
     response_id: str
     purchase: Purchase
     amount: Money
+    pricing: Pricing = FREE
     source: Source | None = None
 
     def __post_init__(self) -> None:

@@ -35,7 +35,7 @@ from sessions_app.response.context import AnsweredMessage, RunContext
 from sessions_app.response.finish import Ending, ResponseEnd
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
-from sessions_app.response.request import ResponseRequest, run_request
+from sessions_app.response.request import ResponseRequest, at_its_prices, run_request
 from sessions_app.selectors import open_session_of, parent_of
 from sessions_app.states import ToolCallState
 from sessions_app.store import leases, responses
@@ -184,6 +184,15 @@ def _readable_request(row: Response) -> ResponseRequest:
         return ResponseRequest()
 
 
+def _spec_of(row: Response) -> AgentSpec:
+    """Return the agent at the prices of a response, or at today's if its row is unreadable."""
+    spec = agents.get_spec(row.agent_id)
+    try:
+        return at_its_prices(spec, msgspec.convert(row.request, ResponseRequest).pricing)
+    except msgspec.ValidationError:
+        return spec
+
+
 def _context(
     row: Response, request: RunRequest, *, asked: AnsweredMessage | None = None
 ) -> RunContext:
@@ -192,7 +201,7 @@ def _context(
         .filter(pk=row.session_id)
         .first()
     )
-    spec = agents.get_spec(row.agent_id)
+    spec = _spec_of(row)
     return RunContext(
         parent=None if session is None else parent_of(session),
         user_id=None if session is None else session.user_id,

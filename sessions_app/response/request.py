@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import uamp
+from agents_app.pricing import FREE, Pricing
 from agents_app.providers.options import SPEECH_FORMATS
 from agents_app.runtime.agent_run import RunRequest
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents_app.checkpoints import ResponseCheckpoint
+    from agents_app.selectors import AgentSpec
 
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 
@@ -46,6 +48,14 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     credential: str = ""
     # How many servers forwarded the request (docs/agents.md#remote-agents).
     servers: int = 0
+    # What its asker agreed to: later prices of the agent do not apply. None if it is free.
+    pricing: Pricing | None = None
+
+
+def at_its_prices(spec: AgentSpec, pricing: object) -> AgentSpec:
+    """Return an agent with the prices at which a response was started, as stored in its row."""
+    agreed = FREE if pricing is None else msgspec.convert(pricing, Pricing)
+    return spec if spec.pricing == agreed else msgspec.structs.replace(spec, pricing=agreed)
 
 
 def run_request(

@@ -69,6 +69,7 @@ async def reservations_of(
             response_id=new.id,
             purchase=payers.purchase_of(session, spec),
             amount=await _amount(spec, asked),
+            pricing=spec.pricing,
         )
         found.append(await _paid_first(request, spec, wanted))
     return found

@@ -10,7 +10,7 @@ from chat_app.log.entries import Append, layer_messages
 from chat_app.members.agents.triggers import shown_to
 from sessions_app import database
 from sessions_app.response.context import AnsweredMessage, RunContext
-from sessions_app.response.request import run_request
+from sessions_app.response.request import at_its_prices, run_request
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
 from sessions_app.turn.targets import agent_spec
@@ -123,7 +123,9 @@ async def _context_of(
         response_id=new.id,
         chat_id=session.chat_id,
         session_id=session.id,
-        spec=await database.insist(partial(agent_spec, new.agent_id)),
+        spec=at_its_prices(
+            await database.insist(partial(agent_spec, new.agent_id)), new.request.get("pricing")
+        ),
         request=run_request(new.id, session.config, turn.overrides, history, asker=request.person),
         fence=1,
         fan_out=fan_out,

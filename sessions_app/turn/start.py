@@ -166,10 +166,17 @@ async def _write(
 
 
 def _without(start: Start, reservations: Sequence[Reservation], left_out: Collection[str]) -> Start:
-    """Return the turn with its reservations, minus the responses in `left_out`."""
+    """Return the turn with its reservations and prices, minus the responses in `left_out`."""
+    pricing = {one.response_id: msgspec.to_builtins(one.pricing) for one in reservations}
     return msgspec.structs.replace(
         start,
-        responses=[new for new in start.responses if new.id not in left_out],
+        responses=[
+            msgspec.structs.replace(new, request={**new.request, "pricing": pricing[new.id]})
+            if new.id in pricing
+            else new
+            for new in start.responses
+            if new.id not in left_out
+        ],
         reservations=[one for one in reservations if one.response_id not in left_out],
     )
 

@@ -7,9 +7,11 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from channels.layers import get_channel_layer
 from django.utils import timezone
 
+from agents_app.models import Agent
 from chat_app.log import fanout
 from payments_app import services as ledger
 from sessions_app import database
@@ -17,6 +19,7 @@ from sessions_app.models import PaymentRequest, Response
 from sessions_app.store import responses
 from tests.client import WAIT_SECONDS, wait_until
 from tests.sessions_app.billing.interrupted_payments import (
+    DOLLAR,
     asked_for,
     asker_balance,
     held,
@@ -92,3 +95,42 @@ async def test_who_paid_for_an_answer_that_is_lost_is_reported_what_is_left(
             received.append(json.loads((await layer.receive(channel))["frame"]))
     assert [frame["type"] for frame in received] == ["response.error", "payment.balance"]
     assert (received[-1]["response_id"], received[-1]["balance"]) == (response.pk, "5")
+
+
+# --- The price changes meanwhile ---
+
+PRICES: list[dict[str, str]] = [{}, {"per_answer": "4"}, {"per_answer": "0.1"}]
+
+
+def change_price(response: Response, pricing: dict[str, str]) -> None:
+    agent = Agent.objects.get(pk=response.agent_id)
+    agent.pricing = pricing
+    agent.save()
+
+
+@pytest.mark.parametrize("pricing", PRICES, ids=["free", "dearer", "cheaper"])
+async def test_an_answer_that_goes_on_elsewhere_has_the_price_it_was_started_at(
+    process: Process, pricing: dict[str, str]
+) -> None:
+    response = await database.run(left_behind, "waiting")
+    row = await database.run(asked_for, response)
+    await database.run(pay, response, row)
+    await database.run(change_price, response, pricing)
+    await sweep(process)
+    await database.run(wait_until, lambda: state(response) == ("completed", ""))
+    assert (await database.run(asker_balance, response), await database.run(held)) == ("4", 0)
+    assert (await database.run(ledger.audit)).clean
+
+
+@pytest.mark.parametrize("pricing", PRICES, ids=["free", "dearer", "cheaper"])
+async def test_an_answer_that_is_lost_releases_what_it_held_at_any_price(
+    process: Process, pricing: dict[str, str]
+) -> None:
+    response = await database.run(left_behind, "in_progress")
+    row = await database.run(asked_for, response)
+    await database.run(pay, response, row, DOLLAR * 3)
+    await database.run(Response.objects.filter(pk=response.pk).update, status="in_progress")
+    await database.run(change_price, response, pricing)
+    await sweep(process)
+    await database.run(wait_until, lambda: state(response) == ("failed", "interrupted"))
+    assert (await database.run(asker_balance, response), await database.run(held)) == ("5", 0)
