@@ -1,4 +1,4 @@
-"""The rows of agents, sponsorships, connections, checkpoints and tool sources."""
+"""The rows of agents, sponsorships, connections, checkpoints, remote tasks and tool sources."""
 
 from agents_app.models.agents import (
     AGENT_ID,
@@ -13,6 +13,7 @@ from agents_app.models.agents import (
 )
 from agents_app.models.checkpoints import Checkpoint
 from agents_app.models.connections import AgentConnection, ProcessLease
+from agents_app.models.remote_tasks import RemoteTask
 from agents_app.models.tool_sources import (
     SOURCE_NAME,
     ToolSource,
@@ -32,6 +33,7 @@ __all__ = [
     "ModelProvider",
     "ProcessLease",
     "RemoteProtocol",
+    "RemoteTask",
     "Sponsorship",
     "ToolSource",
     "ToolSourceApproval",

@@ -6,6 +6,7 @@ therefore work as for every other agent.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from agents_app.remote.protocols.responses import ResponsesServer
 from agents_app.remote.protocols.server import Called, RemoteServer, Shown
 from agents_app.remote.protocols.uamp_socket import UampSocketModel
 from agents_app.remote.protocols.uamp_stream import UampStreamServer
+from agents_app.remote.tasks import TaskHandle, TaskRecorder, TrackedTask
 from agents_app.selectors import AgentSpec
 from uamp.events import Event
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, Model, StreamEvent, UPPError
@@ -49,25 +51,64 @@ _MODELS: Mapping[str, Callable[[Called, Shown], Model]] = {
     "envelope_http": EnvelopeModel,
     "uamp": UampSocketModel,
 }
+logger = logging.getLogger(__name__)
 _cancelling: set[asyncio.Task[None]] = set()
 
 
-def remote_model(spec: AgentSpec, *, response_id: str, servers: int, give: Give) -> Model:
+def remote_model(
+    spec: AgentSpec,
+    *,
+    response_id: str,
+    servers: int,
+    give: Give,
+    recorder: TaskRecorder | None = None,
+    handle: TaskHandle | None = None,
+) -> Model:
     """Return the model of a remote agent for one run.
 
-    `servers` is the number of servers that passed the request on before this one. Raises UPPError
+    `servers` is the number of servers that passed the request on before this one. `recorder` stores
+    where an answer is in progress, and `handle` is what another process stored. Raises UPPError
     INVALID_REQUEST if the row has no permitted address, AUTHENTICATION_FAILED if its key can no
     longer be decrypted, PROVIDER_ERROR if the request has passed too many servers.
     """
     shown = Shown()
-    called = called_of(spec, response_id=response_id, servers=servers)
+    called = called_of(
+        spec, response_id=response_id, servers=servers, recorder=recorder, handle=handle
+    )
     if spec.protocol in _MODELS:
         return RemoteModel(_MODELS[spec.protocol](called, shown), called, shown, give)
     server = _SERVERS[spec.protocol](called, shown)
     return RemoteModel(server(spec.model), called, shown, give, cancel=server.cancel)
 
 
-def called_of(spec: AgentSpec, *, response_id: str, servers: int) -> Called:
+async def stop_left(spec: AgentSpec, response_id: str, handle: TaskHandle) -> None:
+    """Stop an answer that a dead process left behind, and settle what it was paid.
+
+    If the other side cannot be reached, the answer continues there; that is logged.
+    """
+    payments = OnwardPayments(spec.id, response_id, spec.options)
+    try:
+        called = called_of(spec, response_id=response_id, servers=0)
+        if (called.protocol, str(called.target.url)) != (handle.protocol, handle.address):
+            logger.warning("the address of agent %s has changed during an answer", spec.name)
+        elif called.protocol in _MODELS:
+            await UampSocketModel(called, Shown()).stop(handle.ids)
+        else:
+            await _SERVERS[called.protocol](called, Shown()).stop(handle.ids)
+    except UPPError as error:
+        logger.warning("an answer of agent %s was not stopped: %s", spec.name, error.code)
+    await payments.restore()
+    await payments.settle()
+
+
+def called_of(
+    spec: AgentSpec,
+    *,
+    response_id: str,
+    servers: int,
+    recorder: TaskRecorder | None = None,
+    handle: TaskHandle | None = None,
+) -> Called:
     """Return where and how to call an agent; raises UPPError like `remote_model`."""
     if spec.protocol not in _SERVERS.keys() | _MODELS.keys():
         raise _refused(spec, "it names no protocol", ErrorCode.INVALID_REQUEST)
@@ -90,6 +131,7 @@ def called_of(spec: AgentSpec, *, response_id: str, servers: int) -> Called:
         silent=float(spec.options.get("timeout") or settings.UAMP_REMOTE_SILENT_SECONDS),
         streams=spec.options.get("streams") is not False,
         reasoning=int(spec.options.get("reasoning_tokens") or 0),
+        task=TrackedTask(spec.protocol, str(target.url), recorder=recorder, handle=handle),
         payments=OnwardPayments(spec.id, response_id, spec.options),
         key=key,
     )
@@ -131,17 +173,25 @@ class RemoteModel(EmittingModel):
                 await self.give(one)
             await emit(event)
 
+        called = self.called
+        is_resumed = called.task.begin(request)
+        if is_resumed and called.payments is not None:
+            await called.payments.restore()
         try:
             response = await infer(self.inner, request, pass_on)
         except BaseException:
+            if called.task.is_left:
+                raise
             if self.cancel is not None:
                 _begin(self.cancel())
-            if self.called.payments is not None:
-                _begin(self.called.payments.settle())
+            if called.payments is not None:
+                _begin(called.payments.settle())
+            _begin(called.task.end())
             raise
-        if self.called.payments is not None:
+        if called.payments is not None:
             # The answer exists even if the run is stopped now, so its cost must be counted.
-            await asyncio.shield(_begin(self.called.payments.settle(self.called.payments.cost)))
+            await asyncio.shield(_begin(called.payments.settle(called.payments.cost)))
+        await asyncio.shield(_begin(called.task.end()))
         return response
 
 

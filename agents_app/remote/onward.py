@@ -28,6 +28,9 @@ class OnwardLedger(Protocol):
     def settle(self, hold_id: str, amount: str, currency: str) -> None:
         """Charge an amount to a hold and release the rest."""
 
+    def reserved(self, response_id: str) -> tuple[str, str] | None:
+        """Return the id and the amount in CURRENCY of a response's open holds."""
+
 
 _ledger: OnwardLedger | None = None
 
@@ -55,7 +58,7 @@ class OnwardPayments:
         wanted = amount_of(amount)
         if currency != CURRENCY or wanted is None:
             raise OverBudget(f"it asks for {amount[:40]} {currency[:20]}, which is no amount here")
-        if _ledger is None or not self._left:
+        if _ledger is None or self._left <= 0:
             raise OverBudget("its owner has set no budget for that")
         if wanted > self._left:
             raise OverBudget(f"it asks for {amount} {currency}, more than its owner allows")
@@ -65,6 +68,17 @@ class OnwardPayments:
         self._hold_id = self._hold_id or hold_id
         self._left -= wanted
         self._submitted.append(wanted)
+
+    async def restore(self) -> None:
+        """Count what another process reserved for this response and did not settle."""
+        if _ledger is None:
+            return
+        hold = await health.run_sync(_ledger.reserved, self._response_id)
+        if hold is None:
+            return
+        self._hold_id, submitted = hold[0], Decimal(hold[1])
+        self._left -= submitted
+        self._submitted.append(submitted)
 
     def refused(self) -> None:
         """Note that the other side rejected the last payment."""

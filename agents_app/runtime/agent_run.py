@@ -14,6 +14,7 @@ from agents_app.providers.options import audio_formats, speech_formats
 from agents_app.remote import health
 from agents_app.remote.models import Give, remote_model
 from agents_app.remote.parameters import params_of
+from agents_app.remote.tasks import TaskRecorder
 from agents_app.runtime.connected_run import run_connected
 from agents_app.runtime.daemons import Daemons, HeldElsewhere
 from agents_app.runtime.failures import AgentError, cause_of, check_remote, fail
@@ -76,17 +77,25 @@ async def run_agent(
     media: MediaLoader,
     checkpoints: CheckpointSaver | None = None,
     daemons: Daemons | None = None,
+    recorder: TaskRecorder | None = None,
 ) -> RunFinished:
     """Answer a request with a hosted, remote or connected agent; return the end of the run.
 
     `receive` gets the text and events of the response one at a time; the model and the tools
-    continue once the awaitable that it returned is done. Raises AgentError, whatever `receive`
+    continue once the awaitable that it returned is done. `recorder` records the answer of a remote
+    agent while it is in progress there. Raises AgentError, whatever `receive`
     raises, and HeldElsewhere if another process holds the socket of a connected agent. Cancel the
     task to stop the run.
     """
     if spec.kind != "connected":
         return await _run_model(
-            spec, request, receive, broker=broker, media=media, checkpoints=checkpoints
+            spec,
+            request,
+            receive,
+            broker=broker,
+            media=media,
+            checkpoints=checkpoints,
+            recorder=recorder,
         )
     if daemons is None:
         raise AgentError(
@@ -103,6 +112,7 @@ async def _run_model(
     broker: ToolBroker,
     media: MediaLoader,
     checkpoints: CheckpointSaver | None,
+    recorder: TaskRecorder | None,
 ) -> RunFinished:
     """Run a hosted agent on its model, or a remote agent as if it were one.
 
@@ -146,6 +156,7 @@ async def _run_model(
             tokens=tokens,
             form=form,
             give=events.give,
+            recorder=recorder,
         )
         if form is not None:
             await form.check()
@@ -271,6 +282,7 @@ def build_agent(
     tokens: Tokens,
     form: Form | None,
     give: Give,
+    recorder: TaskRecorder | None = None,
 ) -> Agent:
     """Build the uap agent of a row, configured for one request.
 
@@ -280,7 +292,12 @@ def build_agent(
     """
     if spec.kind == "remote":
         model = remote_model(
-            spec, response_id=request.response_id, servers=request.servers, give=give
+            spec,
+            response_id=request.response_id,
+            servers=request.servers,
+            give=give,
+            recorder=recorder,
+            handle=request.remote_task,
         )
         is_compatible = spec.provider == "openai_compat"
         params = (vendor_params if is_compatible else params_of)(spec, request.params)

@@ -9,6 +9,7 @@ from agents_app.checkpoints import ResponseCheckpoint
 from agents_app.conversation.delegation_orders import Delegator
 from agents_app.conversation.presentation import ContentPresenter
 from agents_app.conversation.state_changes import SharedStateStore
+from agents_app.remote.tasks import TaskHandle
 from agents_app.tools.registry import ServerTool, ToolOutcome
 from uamp.types.content import ContentItem, Message, ToolCallData
 from uamp.types.session import ResponseFormat, ToolDefinition, UsageStats
@@ -21,7 +22,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     that are set, as builtins, and `extensions`, the session's options by vendor. `resume` is the
     output of this response before its process died: texts, thoughts, calls and results; calls
     without a result are run again under their old ids. With a `checkpoint`, the agent continues
-    from there, and `resume` is its output plus anything added since. `written` are the tokens that
+    from there, and `resume` is its output plus anything added since. `remote_task` is the answer of
+    a remote agent that is still in progress on its own server. `written` are the tokens that
     the response has used so far. With `ends_at_tools`, the run ends after a step that calls the
     client's tools. `asker` is the key by which limits count a client's requests, and `servers` the
     number of servers that passed this request on.
@@ -35,6 +37,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     resume: Sequence[ContentItem] = ()
     checkpoint: ResponseCheckpoint | None = None
+    remote_task: TaskHandle | None = None
     written: int = 0
     ends_at_tools: bool = False
     asker: str = ""

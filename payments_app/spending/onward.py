@@ -22,7 +22,7 @@ from payments_app.ledger import captures, holds
 from payments_app.ledger.accounts import ensure_account, external_account
 from payments_app.ledger.outcomes import Authorization, InsufficientFunds, Split
 from payments_app.ledger.transfers import transfer
-from payments_app.models import Account, AccountKind, Entry
+from payments_app.models import Account, AccountKind, Entry, Hold, HoldState
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
 
 if TYPE_CHECKING:
@@ -107,6 +107,17 @@ class BudgetLedger:
         if isinstance(answer, Exception):
             raise OverBudget(str(answer))
         return answer.hold_id
+
+    def reserved(self, response_id: str) -> tuple[str, str] | None:
+        """Return the id and the amount of a response's open holds."""
+        found = Hold.objects.select_related("account").filter(
+            response_id=onward_id(response_id), purpose=ONWARD, state=HoldState.ACTIVE
+        )
+        rows = list(found.order_by("created_at", "pk"))
+        if not rows:
+            return None
+        # The holds of a response are captured and released together, the oldest first.
+        return rows[0].pk, str(Money(sum(row.amount for row in rows), rows[0].account.asset))
 
     def settle(self, hold_id: str, amount: str, currency: str) -> None:
         """Take an amount of what is held for a response, and release the rest."""

@@ -2,8 +2,10 @@
 
 A response that was waiting for a tool is continued under the same id, from its stored output, once
 its call has ended. One in the middle of an answer is continued from its last checkpoint, at the end
-of a step. In the first step there is none, so it ends as failed with the text so far. A response
-with a pending cancellation ends as cancelled. Only one task per process calls `sweep`.
+of a step. In the first step there is none, so it ends as failed with the text so far, unless it is
+the answer of a remote agent that is still in progress there, which is followed to its end. A
+response with a pending cancellation ends as cancelled, also there. Only one task per process calls
+`sweep`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from agents_app import checkpoints
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.models import AgentKind
+from agents_app.remote import models as remote
+from agents_app.remote import tasks
 from agents_app.runtime.agent_run import RunRequest
 from chat_app.log import history as chat_history
 from chat_app.members.agents.triggers import shown_to
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents_app.checkpoints import ResponseCheckpoint
+    from agents_app.remote.tasks import TaskHandle
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
     from sessions_app.process.registry import Process
@@ -139,7 +144,8 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None) -> bool:
         return True
     if kept is not None:
         return row.fence - kept.fence <= TAKEOVERS
-    return row.fence - 1 <= TAKEOVERS and bool(calls.tool_calls_of(row.pk))
+    has_work = bool(calls.tool_calls_of(row.pk)) or tasks.load(row.pk) is not None
+    return row.fence - 1 <= TAKEOVERS and has_work
 
 
 async def _end(process: Process, row: Response) -> None:
@@ -160,6 +166,14 @@ async def _end(process: Process, row: Response) -> None:
     end = ResponseEnd(port, guard, Checkpoints(port), store=process.store, on_end=process.take_end)
     port.end()
     await end.write(ending)
+    if (handle := await database.run(tasks.load, row.pk)) is not None:
+        process.spawn(_stop_left(port.context, handle), name="stop a remote answer")
+
+
+async def _stop_left(context: RunContext, handle: TaskHandle) -> None:
+    """Stop the answer of a remote agent whose response has ended."""
+    await remote.stop_left(context.spec, context.response_id, handle)
+    await database.run(tasks.delete, context.response_id, fence=context.fence)
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
@@ -249,8 +263,9 @@ def _payment(session: Session | None, spec: AgentSpec, credential: str) -> Answe
 def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
     """Return the context of a continued response: same id, stored output, same tools."""
     resume = _with_results(row)
-    if kept is not None and row.status != ResponseState.WAITING:
-        resume = _beyond(row, kept) or kept.output
+    handle = tasks.load(row.pk)
+    if row.status != ResponseState.WAITING and (kept is not None or handle is not None):
+        resume = _beyond(row, kept) or (kept.output if kept is not None else ())
     session = Session.objects.select_related("chat").get(pk=row.session_id)
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
@@ -281,6 +296,7 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
         history,
         resume=resume,
         checkpoint=kept,
+        remote_task=handle,
         written=(usage.output_tokens or 0) if usage else 0,
         asker=_counted_as(session),
     )
@@ -288,13 +304,14 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
     return _context(row, request, asked=asked)
 
 
-def _beyond(row: Response, kept: ResponseCheckpoint) -> tuple[uamp.ContentItem, ...]:
+def _beyond(row: Response, kept: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:
     """Return the stored output up to the last tool, if tools have run since the checkpoint.
 
     Their process died after the results and before the next checkpoint, and they must not run
     twice.
     """
-    known = {i.tool_call.id for i in kept.output if isinstance(i, uamp.ToolCallContent)}
+    output = () if kept is None else kept.output
+    known = {i.tool_call.id for i in output if isinstance(i, uamp.ToolCallContent)}
     if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
         return ()
     items = _with_results(row)

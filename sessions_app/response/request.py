@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents_app.checkpoints import ResponseCheckpoint
+    from agents_app.remote.tasks import TaskHandle
     from agents_app.selectors import AgentSpec
 
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
@@ -66,6 +67,7 @@ def run_request(
     *,
     resume: Sequence[uamp.ContentItem] = (),
     checkpoint: ResponseCheckpoint | None = None,
+    remote_task: TaskHandle | None = None,
     written: int = 0,
     asker: str = "",
 ) -> RunRequest:
@@ -80,6 +82,7 @@ def run_request(
         params=_params(config, overrides),
         resume=resume,
         checkpoint=checkpoint,
+        remote_task=remote_task,
         written=written,
         asker=asker,
         servers=overrides.servers,

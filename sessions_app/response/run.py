@@ -28,6 +28,7 @@ from sessions_app.response.measured import MeasuredResponse
 from sessions_app.response.output.spoken_sound import milliseconds_of, sound_of
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
+from sessions_app.response.remote_tasks import ResponseTasks
 from sessions_app.response.tool_broker import ResponseToolBroker
 from sessions_app.store import leases, responses
 from telemetry import log_fields, spans
@@ -81,6 +82,7 @@ class Run:
         self._checkpoints = Checkpoints(port)
         self._end = ResponseEnd(port, self._guard, self._checkpoints, store=store, on_end=on_end)
         self._daemons = ResponseDaemons(context, connected)
+        self._remote = ResponseTasks(context, lambda: self._is_parked)
         self._give = give
         self._measured = MeasuredResponse(context)
         self._is_cancelled = False
@@ -291,8 +293,9 @@ class Run:
 
     async def _stream(self) -> Ending:
         port, guard, request = self._port, self._guard, self.context.request
-        if request.checkpoint is not None:
-            # Anything that the previous process sent after the checkpoint is sent again.
+        if request.checkpoint is not None or request.remote_task is not None:
+            # Anything that the previous process sent after the checkpoint, or of the remote
+            # agent's answer, is sent again.
             port.answer.keep_for_next_flush()
             port.subscribers.replace_text(port.answer.text)
         async with port.clock.limit():
@@ -308,6 +311,7 @@ class Run:
                 media=self,
                 checkpoints=weakref.proxy(self._checkpoints),
                 daemons=self._daemons,
+                recorder=self._remote,
             )
             if guard is not None:
                 await guard.complete()

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app import checkpoints
+from agents_app.remote import tasks
 from sessions_app.models import Response
 from sessions_app.transitions import move_one
 from uamp import ResponseState, ResponseTrigger
@@ -23,6 +24,7 @@ from uamp import ResponseState, ResponseTrigger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agents_app.remote.tasks import TaskHandle
     from uap import AgentState
 
 
@@ -146,12 +148,26 @@ def save_checkpoint(
             )
 
 
+def save_remote_task(response_id: str, handle: TaskHandle, *, fence: int) -> None:
+    """Store where a remote agent's answer is in progress, unless another process took over."""
+    with transaction.atomic():
+        mine = Response.objects.select_for_update(no_key=True).filter(
+            pk=response_id, fence=fence, status__in=Response.LIVE
+        )
+        if mine.exists():
+            tasks.save(response_id, handle, fence=fence, at=timezone.now())
+
+
 def forget_old_checkpoints() -> None:
-    """Delete leftover checkpoints of responses that have ended or been deleted."""
+    """Delete leftover checkpoints and remote tasks of responses that ended or were deleted."""
     before = timezone.now() - timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    old = set(checkpoints.saved_before(before))
-    live = Response.objects.filter(pk__in=old, status__in=Response.LIVE)
-    checkpoints.delete(old.difference(live.values_list("pk", flat=True)))
+    checkpoints.delete(_ended(checkpoints.saved_before(before)))
+    tasks.delete_all(_ended(tasks.written_before(before)))
+
+
+def _ended(response_ids: Sequence[str]) -> set[str]:
+    live = Response.objects.filter(pk__in=response_ids, status__in=Response.LIVE)
+    return set(response_ids).difference(live.values_list("pk", flat=True))
 
 
 def continue_response(response_id: str, *, fence: int) -> None:

@@ -1,21 +1,30 @@
 """Remote agents over A2A 1.0 and 0.3 with JSON-RPC; the address is that of the interface.
 
 The message holds the whole conversation, so every answer is a task in a new context. A task
-continues on the other side when its client disconnects, so an answer stopped here has to be
-cancelled there.
+continues on the other side when its client disconnects: an answer stopped here has to be cancelled
+there, and a process that takes an answer over reads the task until it has ended.
 """
 
+import asyncio
+import time
 import uuid
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from django.conf import settings
 
+from agents_app.remote.addresses import session_of
 from agents_app.remote.protocols.answers import RemoteAnswer, list_in, object_in, text_in
 from agents_app.remote.protocols.conversations import base64_of, last_media, one_text
 from agents_app.remote.protocols.server import RemoteServer
-from upp import ErrorCode, LLMRequest, StreamEvent
+from agents_app.remote.tasks import Ids
+from upp import ErrorCode, LLMRequest, LLMResponse, StreamEvent
+from upp.json_values import plain
 from upp.providers.http.failures import Failures
+from upp.providers.http.transport import HttpModel
+from upp.stream import Emit, EventDelta
 
 _INVALID = frozenset({-32600, -32601, -32602, -32004, -32005, -32009})
 _FAILED = frozenset({"failed", "rejected"})
@@ -24,6 +33,8 @@ ARTIFACTS = 1_000
 """The most artifacts in one frame."""
 REPEATS = 100
 """The most completed artifacts that are searched for in the whole text."""
+POLL_SECONDS = 1.0
+_JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 _PAYMENT = "x402.payment.required"
 
 
@@ -35,6 +46,7 @@ class Dialect:
     stream: str
     send: str
     cancel: str
+    get: str
     role: str
     has_kinds: bool
 
@@ -44,6 +56,7 @@ V1 = Dialect(
     stream="SendStreamingMessage",
     send="SendMessage",
     cancel="CancelTask",
+    get="GetTask",
     role="ROLE_USER",
     has_kinds=False,
 )
@@ -52,6 +65,7 @@ V03 = Dialect(
     stream="message/stream",
     send="message/send",
     cancel="tasks/cancel",
+    get="tasks/get",
     role="user",
     has_kinds=True,
 )
@@ -64,6 +78,10 @@ class A2aServer(RemoteServer):
     takes_json = True
     task_id = ""
     """The task of the current answer."""
+
+    def __call__(self, model_id: str) -> HttpModel:
+        """Return a model that asks the agent, or follows the task of an earlier process."""
+        return _TaskModel(server=self, model_id=model_id)
 
     @property
     def path(self) -> str:
@@ -105,13 +123,31 @@ class A2aServer(RemoteServer):
         if not self.task_id:
             return
         task_id, self.task_id = self.task_id, ""
-        body = {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": self.dialect.cancel,
-            "params": {"id": task_id},
-        }
-        await self.tell(self.path, body)
+        await self.tell(self.path, _call(self.dialect.cancel, task_id))
+
+    async def stop(self, ids: Ids) -> None:
+        """See RemoteServer."""
+        self.task_id = str(ids["task"])
+        await self.cancel()
+
+    async def read_task(self, failures: Failures) -> bytes:
+        """Return the state of the current task; raises UPPError."""
+        headers = {**_JSON, **self.credentials(self.called.key), **self.config.headers}
+        session = session_of(self.called.target)
+        with failures.translated():
+            response = await session.post(
+                self.path,
+                headers=headers,
+                body=plain.encode(_call(self.dialect.get, self.task_id)),
+                silent=self.called.silent,
+            )
+            try:
+                data = await response.content.read(settings.UAMP_REMOTE_ANSWER_BYTES + 1)
+            finally:
+                response.close()
+        if response.status != HTTPStatus.OK:
+            raise failures.refused(response.status, response.headers, data)
+        return data
 
     def _text(self, text: str) -> dict[str, Any]:
         return {"kind": "text", "text": text} if self.dialect.has_kinds else {"text": text}
@@ -130,6 +166,38 @@ class A2a03Server(A2aServer):
     """An A2A 0.3 agent."""
 
     dialect = V03
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TaskModel(HttpModel):
+    """A model whose answer may be a task that is already in progress."""
+
+    server: A2aServer
+
+    async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """See HttpModel."""
+        ids = self.server.called.task.ids
+        if ids is None:
+            return await super().infer(request, emit)
+        server = self.server
+        server.task_id = str(ids["task"])
+        failures = Failures(provider=server.name, key=server.called.key, url=server.path)
+        answer = server.answer(request, failures)
+        changed = time.monotonic()
+        await emit(StreamEvent(type="message_start"))
+        while not answer.done:
+            events = answer.add(await server.read_task(failures))
+            for event in events:
+                await emit(event)
+            if events:
+                changed = time.monotonic()
+            elif time.monotonic() - changed > server.called.silent:
+                raise failures.error("The task does not progress.", ErrorCode.TIMEOUT)
+            if not answer.done:
+                await asyncio.sleep(POLL_SECONDS)
+        response = answer.response()
+        await emit(StreamEvent(type="message_stop", delta=EventDelta(usage=response.usage)))
+        return response
 
 
 class TaskAnswer(RemoteAnswer):
@@ -161,7 +229,8 @@ class TaskAnswer(RemoteAnswer):
             ("statusUpdate", {"status-update"}),
             ("artifactUpdate", {"artifact-update"}),
         ):
-            found_in = result if kind in kinds else object_in(result, name)
+            is_bare = name == "task" and "id" in result and "status" in result
+            found_in = result if kind in kinds or is_bare else object_in(result, name)
             if found_in:
                 return self._take(name, found_in)
         return []
@@ -173,6 +242,8 @@ class TaskAnswer(RemoteAnswer):
             if known and task_id != known:
                 return []
             self.server.task_id = task_id
+            if task_id and not known:
+                self.server.called.task.found(task=task_id)
         match name:
             case "message":
                 return [*self._parts(found), *self.end()]
@@ -256,6 +327,10 @@ class TaskAnswer(RemoteAnswer):
         if "bytes" in file or "raw" in file:
             return self.link("", label)
         return []
+
+
+def _call(method: str, task_id: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 2, "method": method, "params": {"id": task_id}}
 
 
 def _text_of(part: object) -> str:

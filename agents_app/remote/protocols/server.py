@@ -16,6 +16,7 @@ from agents_app.outbound.rules import Target
 from agents_app.remote import hops
 from agents_app.remote.addresses import session_of
 from agents_app.remote.onward import OnwardPayments
+from agents_app.remote.tasks import Ids, TrackedTask
 from uamp.events import Event
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, ProviderConfig, StreamEvent
 from upp.conversation.turn import TokenUsage
@@ -33,7 +34,7 @@ class Called:
 
     `hops` is the value of the header, including this server. `silent` is in seconds; `reasoning` is
     the number of tokens allowed besides the visible output. `streams` is False if the agent answers
-    in one piece. `payments` pays its payment requests.
+    in one piece. `payments` pays its payment requests, `task` records where its answer is.
     """
 
     agent: str
@@ -45,6 +46,7 @@ class Called:
     silent: float
     reasoning: int = 0
     streams: bool = True
+    task: TrackedTask = field(repr=False, compare=False)
     payments: OnwardPayments | None = field(default=None, repr=False, compare=False)
     key: str | None = field(default=None, repr=False)
 
@@ -138,6 +140,10 @@ class RemoteServer(HttpProvider):
 
     async def cancel(self) -> None:
         """Stop an unfinished answer; for most protocols, closing the request is enough."""
+
+    async def stop(self, ids: Ids) -> None:
+        """Stop an answer that another process left behind."""
+        raise NotImplementedError(f"answers over {self.called.protocol} end with their request")
 
     async def tell(self, url: str, body: Any) -> None:
         """Post a request whose response does not matter, such as a cancellation."""

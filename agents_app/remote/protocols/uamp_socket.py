@@ -1,7 +1,8 @@
 """Remote agents over UAMP on a WebSocket; the address is as https://host/agents/echo.
 
 The session is the client's own state (`uamp.client.state`). If the connection breaks during an
-answer, it is re-established, and the session resumes after its last durable event (UAMP §10).
+answer, it is re-established, and the session resumes after its last durable event (UAMP §10). A
+process that takes an answer over resumes the session before the answer, and receives it whole.
 """
 
 import time
@@ -13,6 +14,7 @@ from agents_app.remote.protocols.server import Called, Shown
 from agents_app.remote.protocols.sockets import SocketFrames, SocketLost, SocketModel
 from agents_app.remote.protocols.uamp_events import UampAnswer
 from agents_app.remote.protocols.uamp_requests import response_create
+from agents_app.remote.tasks import Ids
 from uamp import RemoteProtocolError
 from uamp.client.state.session import ClientSession
 from uamp.events import (
@@ -21,7 +23,9 @@ from uamp.events import (
     PaymentError,
     PaymentRequired,
     ResponseCancel,
+    ResponseCreated,
     SessionCreate,
+    SessionCreated,
     SessionEnd,
 )
 from uamp.types.session import SessionConfig
@@ -39,6 +43,8 @@ class UampSocketModel(SocketModel):
     def __init__(self, called: Called, shown: Shown) -> None:
         super().__init__(called, shown)
         self._paid: set[tuple[str | None, float | None, str]] = set()
+        # The place in the session's log before the answer.
+        self._began_at = 0
 
     @property
     def address(self) -> str:
@@ -47,15 +53,12 @@ class UampSocketModel(SocketModel):
 
     async def ask(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """See SocketModel."""
-        session = ClientSession(
-            chat=None,
-            agent=self.called.name or None,
-            config=SessionConfig(),
-            new_id=_new_id,
-            now=_now,
-        )
+        session = self._session()
         answer = UampAnswer(self, request, self.failures)
-        session.ask([], response_create(request))
+        if self.called.task.ids is None:
+            session.ask([], response_create(request))
+        else:
+            answer.response_id = _restore(session, self.called.task.ids)
         for attempt in range(RESUMES + 1):
             async with self.connected() as frames:
                 try:
@@ -66,16 +69,50 @@ class UampSocketModel(SocketModel):
                         raise
         raise SocketLost
 
+    async def stop(self, ids: Ids) -> None:
+        """Stop an answer that another process left behind; raises UPPError."""
+        protocol, session = uamp.Connection("client"), self._session()
+        response_id = _restore(session, ids)
+        session.begin()
+        try:
+            async with self.connected() as frames:
+                for event in session.events_to_send():
+                    await frames.send(self._frame(protocol, event, session))
+                while not session.is_open and session.error is None:
+                    for event in protocol.receive(await frames.receive(), now=time.monotonic()):
+                        session.receive(event)
+                frames.last_words = lambda: self._stops(protocol, session, response_id)
+        except (SocketLost, RemoteProtocolError) as error:
+            message = "The answer could not be stopped."
+            raise self.failures.error(message, ErrorCode.NETWORK_ERROR) from error
+
+    def _session(self) -> ClientSession:
+        return ClientSession(
+            chat=None,
+            agent=self.called.name or None,
+            config=SessionConfig(),
+            new_id=_new_id,
+            now=_now,
+        )
+
+    def _stops(
+        self, protocol: uamp.Connection, session: ClientSession, response_id: str | None
+    ) -> list[str]:
+        """Return the frames that stop an answer; none if another process continues it."""
+        if self.called.task.is_left:
+            return []
+        return [
+            self._frame(protocol, event, session)
+            for event in (ResponseCancel(response_id=response_id), SessionEnd())
+        ]
+
     async def _follow(
         self, frames: SocketFrames, session: ClientSession, answer: UampAnswer, emit: Emit
     ) -> LLMResponse:
         protocol = uamp.Connection("client")
         session.begin()
         # An answer that is stopped or rejected here is stopped on the other side too.
-        frames.last_words = lambda: [
-            self._frame(protocol, event, session)
-            for event in (ResponseCancel(response_id=answer.response_id), SessionEnd())
-        ]
+        frames.last_words = lambda: self._stops(protocol, session, answer.response_id)
         while not answer.complete:
             for event in session.events_to_send():
                 await frames.send(self._frame(protocol, event, session))
@@ -84,19 +121,34 @@ class UampSocketModel(SocketModel):
             except RemoteProtocolError as error:
                 raise answer.invalid(f"what is no event of UAMP: {error.message}") from error
             for event in events:
-                if not session.receive(event):
-                    continue
-                if isinstance(event, PaymentRequired):
-                    await self._pay(session, event, answer)
-                    continue
-                if isinstance(event, PaymentError) and self.called.payments is not None:
-                    self.called.payments.refused()
-                for shown in answer.take(event):
-                    await emit(shown)
+                if session.receive(event):
+                    await self._take(session, event, answer, emit)
             if session.error is not None:
                 raise self.failures.error(str(session.error), ErrorCode.PROVIDER_ERROR)
         frames.last_words = lambda: [self._frame(protocol, SessionEnd(), session)]
         return self.believed(answer.response(), frames)
+
+    async def _take(
+        self, session: ClientSession, event: Event, answer: UampAnswer, emit: Emit
+    ) -> None:
+        if isinstance(event, PaymentRequired):
+            await self._pay(session, event, answer)
+            return
+        if isinstance(event, PaymentError) and self.called.payments is not None:
+            self.called.payments.refused()
+        if isinstance(event, SessionCreated):
+            self._began_at = session.seq
+            if event.resumed is False and answer.response_id is not None:
+                raise answer.invalid("another log than that of its answer")
+        for shown in answer.take(event):
+            await emit(shown)
+        if isinstance(event, ResponseCreated) and session.epoch is not None:
+            self.called.task.found(
+                session=session.session_id or "",
+                epoch=session.epoch,
+                seq=self._began_at,
+                response=answer.response_id or "",
+            )
 
     async def _pay(
         self, session: ClientSession, event: PaymentRequired, answer: UampAnswer
@@ -123,6 +175,18 @@ class UampSocketModel(SocketModel):
     def _frame(self, protocol: uamp.Connection, event: Event, session: ClientSession) -> str:
         of_session = None if isinstance(event, SessionCreate) else session.session_id
         return protocol.send(event, event_id=_new_id(), timestamp=_now(), session_id=of_session)
+
+
+def _restore(session: ClientSession, ids: Ids) -> str:
+    """Restore the session of an answer in progress; return the id of the answer."""
+    response_id = str(ids["response"])
+    session.restore(
+        response_id,
+        session_id=str(ids["session"]),
+        epoch=str(ids["epoch"]),
+        seq=int(ids["seq"]),
+    )
+    return response_id
 
 
 def _new_id() -> str:

@@ -1,4 +1,4 @@
-"""Checkpoints of responses: who may save one, and which are forgotten."""
+"""Checkpoints and remote tasks of responses: who may save one, and which are forgotten."""
 
 from datetime import timedelta
 
@@ -6,13 +6,16 @@ import pytest
 from django.utils import timezone
 
 from agents_app import checkpoints
-from agents_app.models import Checkpoint
+from agents_app.models import Checkpoint, RemoteTask
+from agents_app.remote import tasks
+from agents_app.remote.tasks import TaskHandle
 from sessions_app.models import Response
 from sessions_app.store import responses
 from tests import factories
 from uamp.types.content import TextContent
 from uap import AgentState
 
+HANDLE = TaskHandle(protocol="a2a", address="https://far.example/", ids={"task": "t1"}, rounds=0)
 SAID = [TextContent(text="one")]
 
 
@@ -53,3 +56,26 @@ def test_old_checkpoints_of_what_has_ended_are_forgotten() -> None:
     Checkpoint.objects.filter(pk__in=[live.pk, ended.pk]).update(updated_at=old)
     responses.forget_old_checkpoints()
     assert set(Checkpoint.objects.values_list("pk", flat=True)) == {live.pk, fresh.pk}
+
+
+@pytest.mark.django_db
+def test_only_who_runs_a_response_records_its_remote_task() -> None:
+    response = running(fence=2)
+    responses.save_remote_task(response.pk, HANDLE, fence=1)
+    assert tasks.load(response.pk) is None
+    responses.save_remote_task(response.pk, HANDLE, fence=2)
+    tasks.delete(response.pk, fence=1)
+    assert tasks.load(response.pk) == HANDLE
+    tasks.delete(response.pk, fence=2)
+    assert tasks.load(response.pk) is None
+
+
+@pytest.mark.django_db
+def test_old_remote_tasks_of_what_has_ended_are_forgotten() -> None:
+    live, ended = running(), running()
+    for response in (live, ended):
+        responses.save_remote_task(response.pk, HANDLE, fence=1)
+    Response.objects.filter(pk=ended.pk).update(status="completed", finished_at=timezone.now())
+    RemoteTask.objects.update(updated_at=timezone.now() - timedelta(days=1))
+    responses.forget_old_checkpoints()
+    assert list(RemoteTask.objects.values_list("pk", flat=True)) == [live.pk]

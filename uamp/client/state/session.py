@@ -129,6 +129,20 @@ class ClientSession:
             )
         )
 
+    def restore(self, response_id: str, *, session_id: str, epoch: str, seq: int) -> TurnState:
+        """Continue a session that another program opened, and follow an answer in it.
+
+        ``seq`` is a place in the log before the answer.
+        """
+        self.session_id, self.epoch, self.seq = session_id, epoch, seq
+        answer = self._answers[response_id] = AnswerState(response_id)
+        turn = TurnState([], self._named(ResponseCreate()))
+        turn.sent_in, turn.expected = session_id, 1
+        turn.answers.append(answer)
+        self._turn_of[response_id] = turn
+        self._turns.add(turn)
+        return turn
+
     def lost(self) -> None:
         """Take note that the connection is gone; what is sent from now on waits for the next."""
         self.is_open = False
