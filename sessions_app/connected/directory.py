@@ -89,18 +89,16 @@ class ConnectedAgents:
 
         Raises HeldElsewhere, and AgentError: agent_offline if none is connected.
         """
-        here = min(
-            (one for one in self._daemons.get(spec.id, ()) if one.has_room),
-            key=lambda one: len(one.answers),
-            default=None,
-        )
+        here = self._least_busy(spec.id)
         if here is not None and (stays or not here.answers):
             return here
         listed = await database.run(connections.connections_of, spec.id)
+        # Daemons may have come and gone in the meantime.
+        here = self._least_busy(spec.id)
         others = [one for one in listed if one.process != self.process]
         elsewhere = [one for one in others if one.answers < settings.UAMP_DAEMON_ANSWERS]
         is_best = here is not None and not (elsewhere and elsewhere[0].answers < len(here.answers))
-        if here is not None and is_best and not here.is_gone:
+        if here is not None and is_best:
             return here
         if elsewhere:
             raise HeldElsewhere(elsewhere[0].process)
@@ -111,6 +109,13 @@ class ConnectedAgents:
                 retry_after=FULL_SECONDS,
             )
         raise AgentError(f"{spec.name} is not connected.", code=ErrorCode.AGENT_OFFLINE)
+
+    def _least_busy(self, agent_id: str) -> RegisteredAgent | None:
+        return min(
+            (one for one in self._daemons.get(agent_id, ()) if one.has_room),
+            key=lambda one: len(one.answers),
+            default=None,
+        )
 
     def changed(self, daemon: RegisteredAgent) -> None:
         """Record that a daemon's number of answers has changed."""
