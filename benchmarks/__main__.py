@@ -34,7 +34,9 @@ COMMANDS: Final = {
     "paid": Command("answers", "a paid turn, against a free one"),
     "fanout": Command("chats", "an answer that streams to 100 members, in one process and in two"),
     "connected": Command(
-        "agents", "a turn of a connected agent against a hosted one, and 10,000 registered agents"
+        "agents",
+        "a turn of a connected and of a remote agent against a hosted one, and 10,000 registered"
+        " agents",
     ),
     "joins": Command("chats", "1,000 people who join a chat within a minute"),
     "workers": Command("processes", "two server processes, against one"),

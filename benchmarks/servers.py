@@ -238,9 +238,9 @@ def of_stub(name: str, settings: Mapping[str, str] | None = None) -> ServerProgr
 
 
 @contextmanager
-def serving(program: ServerProgram) -> Iterator[Server]:
+def serving(program: ServerProgram, port: int | None = None) -> Iterator[Server]:
     """Run a server until the block ends; raises RuntimeError or TimeoutError if it cannot start."""
-    port = _free_port()
+    port = port or free_port()
     process = subprocess.Popen(  # noqa: S603 our own interpreter
         [program.python, *program.arguments, str(port)],
         cwd=program.folder,
@@ -259,7 +259,8 @@ def serving(program: ServerProgram) -> Iterator[Server]:
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port on which no program listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,9 +1,11 @@
-"""Compare connected agents with hosted ones, and register many daemons at two processes.
+"""Compare connected and remote agents with hosted ones, and register many daemons.
 
-The same turn of 20 deltas by the scripted agent, by a daemon connected to the asker's process, and
-by one connected to another process, to which the run moves (PostgreSQL and Redis). CPU covers all
-server processes and PostgreSQL. Then `--daemons` sockets register `--agents` agents each at two
-processes; one process is killed, and its daemons reconnect to the other.
+The same turn of 20 deltas by the scripted agent, by a daemon connected to the asker's process, by
+one connected to another process, to which the run moves, and by the scripted agent of the other
+process, called at its address over several protocols (PostgreSQL and Redis). CPU covers all server
+processes and PostgreSQL; for a remote agent that is two stored answers. Then `--daemons` sockets
+register `--agents` agents each at two processes; one process is killed, and its daemons reconnect
+to the other.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import AGENT, gauges, results, servers, turn_runs
 from benchmarks.daemon_client import DaemonOrder
@@ -32,8 +34,19 @@ if TYPE_CHECKING:
 
     from benchmarks.servers import Data, Server
 
-LIMITS: Final = {"UAMP_CONNECTED_AGENTS": "1000000", "UAMP_DAEMON_ANSWERS": "1000"}
-KINDS: Final = ("hosted", "daemon here", "daemon elsewhere")
+LIMITS: Final = {
+    "UAMP_CONNECTED_AGENTS": "1000000",
+    "UAMP_DAEMON_ANSWERS": "1000",
+    "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
+}
+REMOTE: Final = {"uamp": "", "a2a": "/a2a", "completions": "/v1"}
+"""The protocols of the remote agents, and their paths below that of the agent."""
+KINDS: Final = (
+    "hosted",
+    "daemon here",
+    "daemon elsewhere",
+    *(f"remote {protocol}" for protocol in REMOTE),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +109,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     with results.Results("connected", chosen.results) as kept, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
-        data = stack.enter_context(servers.prepared(database, settings=settings))
-        pair = [stack.enter_context(servers.serving(servers.of_ours(data))) for _ in range(2)]
+        ports = [servers.free_port(), servers.free_port()]
+        plan = servers.SeedPlan(agents=_remote_agents(ports[1]))
+        data = stack.enter_context(servers.prepared(database, plan, settings=settings))
+        program = servers.of_ours(data)
+        pair = [stack.enter_context(servers.serving(program, port)) for port in ports]
         _measure_turns(chosen, kept, data, pair)
         if chosen.daemons:
             _register_many(chosen, kept, data, pair)
+
+
+def _remote_agents(port: int) -> list[dict[str, Any]]:
+    """Return the rows of agents that call the scripted agent of the server at a port.
+
+    A2A sends the conversation as one text, which the scripted agent would repeat whole.
+    """
+    return [
+        {
+            "name": f"remote-{protocol}",
+            "kind": "remote",
+            "protocol": protocol,
+            "url": f"http://127.0.0.1:{port}/agents/{AGENT}{path}",
+            "model": AGENT,
+            "history_messages": 1 if protocol == "a2a" else None,
+        }
+        for protocol, path in REMOTE.items()
+    ]
 
 
 def _measure_turns(
@@ -112,6 +146,7 @@ def _measure_turns(
     here, elsewhere = pair
     with ExitStack() as stack:
         agents = {"hosted": AGENT, "daemon here": "here-0-0", "daemon elsewhere": "away-0-0"}
+        agents |= {f"remote {protocol}": f"remote-{protocol}" for protocol in REMOTE}
         for prefix, server in (("here", here), ("away", elsewhere)):
             order = DaemonOrder(ports=[server.port], token=data.token, prefix=prefix)
             seconds_until(stack.enter_context(daemons(order)), "ready")
