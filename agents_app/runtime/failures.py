@@ -163,7 +163,7 @@ def check_remote(spec: AgentSpec, *, servers: int) -> None:
         raise AgentError(
             f"{spec.name} is a remote agent, and {servers} servers have passed this request on"
             " already. It is passed on no further.",
-            code=ErrorCode.TOO_MANY_STEPS,
+            code=ErrorCode.TOO_MANY_HOPS,
         )
     if pause := health.pause_of(spec):
         raise AgentError(

@@ -141,6 +141,7 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
         ErrorCode.PAYMENT_TIMEOUT: Cause.ASKER,
         ErrorCode.INVALID_OUTPUT: Cause.ASKER,
         ErrorCode.TOO_MANY_STEPS: Cause.ASKER,
+        ErrorCode.TOO_MANY_HOPS: Cause.SERVER,
         ErrorCode.ANSWER_TOO_LONG: Cause.ASKER,
         ErrorCode.INVALID_TOOL_RESULT: Cause.ASKER,
         ErrorCode.REQUEST_REFUSED: Cause.ASKER,

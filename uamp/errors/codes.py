@@ -67,6 +67,7 @@ class ErrorCode(StrEnum):
     CONTENT_FILTERED = "content_filtered"
     INVALID_OUTPUT = "invalid_output"
     TOO_MANY_STEPS = "too_many_steps"
+    TOO_MANY_HOPS = "too_many_hops"
     ANSWER_TOO_LONG = "answer_too_long"
     INVALID_TOOL_RESULT = "invalid_tool_result"
     REQUEST_REFUSED = "request_refused"

@@ -363,6 +363,12 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Ask for less at once.",
         ),
         ErrorRow(
+            _C.TOO_MANY_HOPS,
+            _RESPONSE,
+            "Too many servers have passed the request on; agents may call each other in a loop.",
+            "Do not repeat the request; the agents' owners have to change what they call.",
+        ),
+        ErrorRow(
             _C.ANSWER_TOO_LONG,
             _RESPONSE,
             "The answer has more characters than one response keeps; the text so far is kept.",

@@ -58,6 +58,7 @@ _CODES = {
     UampCode.REQUEST_REFUSED: ErrorCode.INVALID_REQUEST,
     UampCode.UNSUPPORTED_PARAMETER: ErrorCode.INVALID_REQUEST,
     UampCode.TOO_MANY_STEPS: ErrorCode.INVALID_REQUEST,
+    UampCode.TOO_MANY_HOPS: ErrorCode.INVALID_REQUEST,
     # These are caused by the asker and are not the agent's fault (agents_app.remote.health).
     UampCode.ANSWER_TOO_LONG: ErrorCode.INVALID_REQUEST,
     UampCode.INVALID_OUTPUT: ErrorCode.INVALID_REQUEST,

@@ -296,7 +296,7 @@ async def test_a_request_that_passed_many_servers_is_passed_on_no_further(
         spec = await remote_spec(wire.url)
         await run(spec, asked(servers=1))
         _, error = await failure(spec, asked(servers=2))
-    assert error.code == "too_many_steps"
+    assert error.code == "too_many_hops"
     assert ["X-UAMP-Hops: 2" in one.head for one in wire.exchanges] == [True]
 
 

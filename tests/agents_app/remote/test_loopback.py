@@ -119,7 +119,7 @@ def test_two_remote_agents_that_lead_to_each_other_do_not_ask_without_an_end(
     assert error["code"] == "provider_error"
     wait_until(lambda: set(states_of(ping) + states_of(pong)) == {"failed"})
     assert len(states_of(ping) + states_of(pong)) == settings.UAMP_REMOTE_HOPS + 1
-    assert "too_many_steps" in str([r.error for r in Response.objects.all()])
+    assert "too_many_hops" in str([r.error for r in Response.objects.all()])
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,7 @@ async def test_arguments_of_a_call_may_come_in_chunks() -> None:
         ("invalid_tool_result", 0),
         ("step_refused", 0),
         ("too_many_steps", 0),
+        ("too_many_hops", 0),
         ("provider_error", 1),
     ],
 )

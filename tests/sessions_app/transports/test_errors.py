@@ -29,6 +29,7 @@ from sessions_app.models import ApiKey, Response, Session
 from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, new_event, text_of
 from tests.live_server import Dial, Person, counted_rows, quick_agent, shared_chat
+from tests.sessions_app.billing.paid_agents import pay, rich, wallet
 from tests.sessions_app.model_server import model_server, said
 from tests.threads import join_threads
 from uamp import ERROR_CODES, ErrorCode
@@ -623,6 +624,22 @@ def test_an_agent_that_uses_all_its_steps_ends(scene: Scene) -> None:
         assert client.expect("response.error")["error"]["code"] == "too_many_steps"
 
 
+def test_a_request_that_too_many_servers_passed_on_ends(scene: Scene, settings: Settings) -> None:
+    url = "https://agents.example/v1"
+    remote = factories.agent("far", kind="remote", url=url, protocol="completions", model="far")
+    remote.pricing = {"per_answer": "0.25"}
+    remote.is_public = True
+    remote.save()
+    rich(scene.alice)
+    hops = {"X-UAMP-Hops": str(settings.UAMP_REMOTE_HOPS)}
+    client = scene.dial(headers={**scene.alice.headers, **hops})
+    client.create_session(agent="far")
+    client.ask("Hello")
+    pay(client, client.until("payment.required")[-1])
+    assert client.until("response.error")[-1]["error"]["code"] == "too_many_hops"
+    assert str(wallet(scene.alice).available) == "10", "a loop costs the asker nothing"
+
+
 @pytest.mark.parametrize("agent", ["echo", "model"])
 def test_an_answer_that_does_not_fit_its_schema_ends_in_an_error(scene: Scene, agent: str) -> None:
     said = {"id": "1", "choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
@@ -668,6 +685,9 @@ SHOWN_ELSEWHERE = {
     ),
     ErrorCode.TIMEOUT: "transports.test_errors: an_answer_that_takes_too_long_ends",
     ErrorCode.TOO_MANY_STEPS: ("transports.test_errors: an_agent_that_uses_all_its_steps_ends"),
+    ErrorCode.TOO_MANY_HOPS: (
+        "transports.test_errors: a_request_that_too_many_servers_passed_on_ends"
+    ),
     ErrorCode.ANSWER_TOO_LONG: ("response.test_end_causes: an_answer_that_is_too_long_is_charged"),
     ErrorCode.INVALID_TOOL_RESULT: (
         "response.test_end_causes: a_result_that_the_model_refuses_is_the_clients"
