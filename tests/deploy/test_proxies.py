@@ -40,6 +40,13 @@ def test_caddy_sends_to_processes_that_are_ready() -> None:
     assert caddy("lb_policy") == "least_conn"
 
 
+def test_caddy_ends_tls_1_3_alone_and_passes_grpc_on() -> None:
+    assert caddy("protocols") == "tls1.3"
+    assert caddy("strict_sni_host") == "on"
+    assert caddy("@grpc") == "path /uamp.v1.Agent/*"
+    assert "reverse_proxy @grpc h2c://{$GRPC:127.0.0.1:50051} {" in CADDYFILE
+
+
 def test_both_accept_the_largest_upload() -> None:
     (size,) = nginx("client_max_body_size")
 

@@ -6,7 +6,6 @@ import asyncio
 import ssl
 import threading
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,20 +15,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 
 from agents_app.demo import prepare_agents
 from tests import services
 from tests.client import wait_until
 from tests.federation_app.peer import HOST
 from tests.threads import join_threads
+from uamp_project.servers import hypercorn_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-DEPLOYED = Path(__file__).parents[2] / "deploy" / "hypercorn.toml"
+    from pathlib import Path
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -68,12 +64,8 @@ def hypercorn(
     channel_layers.set("default", None)
     channel_layers.backends.clear()
     certfile, keyfile = certificate(tmp_path)
-    # What operators start with, but for its place.
-    config = Config.from_toml(DEPLOYED)
-    config.bind = [f"127.0.0.1:{services.free_port()}"]
-    config.certfile, config.keyfile = str(certfile), str(keyfile)
-    # The same port of UDP takes HTTP/3.
-    config.quic_bind = config.bind
+    address = f"127.0.0.1:{services.free_port()}"
+    config = hypercorn_server.configured(address, certificate=str(certfile), key=str(keyfile))
     config.graceful_timeout = 2
     loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
@@ -82,7 +74,7 @@ def hypercorn(
         loops.append((asyncio.get_running_loop(), ends))
         app: Any = application
         try:
-            await serve(app, config, shutdown_trigger=ends.wait)
+            await hypercorn_server.serve_until(app, config, ends.wait)
         finally:
             if (process := registry.known()) is not None:
                 await process.stop()

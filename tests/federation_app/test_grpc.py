@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import queue
+import socket
+import ssl
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -20,11 +22,13 @@ from federation_app.rpc import agent_pb2, agent_pb2_grpc
 from federation_app.rpc.server import EnvelopeServer
 from federation_app.rpc.service import _RECORDS_WAITING, _RecordCall
 from sessions_app.process import registry
+from tests.federation_app.hypercorn_server import certificate as certificate_in
 from tests.federation_app.peer import ECHO, ForeignPeer, text_of
 from tests.live_server import quick_agent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECONDS = 60
@@ -166,3 +170,34 @@ def test_a_server_without_tls_listens_on_loopback_alone() -> None:
 
     with pytest.raises(ImproperlyConfigured, match="envelopes are not sent without TLS"):
         asyncio.run(begin())
+
+
+def test_a_server_with_tls_refuses_tls_1_2(settings: Any, tmp_path: Path) -> None:
+    certificate, key = certificate_in(tmp_path)
+    settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY = str(certificate), str(key)
+    found: dict[str, str | None] = {}
+
+    def shake_hands(port: int) -> None:
+        for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
+            context = ssl.create_default_context(cafile=str(certificate))
+            context.minimum_version = context.maximum_version = version
+            context.set_alpn_protocols(["h2"])
+            try:
+                with (
+                    socket.create_connection(("127.0.0.1", port), 30) as raw,
+                    context.wrap_socket(raw, server_hostname="localhost") as secured,
+                ):
+                    found[version.name] = secured.selected_alpn_protocol()
+            except (ssl.SSLError, ConnectionError):
+                found[version.name] = None
+
+    async def serve() -> None:
+        server = EnvelopeServer("127.0.0.1:0")
+        await server.start()
+        try:
+            await asyncio.to_thread(shake_hands, server.port)
+        finally:
+            await server.stop(0)
+
+    asyncio.run(serve())
+    assert found == {"TLSv1_3": "h2", "TLSv1_2": None}

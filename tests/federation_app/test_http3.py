@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aioquic.asyncio.client import connect
 from aioquic.asyncio.protocol import QuicConnectionProtocol
-from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.connection import H3_ALPN, ErrorCode, H3Connection
 from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from asgiref.sync import async_to_sync
 
-from tests.federation_app.peer import add_peer, text_of
+from federation_app.exchange import streams
+from tests.client import wait_until
+from tests.federation_app.peer import SERVER, add_peer, text_of
+from tests.live_server import quick_agent
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     import httpx
@@ -33,6 +38,7 @@ class Answer:
 
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -59,6 +65,18 @@ class Http3(QuicConnectionProtocol):
         await asyncio.wait_for(answer.ended.wait(), SECONDS)
         return answer
 
+    async def leave(self, path: str, headers: dict[str, str]) -> None:
+        """Send a GET, and leave its stream once its answer begins."""
+        stream = self._quic.get_next_available_stream_id()
+        answer = self._answers[stream] = Answer()
+        first = {":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": path}
+        lines = [(k.encode(), v.encode()) for k, v in {**first, **headers}.items()]
+        self._http.send_headers(stream, lines, end_stream=True)
+        self.transmit()
+        await asyncio.wait_for(answer.begun.wait(), SECONDS)
+        self._quic.stop_stream(stream, ErrorCode.H3_REQUEST_CANCELLED)
+        self.transmit()
+
     def quic_event_received(self, event: QuicEvent) -> None:
         """Take what came on the connection."""
         for one in self._http.handle_event(event):
@@ -72,8 +90,23 @@ class Http3(QuicConnectionProtocol):
             answer.headers.update({k.decode(): v.decode() for k, v in event.headers})
         else:
             answer.body += event.data
+        answer.begun.set()
         if event.stream_ended:
             answer.ended.set()
+
+
+@asynccontextmanager
+async def connected(port: int, folder: Path) -> AsyncIterator[Http3]:
+    """Connect to the server."""
+    configuration = QuicConfiguration(
+        alpn_protocols=H3_ALPN, is_client=True, server_name="localhost"
+    )
+    configuration.load_verify_locations(str(folder / "certificate.pem"))
+    async with connect(
+        "127.0.0.1", port, configuration=configuration, create_protocol=Http3
+    ) as client:
+        assert isinstance(client, Http3)
+        yield client
 
 
 def test_an_ask_and_its_stream_over_http3(hypercorn: httpx.Client, tmp_path: Path) -> None:
@@ -85,14 +118,7 @@ def test_an_ask_and_its_stream_over_http3(hypercorn: httpx.Client, tmp_path: Pat
 
     @async_to_sync
     async def ask_and_read() -> tuple[Answer, Answer, Answer]:
-        configuration = QuicConfiguration(
-            alpn_protocols=H3_ALPN, is_client=True, server_name="localhost"
-        )
-        configuration.load_verify_locations(str(tmp_path / "certificate.pem"))
-        async with connect(
-            "127.0.0.1", port, configuration=configuration, create_protocol=Http3
-        ) as client:
-            assert isinstance(client, Http3)
+        async with connected(port, tmp_path) as client:
             headers = {"content-type": "application/uamp+json"}
             accepted = await client.request("POST", "/v1/messages", headers, ask)
             refused = await client.request("POST", "/v1/messages", headers, ask[:-1])
@@ -108,3 +134,27 @@ def test_an_ask_and_its_stream_over_http3(hypercorn: httpx.Client, tmp_path: Pat
     deltas = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
     assert "hello there" in text_of(deltas)
     assert deltas[-1]["type"] == "done"
+
+
+def test_a_client_that_leaves_a_stream_is_sent_nothing_more(
+    hypercorn: httpx.Client, tmp_path: Path
+) -> None:
+    quick_agent("talker", "echo", delay=0.5)
+    peer = add_peer()
+    words = " ".join(["word"] * 200)
+    to = [f"{SERVER}:agents:talker"]
+    ask = json.dumps(peer.envelope(content=words, to=to, stream_id="str-1")).encode()
+    bearer = {name.lower(): value for name, value in peer.bearer().items()}
+    port = hypercorn.base_url.port
+    assert port is not None
+
+    @async_to_sync
+    async def ask_and_leave() -> None:
+        async with connected(port, tmp_path) as client:
+            headers = {"content-type": "application/uamp+json"}
+            await client.request("POST", "/v1/messages", headers, ask)
+            await client.leave("/v1/stream/str-1", bearer)
+            # The connection stays open: only the stream was left.
+            await asyncio.to_thread(wait_until, lambda: not streams._open)
+
+    ask_and_leave()

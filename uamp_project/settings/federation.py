@@ -15,6 +15,11 @@ UAMP_ENVELOPE_STALL_SECONDS = integer("UAMP_ENVELOPE_STALL_SECONDS", 30, least=1
 # Whether to accept digests over sorted JSON besides those over RFC 8785.
 UAMP_ENVELOPE_SORTED_JSON = switch("UAMP_ENVELOPE_SORTED_JSON", "1")
 
+# grpcio cannot require TLS 1.3 (envelope §6.1). This suite is the only one that it offers for
+# TLS 1.2, and does not work without a shared key. grpcio reads the variable when it is imported,
+# which happens later.
+os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
+
 # The address of each process's gRPC server of envelopes, such as 0.0.0.0:50051; empty disables it.
 UAMP_GRPC_ADDRESS = string("UAMP_GRPC_ADDRESS")
 # Its certificate and key, as PEM files. Without them, it listens only on a loopback address.

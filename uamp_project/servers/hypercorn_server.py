@@ -1,0 +1,99 @@
+"""Hypercorn with TLS 1.3 only: HTTP/1.1, HTTP/2 and WebSockets over TCP, HTTP/3 over QUIC.
+
+Hypercorn is optional (`pip install "hypercorn[h3]"`). `repair` works around two of its defects,
+which a test pins to its version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import ssl
+from typing import TYPE_CHECKING, Any, Final
+
+from aioquic.quic.events import StopSendingReceived, StreamReset
+from h2.events import DataReceived
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from hypercorn.protocol.events import StreamClosed
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.h3 import H3Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_EVENT_BYTES: Final = 8 * 1024 * 1024
+"""The largest event of UAMP."""
+_GRACE_SECONDS: Final = 10.0
+"""How long connections may take to close after the application has drained."""
+_h2_events: Final[Any] = H2Protocol._handle_events  # noqa: SLF001 the method to repair
+_h3_handle: Final[Any] = H3Protocol.handle
+
+
+class StrictConfig(Config):
+    """Settings of Hypercorn with which no port accepts TLS 1.2 (envelope §6.1)."""
+
+    def create_ssl_context(self) -> ssl.SSLContext | None:
+        """Return Hypercorn's TLS settings, with TLS 1.3 as the minimum."""
+        context = super().create_ssl_context()
+        if context is not None:
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+        return context
+
+
+def configured(address: str, *, certificate: str, key: str) -> StrictConfig:
+    """Return the settings for an address such as `0.0.0.0:443`, of TCP and of UDP alike."""
+    config = StrictConfig()
+    config.bind = [address]
+    config.quic_bind = [address]
+    config.certfile, config.keyfile = certificate, key
+    config.alpn_protocols = ["h2", "http/1.1"]
+    config.websocket_max_message_size = _EVENT_BYTES
+    config.graceful_timeout = _GRACE_SECONDS
+    config.include_server_header = False
+    return config
+
+
+async def serve_until(
+    application: Any, config: Config, ending: Callable[[], Awaitable[Any]]
+) -> None:
+    """Serve an ASGI application until `ending` returns, and then close its connections."""
+    repair()
+    await serve(application, config, shutdown_trigger=ending)
+
+
+async def signalled(drain: Callable[[], Awaitable[None]]) -> None:
+    """Return after the first signal to stop, once the application has drained."""
+    stops, loop = asyncio.Event(), asyncio.get_running_loop()
+    for signum in SIGNALS:
+        loop.add_signal_handler(signum, stops.set)
+    await stops.wait()
+    await drain()
+
+
+def repair() -> None:
+    """Repair HTTP/2 requests that are answered before they end, and HTTP/3 clients that leave."""
+    protocols: Any = (H2Protocol, H3Protocol)
+    protocols[0]._handle_events = _handle_h2_events  # noqa: SLF001 as above
+    protocols[1].handle = _handle_h3
+
+
+async def _handle_h2_events(protocol: Any, events: list[Any]) -> None:
+    """Discard data for a stream that was answered, which otherwise ends the whole connection."""
+    for event in events:
+        if isinstance(event, DataReceived) and event.stream_id not in protocol.streams:
+            size = event.flow_controlled_length
+            protocol.connection.acknowledge_received_data(size, event.stream_id)
+            continue
+        await _h2_events(protocol, [event])
+    await _h2_events(protocol, [])
+
+
+async def _handle_h3(protocol: Any, event: Any) -> None:
+    """Tell the application that a client left a stream, which Hypercorn does not."""
+    if isinstance(event, (StopSendingReceived, StreamReset)):
+        stream = protocol.streams.pop(event.stream_id, None)
+        if stream is not None:
+            await stream.handle(StreamClosed(stream_id=event.stream_id))
+    await _h3_handle(protocol, event)
