@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
-from federation_app.envelope.streams.deltas import DeltaType
+from federation_app.envelope.streams.deltas import PAYMENT_STAGE, DeltaType
 from federation_app.envelope.streams.windows import ReceiveWindow
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -26,6 +26,7 @@ _CODES: Final = {
     EnvelopeCode.RATE_LIMITED: ErrorCode.RATE_LIMITED,
     EnvelopeCode.BUSY: ErrorCode.UNAVAILABLE,
 }
+_UNPAID: Final = "The account that this server has there has not agreed to the price."
 _WORD_CHARS: Final = 500
 _PERCENT_MOST: Final = 100
 _TOKENS_MOST: Final = 2**31
@@ -37,6 +38,10 @@ class PeerRefusal(Exception):
     def __init__(self, error: EnvelopeError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+class PeerDemand(PeerRefusal):
+    """A demand for a payment by a peer, whose answer waits for it."""
 
 
 def refusal_of(payload: object) -> PeerRefusal:
@@ -71,7 +76,8 @@ class PeerAnswer:
         """Return the events of a delta; none for a delta that arrived before.
 
         Raises EnvelopeError 4.09 for a missing earlier delta, malformed for text that does not
-        continue the text so far, and PeerRefusal for the end of a failed answer.
+        continue the text so far, PeerRefusal for the end of a failed answer, and PeerDemand for a
+        payment, which this server does not make.
         """
         if not self.window.take(delta):
             return []
@@ -79,6 +85,8 @@ class PeerAnswer:
             case DeltaType.CHUNK | DeltaType.PATCH:
                 return self._text(delta)
             case DeltaType.PROGRESS:
+                if delta.payload.get("stage") == PAYMENT_STAGE:
+                    raise PeerDemand(EnvelopeError(EnvelopeCode.PAYMENT_REQUIRED, _UNPAID))
                 return [self._progress(delta.payload)]
             case DeltaType.CANCEL:
                 return [ev.ResponseCancelled(response_id=self._id)]

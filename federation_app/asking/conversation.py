@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 from federation_app.asking import questions
-from federation_app.asking.answers import PeerAnswer, PeerRefusal, refusal_of, uamp_error
+from federation_app.asking.answers import (
+    PeerAnswer,
+    PeerDemand,
+    PeerRefusal,
+    refusal_of,
+    uamp_error,
+)
 from federation_app.asking.lines.line import RECORD_BYTES, LineLost, PeerLine
 from federation_app.asking.lines.rpc import RpcLine
 from federation_app.asking.lines.web import WebLine
@@ -24,7 +30,7 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthen
 from federation_app.envelope.limits import load
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.streams.deltas import delta_of, is_delta
-from federation_app.exchange.receiver import SIGNED_CHARS
+from federation_app.exchange.replies import SIGNED_CHARS
 from sessions_app import database
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -69,7 +75,7 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
                 yield event
         is_over = True
     except PeerRefusal as refusal:
-        is_over = True
+        is_over = not isinstance(refusal, PeerDemand)
         raise uamp_error(refusal.error) from None
     except EnvelopeError as error:
         message = f"The answer of {asked.receiver} is not good: {error.message}"

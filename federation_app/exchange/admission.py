@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from federation_app.envelope.members.reading import Envelope
     from federation_app.models import Peer
 
-INTENTS: Final = (Intent.ASK, Intent.CANCEL, Intent.PROGRESS, Intent.SUBSCRIBE, Intent.ERROR)
+INTENTS: Final = (
+    Intent.ASK,
+    Intent.CONFIRM,
+    Intent.DENY,
+    Intent.PROGRESS,
+    Intent.CANCEL,
+    Intent.SUBSCRIBE,
+    Intent.ERROR,
+)
 """The intents that this server supports, as its manifest lists them."""
 _OWN_ID: Final = "str-"
 
@@ -116,8 +124,8 @@ def bearer_of(token: str) -> Peer:
     return peer
 
 
-def remember(admitted: Admitted) -> ReceivedEnvelope:
-    """Record an envelope's id and the stream of an `ask`; return the existing row of a repeat.
+def remember(admitted: Admitted) -> tuple[ReceivedEnvelope, bool]:
+    """Record an envelope's id and the stream of an `ask`; return its row, and if it is a repeat.
 
     Raises EnvelopeError conflict if the id or the stream was used for something else.
     """
@@ -133,7 +141,7 @@ def remember(admitted: Admitted) -> ReceivedEnvelope:
                     window=envelope.window,
                     session_id=_session_of(admitted),
                 )
-            return ReceivedEnvelope.objects.create(
+            received = ReceivedEnvelope.objects.create(
                 peer=peer,
                 envelope_id=envelope.id,
                 sha256=envelope.sha256,
@@ -141,6 +149,7 @@ def remember(admitted: Admitted) -> ReceivedEnvelope:
                 signed_at=envelope.ts,
                 stream=stream,
             )
+            return received, False
     except IntegrityError:
         known = (
             ReceivedEnvelope.objects.select_related("stream")
@@ -152,7 +161,7 @@ def remember(admitted: Admitted) -> ReceivedEnvelope:
         raise EnvelopeError(
             EnvelopeCode.CONFLICT, "You used this id before for something else.", detail=detail
         )
-    return known
+    return known, True
 
 
 def forget(received: ReceivedEnvelope) -> None:

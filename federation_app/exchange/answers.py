@@ -57,6 +57,7 @@ class AnswerDeltas:
         self._sent = 0
         self._replaces = replaces
         self._progress: dict[str, Any] | None = None
+        self._demand: dict[str, Any] | None = None
         self._end: tuple[DeltaType, dict[str, Any]] | None = None
         self.has_ended = False
 
@@ -72,7 +73,8 @@ class AnswerDeltas:
         if self.has_ended:
             return False
         unsent = self._sent < self._length or (self._replaces and self._length > 0)
-        return unsent or self._progress is not None or self._end is not None
+        waiting = (self._demand, self._progress, self._end)
+        return unsent or any(one is not None for one in waiting)
 
     def feed(self, event: Event) -> None:
         """Process an event of the response."""
@@ -97,6 +99,10 @@ class AnswerDeltas:
         if self._end is None:
             self._end = type_, payload
 
+    def demand(self, payload: dict[str, Any]) -> None:
+        """Have a payment demanded by the next `progress`; unlike others, it is not left out."""
+        self._demand = payload
+
     def fail(self, error: EnvelopeError) -> None:
         """End the stream with an error."""
         self.end(DeltaType.ERROR, error.payload())
@@ -117,6 +123,9 @@ class AnswerDeltas:
             at = self._sent
             self._sent = min(self._length, at + CHUNK_CHARS)
             return DeltaType.CHUNK, {"text": self.text[at : self._sent], "offset": at}
+        if self._demand is not None and self._end is None:
+            demanded, self._demand = self._demand, None
+            return DeltaType.PROGRESS, demanded
         if self._end is not None:
             self.has_ended = self._end[0] in TERMINAL
             return self._end

@@ -11,33 +11,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from django.utils import timezone
 
-from federation_app import own_names
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.envelope.limits import load
 from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
-from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import SEQUENCE_MOST, ack_of
 from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
+from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream, open_streams
 from federation_app.exchange.turns import PeerTurn
-from federation_app.models import ReceivedEnvelope
 from sessions_app import database
 from sessions_app.access import rates
 from uamp import RemoteProtocolError
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from federation_app.envelope.members.reading import EnvelopeBody
     from federation_app.exchange.admission import Admitted
-    from federation_app.models import EnvelopeStream, Peer
+    from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
     from sessions_app.access.rates import Quota
-
-SIGNED_CHARS = 256 * 1024
-"""Longer answers are not repeated as a signed envelope, which they would not fit into."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,8 +62,8 @@ class EnvelopeReceiver:
         """Verify an envelope and carry out its request; raises EnvelopeError.
 
         An accepted `ask` starts a response; the same envelope again has no further effect. A
-        refused `ask` leaves no row, except for the empty conversation of an unpaid one. An envelope
-        that is not admitted counts against its client's address.
+        refused envelope leaves no row. An envelope that is not admitted counts against its client's
+        address.
         """
         if self._address:
             self._check(await self._count_address(0), least=1)
@@ -92,9 +87,11 @@ class EnvelopeReceiver:
             )
         )
         # Parsed before the envelope is recorded, so that a malformed one leaves no row.
-        place = _place_of(admitted)
-        await database.run(admission.remember, admitted)
-        return await self._follow(admitted, stream, place)
+        place, payment = _place_of(admitted), _payment_of(admitted)
+        received, is_repeated = await database.run(admission.remember, admitted)
+        if payment is not None and not is_repeated:
+            await self._pay(admitted, stream, received, payment)
+        return await self._follow(admitted, stream, place, is_repeated=is_repeated)
 
     async def _count_address(self, cost: int) -> Quota:
         name = rates.visitors(self._address)
@@ -129,7 +126,8 @@ class EnvelopeReceiver:
             stream,
             admission.principal_of(peer, address=self._address),
             after=after,
-            on_done=partial(_done_members, peer, stream),
+            on_done=partial(done_members, peer, stream),
+            on_demand=partial(demand_members, peer, stream),
         )
         await opened.open()
         return opened
@@ -145,7 +143,7 @@ class EnvelopeReceiver:
 
     async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:
         text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
-        received = await database.run(admission.remember, admitted)
+        received, _ = await database.run(admission.remember, admitted)
         stream = received.stream
         if stream is None:
             raise EnvelopeError(
@@ -186,17 +184,47 @@ class EnvelopeReceiver:
         await database.run(admission.begun, stream, response_id)
 
     async def _follow(
-        self, admitted: Admitted, stream: EnvelopeStream, place: int | None
+        self, admitted: Admitted, stream: EnvelopeStream, place: int | None, *, is_repeated: bool
     ) -> EnvelopeReceipt:
         intent = admitted.envelope.intent
-        receipt = partial(EnvelopeReceipt, intent=intent, peer=admitted.peer, stream=stream)
-        if intent is Intent.CANCEL:
+        receipt = partial(
+            EnvelopeReceipt,
+            intent=intent,
+            peer=admitted.peer,
+            stream=stream,
+            is_repeated=is_repeated,
+        )
+        if intent is Intent.CONFIRM:
+            return receipt(opens=False)
+        if intent in {Intent.CANCEL, Intent.DENY}:
             await self._cancel(admitted, stream)
             return receipt(opens=False)
         if intent is Intent.PROGRESS:
             await self.acknowledge(stream, place or 0)
             return receipt(opens=False)
         return receipt(opens=admitted.is_ours_alone, after=-1 if place is None else place)
+
+    async def _pay(
+        self,
+        admitted: Admitted,
+        stream: EnvelopeStream,
+        received: ReceivedEnvelope,
+        payment: ev.Payment,
+    ) -> None:
+        """Pay for the response of a stream; a refused payment leaves no row of its envelope."""
+        turn = PeerTurn(
+            admission.principal_of(admitted.peer, address=self._address), agent=admitted.agent
+        )
+        try:
+            await turn.join(stream.response_id)
+            await turn.pay(payment)
+            for reader in open_streams(stream.pk):
+                reader.wake()
+        except RemoteProtocolError as error:
+            await database.run(admission.forget, received)
+            raise envelope_error(error) from None
+        finally:
+            await turn.close()
 
     async def _cancel(self, admitted: Admitted, stream: EnvelopeStream) -> None:
         """Cancel the response of a stream, unless it has ended (envelope §10)."""
@@ -231,6 +259,25 @@ def _place_of(admitted: Admitted) -> int | None:
     return None
 
 
+def _payment_of(admitted: Admitted) -> ev.Payment | None:
+    """Return the payment in a `confirm`; raises EnvelopeError for an invalid one.
+
+    It is a payment token. A peer cannot spend the balance of its account, because the person whose
+    account it is agrees to prices beforehand, and to nothing else.
+    """
+    if admitted.envelope.intent is not Intent.CONFIRM:
+        return None
+    try:
+        payment = msgspec.convert(_members_of(admitted.envelope.body).get("payment"), ev.Payment)
+    except msgspec.ValidationError as error:
+        raise malformed(f"A confirm has a payment: {error}.", detail="payment") from None
+    if payment.scheme != "token":
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "Pay with a payment token.", detail="payment"
+        )
+    return payment
+
+
 def missing_of(error: dict[str, Any]) -> int:
     """Return the last delta that a reader has, from its error 4.09; raises EnvelopeError."""
     if error.get("code") != EnvelopeCode.CONFLICT.value:
@@ -252,34 +299,6 @@ def _number(value: object, *, least: int, name: str) -> int:
     if not isinstance(value, int) or not is_number or not least <= value <= SEQUENCE_MOST:
         raise malformed(f"{name} is the delta_seq of a delta.", detail=name)
     return value
-
-
-async def _done_members(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, object]:
-    """Return the members of `done` about the whole answer: its text, signed for the peer."""
-    found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
-    if len(text) <= SIGNED_CHARS:
-        found["envelope"] = await database.run(_signed_answer, peer, stream, text)
-    return found
-
-
-def _signed_answer(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, Any]:
-    """Return the answer of a stream as a signed `inform` that references its question."""
-    asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
-    members: dict[str, Any] = {"stream_id": stream.stream_id}
-    if asked is not None:
-        members["reply_to"] = f"urn:uuid:{asked.envelope_id}"
-        members["context"] = [
-            {"id": f"urn:uuid:{asked.envelope_id}", "hash": f"sha256:{asked.sha256}"}
-        ]
-    return new_envelope(
-        own_names.own_signer(stream.receiver),
-        to=[peer.did],
-        intent=Intent.INFORM,
-        content=text,
-        now=timezone.now(),
-        type_="text/markdown",
-        members=members,
-    )
 
 
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:

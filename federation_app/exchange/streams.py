@@ -9,6 +9,7 @@ lost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import Counter, defaultdict
@@ -25,6 +26,7 @@ from federation_app.exchange.answers import AnswerDeltas, envelope_error
 from federation_app.exchange.turns import PeerTurn
 from federation_app.peers import registry
 from sessions_app import database
+from sessions_app.process import registry as processes
 from uamp import RemoteProtocolError
 from uamp import events as ev
 
@@ -38,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 ROW_SECONDS: Final = 0.25
 """How often a full window checks for acknowledgements that reached another process."""
+PAYMENT_SECONDS: Final = 1.0
+"""How often a stream checks for a payment that reached another process."""
 TRUST_SECONDS: Final = 5.0
 _open: Final[dict[int, set[DeltaStream]]] = defaultdict(set)
 _counts: Final[Counter[str]] = Counter()
@@ -48,7 +52,7 @@ class DeltaStream:
 
     The reader's task iterates over `deltas` and calls `close`; any other task of the process may
     call `acknowledge`. `on_done` returns additional members of the payload of `done`, given the
-    whole text.
+    whole text. `on_demand` returns the payload of the `progress` that demands a payment.
     """
 
     def __init__(
@@ -57,15 +61,19 @@ class DeltaStream:
         principal: Principal,
         *,
         after: int = -1,
-        on_done: Callable[[str], Awaitable[dict[str, object]]] | None = None,
+        on_done: Callable[[str], Awaitable[dict[str, object]]],
+        on_demand: Callable[[ev.PaymentRequired], Awaitable[dict[str, object]]],
     ) -> None:
         self.stream = stream
         self._principal = principal
         self._on_done = on_done
+        self._on_demand = on_demand
+        self._demanded: ev.PaymentRequired | None = None
         self._window = SendWindow(stream.window, after=after)
         self._answer = AnswerDeltas(replaces=after >= 0)
         self._turn = PeerTurn(principal, agent="")
         self._acknowledged = asyncio.Event()
+        self._woken = asyncio.Event()
         self._checked_at = time.monotonic()
         self._is_open = False
 
@@ -94,19 +102,18 @@ class DeltaStream:
         longer trusted.
         """
         try:
-            async for events in self._turn.events():
-                for event in events:
-                    self._answer.feed(event)
-                    await self._refuse_questions(event)
-                if not events:
-                    yield None
-                async for delta in self._sendable():
+            while True:
+                async for delta in self._deltas_of_turn():
                     yield delta
                 if self._answer.has_ended:
                     return
-                await self._check_trust()
-                # Events that arrive meanwhile are collected, and sent in one chunk.
-                await self._room()
+                if self._demanded is None or processes.current().draining:
+                    break
+                # The turn ends where it waits for a payment, which any process may receive.
+                while await self._turn.waits_for_payment():
+                    yield None
+                    await self._pause()
+                await self._rejoin()
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
         # The process shuts down, or the response was left midway: its reader may return.
@@ -118,6 +125,10 @@ class DeltaStream:
         """Process an acknowledgement from the reader; raises EnvelopeError malformed."""
         self._window.acknowledge(delta_seq)
         self._acknowledged.set()
+
+    def wake(self) -> None:
+        """Look at once whether the answer still waits for a payment."""
+        self._woken.set()
 
     async def close(self) -> None:
         """Leave the response, which keeps running; later calls do nothing."""
@@ -132,11 +143,41 @@ class DeltaStream:
             del _open[self.stream.pk]
         await self._turn.close()
 
+    async def _deltas_of_turn(self) -> AsyncIterator[StreamDelta | None]:
+        async for events in self._turn.events():
+            for event in events:
+                self._answer.feed(event)
+                if isinstance(event, ev.PaymentRequired):
+                    await self._demand(event)
+                elif isinstance(event, ev.ToolApprovalRequired):
+                    await self._refuse_call()
+            if not events:
+                yield None
+            async for delta in self._sendable():
+                yield delta
+            if self._answer.has_ended:
+                return
+            await self._check_trust()
+            # Events that arrive meanwhile are collected, and sent in one chunk.
+            await self._room()
+
+    async def _pause(self) -> None:
+        """Wait for `wake`, at most PAYMENT_SECONDS."""
+        await self._check_trust()
+        self._woken.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), PAYMENT_SECONDS)
+
+    async def _rejoin(self) -> None:
+        await self._turn.close()
+        self._turn = PeerTurn(self._principal, agent="")
+        await self._turn.join(self.stream.response_id)
+
     async def _sendable(self) -> AsyncIterator[StreamDelta]:
         while self._answer.has_pending:
             await self._room()
             extra: dict[str, object] = {}
-            if self._answer.next_is_done and self._on_done is not None:
+            if self._answer.next_is_done:
                 extra = await self._on_done(self._answer.text)
             type_, payload = self._answer.take()
             if type_ is DeltaType.DONE:
@@ -172,18 +213,17 @@ class DeltaStream:
                 EnvelopeCode.UNAUTHENTICATED, "The peer is trusted no more.", detail="peer"
             )
 
-    async def _refuse_questions(self, event: ev.Event) -> None:
-        """Cancel an answer that asks for something an envelope cannot provide."""
-        if isinstance(event, ev.PaymentRequired):
-            error = EnvelopeError(
-                EnvelopeCode.PAYMENT_REQUIRED, "The answer costs more than may be taken."
-            )
-        elif isinstance(event, ev.ToolApprovalRequired):
-            error = EnvelopeError(
-                EnvelopeCode.UNAUTHORIZED, "A person would have to allow a call first."
-            )
-        else:
-            return
+    async def _demand(self, event: ev.PaymentRequired) -> None:
+        """Demand a payment once: a turn that joins a waiting answer may report it twice."""
+        known, self._demanded = self._demanded, event
+        if known is None or known.requirements != event.requirements:
+            self._answer.demand(await self._on_demand(event))
+
+    async def _refuse_call(self) -> None:
+        """Cancel an answer that needs a person's permission, which an envelope cannot provide."""
+        error = EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "A person would have to allow a call first."
+        )
         self._answer.fail(error)
         await self._turn.cancel()
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import uamp
+from sessions_app import database
+from sessions_app.billing.requests import waiting_payments
 from sessions_app.connection.client_connection import Defaults
 from sessions_app.handlers.sessions import find_session
-from sessions_app.transports.followed_response import FollowedResponse, received
+from sessions_app.transports.followed_response import SERVER_EVENTS, FollowedResponse, received
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange
-from sessions_app.transports.unpaid_turns import refuse_unpaid
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from sessions_app.access.principal import Principal
+    from sessions_app.records import OpenSession
     from uamp.events import Event
 
 TRANSPORT: Final = "envelope"
@@ -33,8 +35,8 @@ class PeerTurn:
         defaults = Defaults(agent=agent or None)
         self._http = HttpExchange(None, principal, TRANSPORT, defaults=defaults)
         self._connection = self._http.connection
-        self._connection.pay = refuse_unpaid
         self._followed = FollowedResponse(self._http)
+        self._session: OpenSession | None = None
         self.session_id = ""
         self.response_id = ""
 
@@ -68,6 +70,7 @@ class PeerTurn:
         """
         self._http.end_with_process()
         attached = await self._followed.join(response_id)
+        self._session = attached.session
         self.session_id, self.response_id = attached.session.wire_id, response_id
         await self._followed.send_state(attached, response_id, with_output=True)
 
@@ -89,6 +92,13 @@ class PeerTurn:
                 yield found
             self._followed.check()
 
+    async def waits_for_payment(self) -> bool:
+        """Return whether the joined response waits for a payment, in whichever process it runs."""
+        if self._session is None:
+            return False
+        waiting = await database.run(waiting_payments, self._session)
+        return any(row.response_id == self.response_id for row in waiting)
+
     async def cancel(self) -> None:
         """Cancel the response, unless it has ended."""
         cancel = ev.ResponseCancel(session_id=self.session_id, response_id=self.response_id)
@@ -97,6 +107,21 @@ class PeerTurn:
         except RemoteProtocolError as error:
             if error.code != ErrorCode.NOTHING_TO_CANCEL:
                 raise
+
+    async def pay(self, payment: ev.Payment) -> None:
+        """Pay for the response, which waits for it.
+
+        Raises RemoteProtocolError payment_not_due if it does not wait, and payment_required for a
+        payment that is refused, in which case it keeps waiting.
+        """
+        submit = ev.PaymentSubmit(
+            session_id=self.session_id, response_id=self.response_id, payment=payment
+        )
+        await self._take(submit)
+        for sent in self._connection.outgoing.take_replies():
+            event = SERVER_EVENTS.decode(sent.text)
+            if isinstance(event, ev.PaymentError):
+                raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, event.message)
 
     async def close(self) -> None:
         """Leave the session; its response keeps running."""

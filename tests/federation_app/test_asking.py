@@ -20,6 +20,7 @@ from tests.client import wait_until
 from tests.federation_app.foreign_server import SAGE, Call, ForeignServer, foreign_server
 from tests.federation_app.peer import SERVER
 from tests.live_server import shared_chat
+from tests.sessions_app.billing.paid_agents import priced
 from tests.sessions_app.turn.delegation import said
 
 if TYPE_CHECKING:
@@ -125,6 +126,18 @@ def test_two_agents_of_peers_that_lead_to_each_other_do_not_ask_without_an_end(
     far("envelope_http", "ping", name="pong")
     assert asked(dial, alice, "ping")[-1]["type"] == "response.error"
     assert ReceivedEnvelope.objects.filter(intent="ask").count() == 3
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_answer_that_has_to_be_paid_ends_and_is_cancelled_at_the_peer(
+    far: Callable[..., Agent], dial: Dial, alice: Person, protocol: str
+) -> None:
+    priced("seller", per_answer="0.25")
+    far(protocol, "seller")
+    error = asked(dial, alice, "far")[-1]
+    assert (error["type"], error["error"]["code"]) == ("response.error", "quota_exceeded")
+    there = Response.objects.filter(agent__name="seller").values_list("status", flat=True)
+    wait_until(lambda: set(there.all()) == {"cancelled"})
 
 
 def answered(text: str = "yes", **changes: Any) -> Callable[[Call], None]:

@@ -155,7 +155,15 @@ def test_the_documents_agree_with_each_other(http: httpx.Client) -> None:
     assert document_sha256(jws.text) == child.sha256
     agent_keys = keys_of_document(http.get("/agents/echo/did.json").json(), ECHO)
     manifest = read_manifest(jws.text, did=ECHO, keys=agent_keys)
-    assert manifest.intents == ["ask", "cancel", "progress", "subscribe", "error"]
+    assert manifest.intents == [
+        "ask",
+        "confirm",
+        "deny",
+        "progress",
+        "cancel",
+        "subscribe",
+        "error",
+    ]
     plain = http.get(path, headers={"Accept": "application/json"})
     assert plain.json()["agent"] == "uamp/1.0"
     kept = http.get(path, headers={"If-None-Match": jws.headers["ETag"]})

@@ -19,6 +19,8 @@ from federation_app.envelope.members.reading import StreamId, read_time, written
 
 ACK_TYPE: Final = "application/vnd.uamp.ack+json"
 """The type of the body of a `progress` envelope that acknowledges deltas."""
+PAYMENT_STAGE: Final = "payment_required"
+"""The `stage` of a `progress` that demands a payment; its `envelope` is a signed `propose`."""
 SEQUENCE_MOST: Final = 2**53 - 1
 
 

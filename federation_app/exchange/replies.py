@@ -1,0 +1,67 @@
+"""What this server signs in a stream: the whole answer, and the demand for a payment."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.utils import timezone
+
+from federation_app import own_names
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.members.writing import new_envelope
+from federation_app.envelope.streams.deltas import PAYMENT_STAGE
+from federation_app.models import ReceivedEnvelope
+from sessions_app import database
+
+if TYPE_CHECKING:
+    from federation_app.models import EnvelopeStream, Peer
+    from uamp import events as ev
+
+SIGNED_CHARS: Final = 256 * 1024
+"""Longer answers are not repeated as a signed envelope, which they would not fit into."""
+PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
+
+
+async def done_members(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, object]:
+    """Return the members of `done` about the whole answer: its text, signed for the peer."""
+    found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
+    if len(text) <= SIGNED_CHARS:
+        found["envelope"] = await database.run(
+            partial(_signed, peer, stream, Intent.INFORM, text, type_="text/markdown")
+        )
+    return found
+
+
+async def demand_members(
+    peer: Peer, stream: EnvelopeStream, event: ev.PaymentRequired
+) -> dict[str, object]:
+    """Return the payload of the `progress` that demands a payment, with a signed `propose`."""
+    text = msgspec.json.encode(event.requirements).decode()
+    envelope = await database.run(
+        partial(_signed, peer, stream, Intent.PROPOSE, text, type_=PAYMENT_TYPE)
+    )
+    return {"stage": PAYMENT_STAGE, "envelope": envelope}
+
+
+def _signed(
+    peer: Peer, stream: EnvelopeStream, intent: Intent, content: str, *, type_: str
+) -> dict[str, Any]:
+    """Return a signed envelope of the asked name that references the question of a stream."""
+    asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
+    members: dict[str, Any] = {"stream_id": stream.stream_id}
+    if asked is not None:
+        members["reply_to"] = f"urn:uuid:{asked.envelope_id}"
+        members["context"] = [
+            {"id": f"urn:uuid:{asked.envelope_id}", "hash": f"sha256:{asked.sha256}"}
+        ]
+    return new_envelope(
+        own_names.own_signer(stream.receiver),
+        to=[peer.did],
+        intent=intent,
+        content=content,
+        now=timezone.now(),
+        type_=type_,
+        members=members,
+    )
