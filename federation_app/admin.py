@@ -8,10 +8,16 @@ from django import forms
 from django.contrib import admin
 
 from audit_app.admin.columns import linked, moment
-from audit_app.admin.operations import Operation, OperationRefused, OperationsAdmin
+from audit_app.admin.operations import (
+    Operation,
+    OperationRefused,
+    OperationsAdmin,
+    ReasonForm,
+)
 from audit_app.admin.records import RecordAdmin, RecordInline
 from audit_app.record import AuditAction
 from federation_app.envelope.errors import EnvelopeError, malformed
+from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
 from federation_app.peers import registry
 from federation_app.peers.documents import documents_at
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 else:
     _PeerForm = forms.ModelForm
 
+LIMITS: Final = ("max_body_kb", "rate_lph", "kb_per_hour", "max_streams")
+COUNT_MOST: Final = 10**9
 RIGHT: Final = "federation_app.change_peer_trust"
 
 
@@ -96,6 +104,43 @@ def _refresh(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
         raise OperationRefused(f"{error.code.value}: {error.message}") from None
 
 
+class LimitsForm(ReasonForm):
+    """The limits of one peer; an empty field leaves it those of all peers."""
+
+    max_body_kb = forms.IntegerField(
+        required=False, min_value=1, max_value=ENVELOPE_BYTES // 1024, help_text="KiB of a body."
+    )
+    rate_lph = forms.IntegerField(
+        required=False, min_value=1, max_value=COUNT_MOST, help_text="Envelopes an hour."
+    )
+    kb_per_hour = forms.IntegerField(
+        required=False, min_value=1, max_value=COUNT_MOST, help_text="KiB of envelopes an hour."
+    )
+    max_streams = forms.IntegerField(
+        required=False, min_value=1, max_value=COUNT_MOST, help_text="Streams read at a time."
+    )
+
+
+def _limit(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del request
+    limits = {name: wanted[name] for name in LIMITS}
+    if limits == {name: getattr(peer, name) for name in LIMITS}:
+        return ""
+    Peer.objects.filter(pk=peer.pk).update(**limits)
+    shown = ", ".join(f"{name} {value}" for name, value in limits.items() if value is not None)
+    return shown or "it has the limits of all peers"
+
+
+def _suspend(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "nothing that it signs is accepted until it is resumed" if registry.suspend(peer) else ""
+
+
+def _resume(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "what it signs is accepted again" if registry.resume(peer) else ""
+
+
 def _revoke(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
     del wanted, request
     return "nothing that it signs is accepted" if registry.revoke(peer) else ""
@@ -114,6 +159,34 @@ REFRESH: Final = Operation(
     run=_refresh,
     facts=lambda peer: f"The keys of {peer.did} are those of its DID document from now on.",
     offered=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
+)
+SUSPEND: Final = Operation(
+    name="suspend",
+    label="Suspend peer",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_suspend,
+    facts=lambda peer: f"Nothing that {peer.did} signs is accepted until you resume it.",
+    offered=lambda peer: peer.revoked_at is None and peer.suspended_at is None,
+)
+RESUME: Final = Operation(
+    name="resume",
+    label="Resume peer",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_resume,
+    facts=lambda peer: f"What {peer.did} signs is accepted again.",
+    offered=lambda peer: peer.revoked_at is None and peer.suspended_at is not None,
+)
+LIMIT: Final = Operation(
+    name="limit",
+    label="Limit peer",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_limit,
+    facts=lambda peer: f"The limits of {peer.did}, below those of all peers.",
+    offered=lambda peer: peer.revoked_at is None,
+    form=LimitsForm,
 )
 REVOKE: Final = Operation(
     name="revoke",
@@ -147,10 +220,10 @@ class PeerKeyInline(RecordInline):
 class PeerAdmin(RecordAdmin, OperationsAdmin):
     """Servers that sign envelopes, and the people they act for."""
 
-    operations = (REFRESH, REVOKE)
+    operations = (REFRESH, LIMIT, SUSPEND, RESUME, REVOKE)
     list_display = (
         "did", "name", "trust", linked("user"), "problem", moment("created_at"),
-        moment("revoked_at"),
+        moment("suspended_at"), moment("revoked_at"),
     )  # fmt: skip
     list_select_related = ("user",)
     ordering = ("-created_at", "-id")
@@ -158,7 +231,7 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     search_help_text = "The DID of a peer."
     fields = (
         "did", "name", "trust", "user", "manifest", "manifest_sha256", "created_at", "checked_at",
-        "problem", "failing_since", "revoked_at",
+        "problem", "failing_since", "suspended_at", "revoked_at", *LIMITS,
     )  # fmt: skip
     inlines = (PeerKeyInline,)
 
@@ -233,4 +306,13 @@ class ReceivedEnvelopeAdmin(RecordAdmin):
     list_display = ("envelope_id", linked("peer"), "intent", "sha256", moment("created_at"))
     list_select_related = ("peer",)
     ordering = ("-created_at", "-id")
-    fields = ("peer", "envelope_id", "sha256", "intent", "signed_at", "created_at", "stream")
+    fields = (
+        "peer",
+        "envelope_id",
+        "sha256",
+        "intent",
+        "size",
+        "signed_at",
+        "created_at",
+        "stream",
+    )

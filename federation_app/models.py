@@ -39,8 +39,15 @@ class Peer(models.Model):
     checked_at = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=200, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
-    # Since this time, nothing that the peer signs is accepted.
+    # While it is suspended, and once it is revoked, nothing that the peer signs is accepted.
+    suspended_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # Its own limits, below those of all peers: the size of a body, envelopes and KiB an hour, and
+    # the streams that it reads at a time.
+    max_body_kb = models.PositiveIntegerField(null=True, blank=True)
+    rate_lph = models.PositiveIntegerField(null=True, blank=True)
+    kb_per_hour = models.PositiveIntegerField(null=True, blank=True)
+    max_streams = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         """The admin lists peers newest first."""
@@ -123,6 +130,8 @@ class ReceivedEnvelope(models.Model):
     envelope_id = models.CharField(max_length=36)
     sha256 = models.CharField(max_length=64)
     intent = models.CharField(max_length=10)
+    # The bytes of its JSON.
+    size = models.PositiveIntegerField(db_default=0)
     # The time by the peer's clock.
     signed_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
@@ -138,6 +147,7 @@ class ReceivedEnvelope(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["-created_at", "-id"], name="received_envelope_listing"),
+            models.Index(fields=["peer", "created_at"], name="received_envelope_of_peer"),
         ]
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ from federation_app.envelope.names.manifests import (
     signed_document,
 )
 from federation_app.exchange.admission import INTENTS
-from federation_app.models import Peer
+from federation_app.peers import registry
 from sessions_app import database
 from signing_app.kept_documents import KeptDocument, public_answer
 
@@ -110,7 +110,7 @@ def _hub() -> tuple[AgentHub, str]:
         children.append(
             ChildManifest(did=child.did, url=child.manifest_url, sha256=document_sha256(jws))
         )
-    peers = Peer.objects.filter(revoked_at__isnull=True).order_by("id")
+    peers = registry.trusted_peers().order_by("id")
     document = AgentHub(
         hub=VERSION,
         issuer=identity.did,

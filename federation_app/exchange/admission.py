@@ -23,7 +23,7 @@ from federation_app.envelope.names.tokens import issuer_of, verify_token
 from federation_app.envelope.signatures.jws import read_compact
 from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
-from federation_app.peers import registry
+from federation_app.peers import quotas, registry
 from sessions_app.access.principal import Principal, PrincipalKind
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Admitted:
     peer: Peer
     receiver: str
     agent: str
+    size: int
 
     @property
     def is_ours_alone(self) -> bool:
@@ -102,10 +103,11 @@ def admit(raw: bytes) -> Admitted:
             f"This server does nothing for the intent {envelope.intent}. See its manifest.",
             detail="intent",
         )
+    quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=len(raw))
     if envelope.cap_token:
         _check_capability(envelope, receiver)
     _check_context(envelope, peer)
-    return Admitted(envelope=envelope, peer=peer, receiver=receiver, agent=agent)
+    return Admitted(envelope=envelope, peer=peer, receiver=receiver, agent=agent, size=len(raw))
 
 
 def bearer_of(token: str) -> Peer:
@@ -146,6 +148,7 @@ def remember(admitted: Admitted) -> tuple[ReceivedEnvelope, bool]:
                 envelope_id=envelope.id,
                 sha256=envelope.sha256,
                 intent=envelope.intent,
+                size=admitted.size,
                 signed_at=envelope.ts,
                 stream=stream,
             )

@@ -23,6 +23,7 @@ from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream, open_streams
 from federation_app.exchange.turns import PeerTurn
+from federation_app.peers import quotas
 from sessions_app import database
 from sessions_app.access import rates
 from uamp import RemoteProtocolError
@@ -125,6 +126,7 @@ class EnvelopeReceiver:
         opened = DeltaStream(
             stream,
             admission.principal_of(peer, address=self._address),
+            most=quotas.streams_of(peer),
             after=after,
             on_done=partial(done_members, peer, stream),
             on_demand=partial(demand_members, peer, stream),

@@ -51,8 +51,9 @@ class DeltaStream:
     """The deltas of a stream after the last one that its reader has.
 
     The reader's task iterates over `deltas` and calls `close`; any other task of the process may
-    call `acknowledge`. `on_done` returns additional members of the payload of `done`, given the
-    whole text. `on_demand` returns the payload of the `progress` that demands a payment.
+    call `acknowledge`. The peer reads at most `most` streams here. `on_done` returns additional
+    members of the payload of `done`, given the whole text. `on_demand` returns the payload of the
+    `progress` that demands a payment.
     """
 
     def __init__(
@@ -60,12 +61,14 @@ class DeltaStream:
         stream: EnvelopeStream,
         principal: Principal,
         *,
+        most: int,
         after: int = -1,
         on_done: Callable[[str], Awaitable[dict[str, object]]],
         on_demand: Callable[[ev.PaymentRequired], Awaitable[dict[str, object]]],
     ) -> None:
         self.stream = stream
         self._principal = principal
+        self._most = most
         self._on_done = on_done
         self._on_demand = on_demand
         self._demanded: ev.PaymentRequired | None = None
@@ -79,7 +82,7 @@ class DeltaStream:
 
     async def open(self) -> None:
         """Join the response; raises EnvelopeError not_found, or busy if the peer reads too many."""
-        if _counts[self._principal.key] >= settings.UAMP_ENVELOPE_STREAMS:
+        if _counts[self._principal.key] >= self._most:
             raise EnvelopeError(
                 EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
             )

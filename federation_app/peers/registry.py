@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.contrib.auth.models import User
+    from django.db.models import QuerySet
 
     from federation_app.peers.documents import PeerDocuments
 
@@ -41,9 +42,9 @@ AGAIN: Final = timedelta(minutes=1)
 def find_peer(did: str) -> Peer:
     """Return a currently trusted peer; raises EnvelopeError unauthenticated.
 
-    Unknown and revoked names are refused alike.
+    Unknown, suspended and revoked names are refused alike.
     """
-    peer = Peer.objects.select_related("user").filter(did=did, revoked_at__isnull=True).first()
+    peer = trusted_peers().select_related("user").filter(did=did).first()
     if peer is None or (peer.user is not None and not peer.user.is_active):
         raise unauthenticated("The sender is no peer of this server.", detail="peer")
     return peer
@@ -65,8 +66,13 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
 
 
 def is_trusted(peer_id: int) -> bool:
-    """Return whether a peer is not revoked."""
-    return Peer.objects.filter(pk=peer_id, revoked_at__isnull=True).exists()
+    """Return whether a peer is neither suspended nor revoked."""
+    return trusted_peers().filter(pk=peer_id).exists()
+
+
+def trusted_peers() -> QuerySet[Peer]:
+    """Return the peers that are neither suspended nor revoked."""
+    return Peer.objects.filter(revoked_at__isnull=True, suspended_at__isnull=True)
 
 
 def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
@@ -158,6 +164,19 @@ def refresh(peer: Peer) -> int:
     with transaction.atomic():
         _keep(peer, found)
     return len(_known_keys(peer))
+
+
+def suspend(peer: Peer) -> bool:
+    """Stop accepting a peer's signatures until it is resumed; return False if it was suspended."""
+    changed = Peer.objects.filter(pk=peer.pk, suspended_at__isnull=True)
+    return bool(changed.update(suspended_at=timezone.now()))
+
+
+def resume(peer: Peer) -> bool:
+    """Accept the signatures of a suspended peer again; return False if it was not suspended."""
+    return bool(
+        Peer.objects.filter(pk=peer.pk, suspended_at__isnull=False).update(suspended_at=None)
+    )
 
 
 def revoke(peer: Peer) -> bool:

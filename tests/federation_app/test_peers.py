@@ -236,6 +236,61 @@ def test_an_operator_adds_refreshes_and_revokes_a_peer(
         assert client.get(f"/admin/federation_app/{model._meta.model_name}/").status_code == 200
 
 
+def test_an_operator_limits_suspends_and_resumes_a_peer(client: Client, settings: Any) -> None:
+    settings.UAMP_FEDERATION_HOST = HOST
+    client.force_login(User.objects.create_superuser("operator", password="password"))
+    peer = add_peer()
+    page = f"/admin/federation_app/peer/{peer.row.pk}/operate"
+
+    def operate(name: str, **values: str) -> None:
+        client.post(f"{page}/{name}/", {"reason": "noisy", **values})
+        peer.row.refresh_from_db()
+
+    operate("limit", rate_lph="0")
+    assert peer.row.rate_lph is None
+    operate("limit", rate_lph="5", max_body_kb="2")
+    assert (peer.row.rate_lph, peer.row.max_body_kb, peer.row.max_streams) == (5, 2, None)
+    operate("limit")
+    assert peer.row.rate_lph is None
+    operate("suspend")
+    with pytest.raises(EnvelopeError) as refused:
+        admission.admit(json.dumps(peer.envelope()).encode())
+    assert (refused.value.code, refused.value.detail) == ("4.01", "peer")
+    assert not registry.is_trusted(peer.row.pk)
+    operate("resume")
+    assert admission.admit(json.dumps(peer.envelope()).encode()).peer == peer.row
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "code"),
+    [
+        ("max_body_kb", 1, "4.13"),
+        ("rate_lph", 2, "4.29"),
+        ("kb_per_hour", 4, "4.29"),
+    ],
+)
+def test_a_peer_has_limits_of_its_own(limit: str, value: int, code: str, settings: Any) -> None:
+    settings.UAMP_FEDERATION_HOST = HOST
+    peer, other = add_peer(), add_peer("other.example")
+    Peer.objects.filter(pk=peer.row.pk).update(**{limit: value})
+    long = "x" * 1025
+
+    def send(who: ForeignPeer, content: str) -> None:
+        admission.remember(admission.admit(json.dumps(who.envelope(content=content)).encode()))
+
+    for _ in range(2):
+        send(peer, "x" * 1024)
+    with pytest.raises(EnvelopeError) as refused:
+        send(peer, long)
+    assert (refused.value.code, refused.value.detail) == (code, limit)
+    assert (refused.value.retry_after is not None) is (code == "4.29")
+    assert ReceivedEnvelope.objects.count() == 2
+    send(other, long)
+    # What was sent more than an hour ago does not count.
+    ReceivedEnvelope.objects.update(created_at=timezone.now() - timedelta(minutes=61))
+    send(peer, "x" * 1024)
+
+
 def test_the_staff_without_the_right_adds_no_peer(client: Client) -> None:
     client.force_login(User.objects.create_user("staff", is_staff=True))
     assert client.get("/admin/federation_app/peer/add/").status_code == 403
@@ -251,8 +306,9 @@ def test_old_envelopes_are_forgotten_when_they_cannot_come_again(settings: Any) 
     settings.UAMP_FEDERATION_HOST = HOST
     peer: ForeignPeer = add_peer()
     admitted = admission.admit(json.dumps(peer.envelope()).encode())
-    received = admission.remember(admitted)
-    assert admission.remember(admitted).pk == received.pk
+    received, is_repeated = admission.remember(admitted)
+    assert not is_repeated
+    assert admission.remember(admitted) == (received, True)
     stream = EnvelopeStream.objects.get()
     for ack, last in ((0, 0), (7, 7), (3, 7)):
         admission.acknowledge(stream, ack)

@@ -13,7 +13,7 @@ from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.framing import PREFIX
 from federation_app.exchange import streams
-from federation_app.models import EnvelopeStream, ReceivedEnvelope
+from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from federation_app.peers import registry
 from tests.client import wait_until
@@ -283,6 +283,23 @@ def test_a_revoked_peer_is_sent_nothing_more(
         assert error_of(found)["code"] == "4.01"
         records.send(peer.envelope())
         assert error_of(records.receive())["code"] == "4.01"
+
+
+def test_a_peer_reads_as_many_streams_as_it_may(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    Peer.objects.filter(pk=peer.row.pk).update(max_streams=1)
+    quick_agent("talker", "echo", delay=0.2)
+    to = [f"{SERVER}:agents:talker"]
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content=LONG, to=to, stream_id="str-1"))
+        records.receive()
+        records.send(peer.envelope(content="x", stream_id="str-2"))
+        found = records.receive()
+        while "delta_seq" in found:
+            assert found["stream_id"] == "str-1"
+            found = records.receive()
+        assert error_of(found)["code"] == "5.04"
 
 
 def test_a_stream_belongs_to_its_peer(federated: ServerAddress, peer: ForeignPeer) -> None:
