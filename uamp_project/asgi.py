@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 
@@ -35,6 +35,7 @@ from uamp_project.servers.uvicorn_shutdown import GracefulShutdown  # noqa: E402
 
 GRPC_SECONDS = 2.0
 """How long gRPC calls may keep running when the process shuts down."""
+_grpc_servers: Final[list[EnvelopeServer]] = []
 
 
 async def lifespan_application(
@@ -43,29 +44,36 @@ async def lifespan_application(
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
     """Start the process with the server, and drain and stop it with the server."""
-    grpc_server: EnvelopeServer | None = None
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            await lifespan.startup()
-            grpc_server = await _start_grpc()
+            await startup()
             GracefulShutdown(lifespan.drain).take_signals()
             await send({"type": "lifespan.startup.complete"})
         else:
-            if grpc_server is not None:
-                await grpc_server.stop(GRPC_SECONDS)
-            await lifespan.shutdown()
+            await shutdown()
             await send({"type": "lifespan.shutdown.complete"})
             return
 
 
-async def _start_grpc() -> EnvelopeServer | None:
-    """Start this process's gRPC server, if the settings give it an address."""
-    if not settings.UAMP_GRPC_ADDRESS:
-        return None
-    server = EnvelopeServer(settings.UAMP_GRPC_ADDRESS)
-    await server.start()
-    return server
+async def startup() -> None:
+    """Start the process, with a gRPC server if the settings give it an address.
+
+    Called by servers without the lifespan protocol; raises ImproperlyConfigured, and RuntimeError
+    if the address is taken.
+    """
+    await lifespan.startup()
+    if settings.UAMP_GRPC_ADDRESS:
+        server = EnvelopeServer(settings.UAMP_GRPC_ADDRESS)
+        await server.start()
+        _grpc_servers.append(server)
+
+
+async def shutdown() -> None:
+    """Stop what `startup` has started."""
+    while _grpc_servers:
+        await _grpc_servers.pop().stop(GRPC_SECONDS)
+    await lifespan.shutdown()
 
 
 async def _refuse(

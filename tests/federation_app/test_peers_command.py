@@ -72,6 +72,13 @@ def test_peers_are_served_until_a_signal(data_dir: Path, tmp_path: Path) -> None
         end_program(process)
 
 
+def test_serve_does_not_start_where_grpc_cannot(data_dir: Path) -> None:
+    variables = {"UAMP_FEDERATION_HOST": "chat.example", "UAMP_GRPC_ADDRESS": "0.0.0.0:0"}
+    done = manage("serve", "--port", "0", "--no-worker", data_dir=data_dir, **variables)
+    assert done.returncode == 1
+    assert "envelopes are not sent without TLS" in done.stderr
+
+
 def test_a_missing_certificate_is_one_line(data_dir: Path) -> None:
     done = manage("peers", "--certificate", "none.pem", "--key", "none.pem", data_dir=data_dir)
     assert done.returncode == 1

@@ -71,22 +71,30 @@ class Command(BaseCommand):
         # The import makes its event loop that of the process, which other commands do not want.
         from sessions_app import lifespan  # noqa: PLC0415 as above
         from sessions_app.access import rates  # noqa: PLC0415 as above
-        from uamp_project.asgi import application  # noqa: PLC0415 as above
+        from uamp_project.asgi import application, shutdown, startup  # noqa: PLC0415 as above
         from uamp_project.edge import bodies, refusals  # noqa: PLC0415 as above
         from uamp_project.servers.daphne_server import (  # noqa: PLC0415 as above
             BackpressureServer,
         )
 
+        failures: list[BaseException] = []
+
         def ready(bound: int) -> None:
-            self._starting = asyncio.ensure_future(lifespan.startup())
+            self._starting = asyncio.ensure_future(startup())
+            self._starting.add_done_callback(started)
             self._greet(host, bound)
+
+        def started(starting: asyncio.Future[None]) -> None:
+            if not starting.cancelled() and (error := starting.exception()) is not None:
+                failures.append(error)
+                server.stop()
 
         server = BackpressureServer(
             application,
             host=host,
             port=port,
             drain=lifespan.drain,
-            finish=lifespan.shutdown,
+            finish=shutdown,
             ready=ready,
             body_bytes_max=bodies.largest_body(),
             refuse_body=bodies.refuse_body,
@@ -98,6 +106,8 @@ class Command(BaseCommand):
         server.run()
         if server.failure:
             raise CommandError(f"cannot listen on {host} port {port}: {server.failure}")
+        for error in failures:
+            raise CommandError(f"the server did not start: {error}")
 
     def _who_uses_models(self) -> list[str]:
         """Return a line for each public agent whose model the operator pays for."""
