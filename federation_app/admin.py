@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from django import forms
 from django.contrib import admin
@@ -40,6 +40,9 @@ RIGHT: Final = "federation_app.change_peer_trust"
 class NewPeerForm(_PeerForm):
     """A new peer: the address of its manifest, or its name with its keys.
 
+    It is added once the operator has seen what its documents say: the first time, and whenever they
+    have changed since, the form shows that and `seen` remembers which documents those were.
+
     `found` holds the documents at that address, or the error in them. They are fetched before the
     form's transaction, which would block all other writers on SQLite.
     """
@@ -56,6 +59,8 @@ class NewPeerForm(_PeerForm):
     jwks = forms.JSONField(
         required=False, help_text='Its public keys, {"keys": […]}; with the trust by operator.'
     )
+
+    seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     class Meta:
         """The fields that an operator decides."""
@@ -74,6 +79,8 @@ class NewPeerForm(_PeerForm):
                 peer = registry.enter_peer(values["did"], values["jwks"], **chosen)
             elif isinstance(self.found, EnvelopeError) or self.found is None:
                 raise self.found or malformed("Write the address of the manifest.")
+            elif values["seen"] != self.found.sha256:
+                self._show(self.found)
             else:
                 trust = PeerTrust(values["trust"])
                 peer = registry.add_peer(self.found, trust=trust, **chosen)
@@ -81,6 +88,20 @@ class NewPeerForm(_PeerForm):
             raise forms.ValidationError(f"{error.code.value}: {error.message}") from None
         self.instance = peer
         return values
+
+    def _show(self, found: PeerDocuments) -> NoReturn:
+        """Show what an address leads to, and ask for trust in it."""
+        self.data = self.data.copy()
+        self.data["seen"] = found.sha256
+        manifest = found.manifest
+        raise forms.ValidationError(
+            [
+                f"Found {found.identity.did}: {manifest.description[:500] or 'no description'}",
+                f"It speaks {manifest.agent}, with the intents {', '.join(manifest.intents)}.",
+                *(f"It signs with {key.algorithm}, key {key.kid}." for key in found.keys),
+                "Save again to trust it.",
+            ]
+        )
 
     def _post_clean(self) -> None:
         """Leave the row as it was added, since the form has no other values for it."""
@@ -255,7 +276,7 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields of the form for a new peer, or those of an existing one."""
         if obj is None:
-            return ("manifest_url", "trust", "did", "jwks", "name", "user")
+            return ("manifest_url", "trust", "did", "jwks", "name", "user", "seen")
         return super().get_fields(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:

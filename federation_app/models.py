@@ -91,7 +91,10 @@ class PeerKey(models.Model):
 
 
 class EnvelopeStream(models.Model):
-    """The session and response of an `ask`, and the position that its reader acknowledged."""
+    """The session and response of an `ask`, or the chat that a `subscribe` follows.
+
+    `acknowledged` is the position of its reader.
+    """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="streams", db_index=False)
@@ -101,6 +104,8 @@ class EnvelopeStream(models.Model):
     window = models.PositiveIntegerField()
     # The last acknowledged delta; -1 for none.
     acknowledged = models.BigIntegerField(default=-1)
+    # The chat that a `subscribe` follows; "" for an `ask`.
+    chat_id = models.CharField(max_length=64, db_default="", blank=True)
     # The wire id of the session, and the response; "" until it begins.
     session_id = models.CharField(max_length=64, blank=True)
     response_id = models.CharField(max_length=64, blank=True)

@@ -27,7 +27,7 @@ from sessions_app.transports.http_exchange import STREAM_HEADERS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from federation_app.exchange.streams import DeltaStream
+    from federation_app.exchange.windowed import WindowedStream
 
     View: TypeAlias = Callable[..., Awaitable[HttpResponseBase]]
 
@@ -123,7 +123,7 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     return response
 
 
-async def _frames(opened: DeltaStream) -> AsyncIterator[bytes]:
+async def _frames(opened: WindowedStream) -> AsyncIterator[bytes]:
     try:
         # Sends the headers at once, even if the answer takes a while.
         yield b": ok\n\n"
@@ -138,7 +138,7 @@ async def _frames(opened: DeltaStream) -> AsyncIterator[bytes]:
         await opened.close()
 
 
-def _leave(loop: asyncio.AbstractEventLoop, opened: DeltaStream) -> None:
+def _leave(loop: asyncio.AbstractEventLoop, opened: WindowedStream) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(
             lambda: processes.current().spawn(opened.close(), name="close a stream")

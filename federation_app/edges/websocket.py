@@ -34,7 +34,7 @@ from sessions_app.access.pacing import Pace
 from sessions_app.process import registry as processes
 
 if TYPE_CHECKING:
-    from federation_app.exchange.streams import DeltaStream
+    from federation_app.exchange.windowed import WindowedStream
     from sessions_app.transports.socket import Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class EnvelopeSocket:
         self._process = processes.current()
         self._sending = asyncio.Lock()
         # By stream: the request made here, its deltas, and the task that sends them.
-        self._streams: dict[str, tuple[EnvelopeReceipt, DeltaStream, asyncio.Task[None]]] = {}
+        self._streams: dict[str, tuple[EnvelopeReceipt, WindowedStream, asyncio.Task[None]]] = {}
         self._is_known = False
         self._refused = 0
         self._closed = False
@@ -206,7 +206,7 @@ class EnvelopeSocket:
         task = self._process.spawn(self._pump(receipt, opened), name="deltas")
         self._streams[stream_id] = receipt, opened, task
 
-    async def _pump(self, receipt: EnvelopeReceipt, opened: DeltaStream) -> None:
+    async def _pump(self, receipt: EnvelopeReceipt, opened: WindowedStream) -> None:
         try:
             async for delta in opened.deltas():
                 if delta is not None:

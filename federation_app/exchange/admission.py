@@ -126,8 +126,8 @@ def bearer_of(token: str) -> Peer:
     return peer
 
 
-def remember(admitted: Admitted) -> tuple[ReceivedEnvelope, bool]:
-    """Record an envelope's id and the stream of an `ask`; return its row, and if it is a repeat.
+def remember(admitted: Admitted, *, chat_id: str = "") -> tuple[ReceivedEnvelope, bool]:
+    """Record an envelope's id and the stream that it opens; return its row, and if it is a repeat.
 
     Raises EnvelopeError conflict if the id or the stream was used for something else.
     """
@@ -135,12 +135,13 @@ def remember(admitted: Admitted) -> tuple[ReceivedEnvelope, bool]:
     try:
         with transaction.atomic():
             stream = None
-            if envelope.intent is Intent.ASK:
+            if envelope.intent is Intent.ASK or chat_id:
                 stream = EnvelopeStream.objects.create(
                     peer=peer,
                     stream_id=admitted.stream_id,
                     receiver=admitted.receiver,
                     window=envelope.window,
+                    chat_id=chat_id,
                     session_id=_session_of(admitted),
                 )
             received = ReceivedEnvelope.objects.create(

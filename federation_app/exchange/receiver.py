@@ -18,11 +18,12 @@ from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.streams.deltas import SEQUENCE_MOST, ack_of
-from federation_app.exchange import admission
+from federation_app.exchange import admission, chats
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import demand_members, done_members
-from federation_app.exchange.streams import DeltaStream, open_streams
+from federation_app.exchange.streams import DeltaStream
 from federation_app.exchange.turns import PeerTurn
+from federation_app.exchange.windowed import open_streams
 from federation_app.peers import quotas
 from sessions_app import database
 from sessions_app.access import rates
@@ -32,6 +33,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from federation_app.envelope.members.reading import EnvelopeBody
     from federation_app.exchange.admission import Admitted
+    from federation_app.exchange.windowed import WindowedStream
     from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
     from sessions_app.access.rates import Quota
 
@@ -79,6 +81,8 @@ class EnvelopeReceiver:
         self._check(quota)
         if admitted.envelope.intent is Intent.ASK:
             return await self._ask(admitted)
+        if chat_id := _chat_of(admitted):
+            return await self._subscribe(admitted, chat_id)
         stream = await database.run(
             partial(
                 admission.find_stream,
@@ -107,30 +111,40 @@ class EnvelopeReceiver:
                 retry_after=quota.retry_after,
             )
 
-    async def open(self, receipt: EnvelopeReceipt) -> DeltaStream:
+    async def open(self, receipt: EnvelopeReceipt) -> WindowedStream:
         """Open the deltas that follow a receipt; raises EnvelopeError. The caller closes them.
 
         A stream is busy until its response has begun.
         """
         return await self.open_stream(receipt.peer, receipt.stream, after=receipt.after)
 
-    async def open_stream(self, peer: Peer, stream: EnvelopeStream, *, after: int) -> DeltaStream:
+    async def open_stream(
+        self, peer: Peer, stream: EnvelopeStream, *, after: int
+    ) -> WindowedStream:
         """Open a stream's deltas after `after`; raises EnvelopeError. The caller closes them."""
-        if not stream.response_id:
+        if not stream.response_id and not stream.chat_id:
             raise EnvelopeError(
                 EnvelopeCode.BUSY, "The stream is still being opened.", retry_after=1
             )
         if after >= 0:
             # A returning reader has received the delta that it names.
             await database.run(admission.acknowledge, stream, after)
-        opened = DeltaStream(
-            stream,
-            admission.principal_of(peer, address=self._address),
-            most=quotas.streams_of(peer),
-            after=after,
-            on_done=partial(done_members, peer, stream),
-            on_demand=partial(demand_members, peer, stream),
-        )
+        principal = admission.principal_of(peer, address=self._address)
+        most = quotas.streams_of(peer)
+        opened: WindowedStream
+        if stream.chat_id:
+            # Without a place, a reader begins where the stream has been acknowledged.
+            place = after if after >= 0 else stream.acknowledged
+            opened = chats.ChatStream(stream, principal, peer=peer, most=most, after=place)
+        else:
+            opened = DeltaStream(
+                stream,
+                principal,
+                most=most,
+                after=after,
+                on_done=partial(done_members, peer, stream),
+                on_demand=partial(demand_members, peer, stream),
+            )
         await opened.open()
         return opened
 
@@ -163,6 +177,32 @@ class EnvelopeReceiver:
             peer=admitted.peer,
             stream=stream,
             opens=admitted.is_ours_alone,
+            is_repeated=is_repeated,
+        )
+
+    async def _subscribe(self, admitted: Admitted, chat_id: str) -> EnvelopeReceipt:
+        """Follow a chat of the peer's account, after the place in the body, or from now on."""
+        place = _place_of(admitted)
+        head = await database.run(chats.head_of, admitted.peer, chat_id)
+        after = head if place is None or place < 0 else place
+        remember = partial(admission.remember, admitted, chat_id=chat_id)
+        received, is_repeated = await database.run(remember)
+        stream = received.stream
+        if stream is None:
+            raise EnvelopeError(
+                EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict"
+            )
+        if is_repeated:
+            after = stream.acknowledged
+        else:
+            await database.run(admission.acknowledge, stream, after)
+            stream.acknowledged = after
+        return EnvelopeReceipt(
+            intent=Intent.SUBSCRIBE,
+            peer=admitted.peer,
+            stream=stream,
+            opens=admitted.is_ours_alone,
+            after=after,
             is_repeated=is_repeated,
         )
 
@@ -221,7 +261,7 @@ class EnvelopeReceiver:
             await turn.join(stream.response_id)
             await turn.pay(payment)
             for reader in open_streams(stream.pk):
-                reader.wake()
+                reader.woken.set()
         except RemoteProtocolError as error:
             await database.run(admission.forget, received)
             raise envelope_error(error) from None
@@ -259,6 +299,17 @@ def _place_of(admitted: Admitted) -> int | None:
     if intent is Intent.ERROR:
         return missing_of(_members_of(body))
     return None
+
+
+def _chat_of(admitted: Admitted) -> str:
+    """Return the chat that a `subscribe` names; "" for any other envelope."""
+    envelope = admitted.envelope
+    if envelope.intent is not Intent.SUBSCRIBE or not envelope.body.content:
+        return ""
+    chat_id = _members_of(envelope.body).get("chat", "")
+    if not isinstance(chat_id, str):
+        raise malformed("chat is the id of a chat.", detail="chat")
+    return chat_id
 
 
 def _payment_of(admitted: Admitted) -> ev.Payment | None:

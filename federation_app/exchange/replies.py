@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SIGNED_CHARS: Final = 256 * 1024
 """Longer answers are not repeated as a signed envelope, which they would not fit into."""
+EVENT_TYPE: Final = "application/vnd.uamp.event+json"
 PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
 
 
@@ -45,10 +46,16 @@ async def demand_members(
     return {"stage": PAYMENT_STAGE, "envelope": envelope}
 
 
+def signed_event(peer: Peer, stream: EnvelopeStream, event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of a chat as a signed `notify`."""
+    content = msgspec.json.encode(event).decode()
+    return _signed(peer, stream, Intent.NOTIFY, content, type_=EVENT_TYPE)
+
+
 def _signed(
     peer: Peer, stream: EnvelopeStream, intent: Intent, content: str, *, type_: str
 ) -> dict[str, Any]:
-    """Return a signed envelope of the asked name that references the question of a stream."""
+    """Return a signed envelope of the asked name that references the request of a stream."""
     asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
     members: dict[str, Any] = {"stream_id": stream.stream_id}
     if asked is not None:

@@ -11,21 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
-from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
 from django.utils import timezone
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.streams.deltas import DeltaType, StreamDelta, delta_at
-from federation_app.envelope.streams.windows import SendWindow
-from federation_app.exchange import admission
 from federation_app.exchange.answers import AnswerDeltas, envelope_error
 from federation_app.exchange.turns import PeerTurn
-from federation_app.peers import registry
-from sessions_app import database
+from federation_app.exchange.windowed import WindowedStream
 from sessions_app.process import registry as processes
 from uamp import RemoteProtocolError
 from uamp import events as ev
@@ -38,22 +32,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ROW_SECONDS: Final = 0.25
-"""How often a full window checks for acknowledgements that reached another process."""
 PAYMENT_SECONDS: Final = 1.0
 """How often a stream checks for a payment that reached another process."""
-TRUST_SECONDS: Final = 5.0
-_open: Final[dict[int, set[DeltaStream]]] = defaultdict(set)
-_counts: Final[Counter[str]] = Counter()
 
 
-class DeltaStream:
-    """The deltas of a stream after the last one that its reader has.
+class DeltaStream(WindowedStream):
+    """The deltas of the answer to an `ask`.
 
-    The reader's task iterates over `deltas` and calls `close`; any other task of the process may
-    call `acknowledge`. The peer reads at most `most` streams here. `on_done` returns additional
-    members of the payload of `done`, given the whole text. `on_demand` returns the payload of the
-    `progress` that demands a payment.
+    `on_done` returns additional members of the payload of `done`, given the whole text. `on_demand`
+    returns the payload of the `progress` that demands a payment.
     """
 
     def __init__(
@@ -66,37 +53,12 @@ class DeltaStream:
         on_done: Callable[[str], Awaitable[dict[str, object]]],
         on_demand: Callable[[ev.PaymentRequired], Awaitable[dict[str, object]]],
     ) -> None:
-        self.stream = stream
-        self._principal = principal
-        self._most = most
+        super().__init__(stream, principal, most=most, after=after)
         self._on_done = on_done
         self._on_demand = on_demand
         self._demanded: ev.PaymentRequired | None = None
-        self._window = SendWindow(stream.window, after=after)
         self._answer = AnswerDeltas(replaces=after >= 0)
         self._turn = PeerTurn(principal, agent="")
-        self._acknowledged = asyncio.Event()
-        self._woken = asyncio.Event()
-        self._checked_at = time.monotonic()
-        self._is_open = False
-
-    async def open(self) -> None:
-        """Join the response; raises EnvelopeError not_found, or busy if the peer reads too many."""
-        if _counts[self._principal.key] >= self._most:
-            raise EnvelopeError(
-                EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
-            )
-        _counts[self._principal.key] += 1
-        _open[self.stream.pk].add(self)
-        self._is_open = True
-        try:
-            await self._turn.join(self.stream.response_id)
-        except RemoteProtocolError as error:
-            await self.close()
-            raise envelope_error(error) from None
-        except BaseException:
-            await self.close()
-            raise
 
     async def deltas(self) -> AsyncIterator[StreamDelta | None]:
         """Yield deltas until a terminal one, and None after a period of silence.
@@ -124,26 +86,12 @@ class DeltaStream:
             EnvelopeCode.BUSY, "The stream has ended before its answer. Resume it.", retry_after=1
         )
 
-    def acknowledge(self, delta_seq: int) -> None:
-        """Process an acknowledgement from the reader; raises EnvelopeError malformed."""
-        self._window.acknowledge(delta_seq)
-        self._acknowledged.set()
+    async def join(self) -> None:
+        """See WindowedStream."""
+        await self._turn.join(self.stream.response_id)
 
-    def wake(self) -> None:
-        """Look at once whether the answer still waits for a payment."""
-        self._woken.set()
-
-    async def close(self) -> None:
-        """Leave the response, which keeps running; later calls do nothing."""
-        if not self._is_open:
-            return
-        self._is_open = False
-        _counts[self._principal.key] -= 1
-        if not _counts[self._principal.key]:
-            del _counts[self._principal.key]
-        _open[self.stream.pk].discard(self)
-        if not _open[self.stream.pk]:
-            del _open[self.stream.pk]
+    async def leave(self) -> None:
+        """See WindowedStream."""
         await self._turn.close()
 
     async def _deltas_of_turn(self) -> AsyncIterator[StreamDelta | None]:
@@ -160,16 +108,15 @@ class DeltaStream:
                 yield delta
             if self._answer.has_ended:
                 return
-            await self._check_trust()
+            await self.check_trust()
             # Events that arrive meanwhile are collected, and sent in one chunk.
-            await self._room()
+            await self.wait_for_room()
 
     async def _pause(self) -> None:
-        """Wait for `wake`, at most PAYMENT_SECONDS."""
-        await self._check_trust()
-        self._woken.clear()
+        await self.check_trust()
+        self.woken.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), PAYMENT_SECONDS)
+            await asyncio.wait_for(self.woken.wait(), PAYMENT_SECONDS)
 
     async def _rejoin(self) -> None:
         await self._turn.close()
@@ -178,43 +125,15 @@ class DeltaStream:
 
     async def _sendable(self) -> AsyncIterator[StreamDelta]:
         while self._answer.has_pending:
-            await self._room()
+            await self.wait_for_room()
             extra: dict[str, object] = {}
             if self._answer.next_is_done:
                 extra = await self._on_done(self._answer.text)
             type_, payload = self._answer.take()
             if type_ is DeltaType.DONE:
                 payload = {**payload, **extra}
-            number = self._window.take()
+            number = self.window.take()
             yield delta_at(number, self.stream.stream_id, timezone.now(), type_, payload)
-
-    async def _room(self) -> None:
-        """Wait until the window has room; raises EnvelopeError busy if it stays full."""
-        ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
-        while not self._window.has_room:
-            if time.monotonic() > ends_at:
-                raise EnvelopeError(
-                    EnvelopeCode.BUSY,
-                    "No delta was acknowledged for a long time. Resume the stream.",
-                    detail="window",
-                    retry_after=1,
-                )
-            self._acknowledged.clear()
-            try:
-                await asyncio.wait_for(self._acknowledged.wait(), ROW_SECONDS)
-            except TimeoutError:
-                stored = await database.run(admission.acknowledged, self.stream.pk)
-                self._window.acknowledge(min(stored, self._window.next - 1))
-            await self._check_trust()
-
-    async def _check_trust(self) -> None:
-        if time.monotonic() - self._checked_at < TRUST_SECONDS:
-            return
-        self._checked_at = time.monotonic()
-        if not await database.run(registry.is_trusted, self.stream.peer_id):
-            raise EnvelopeError(
-                EnvelopeCode.UNAUTHENTICATED, "The peer is trusted no more.", detail="peer"
-            )
 
     async def _demand(self, event: ev.PaymentRequired) -> None:
         """Demand a payment once: a turn that joins a waiting answer may report it twice."""
@@ -229,8 +148,3 @@ class DeltaStream:
         )
         self._answer.fail(error)
         await self._turn.cancel()
-
-
-def open_streams(stream_pk: int) -> list[DeltaStream]:
-    """Return the readers of a stream in this process."""
-    return list(_open.get(stream_pk, ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,12 @@ class PeerDocuments:
     keys: tuple[VerificationKey, ...]
     manifest: AgentManifest
     manifest_sha256: str
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the keys and the manifest, which changes with either of them."""
+        shown = [self.manifest_sha256, *(key.jwk() for key in self.keys)]
+        return hashlib.sha256(msgspec.json.encode(shown)).hexdigest()
 
     @property
     def manifest_value(self) -> dict[str, object]:

@@ -16,7 +16,7 @@ from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from asgiref.sync import async_to_sync
 
-from federation_app.exchange import streams
+from federation_app.exchange import windowed
 from tests.client import wait_until
 from tests.federation_app.peer import SERVER, add_peer, text_of
 from tests.live_server import quick_agent
@@ -155,6 +155,6 @@ def test_a_client_that_leaves_a_stream_is_sent_nothing_more(
             await client.request("POST", "/v1/messages", headers, ask)
             await client.leave("/v1/stream/str-1", bearer)
             # The connection stays open: only the stream was left.
-            await asyncio.to_thread(wait_until, lambda: not streams._open)
+            await asyncio.to_thread(wait_until, lambda: not windowed._open)
 
     ask_and_leave()

@@ -211,10 +211,19 @@ def test_an_operator_adds_refreshes_and_revokes_a_peer(
     assert client.get(add).status_code == 200
     wrong = client.post(add, {"trust": "manifest", "manifest_url": "https://worker.example/x"})
     assert b"4.01" in wrong.content
-    done = client.post(
-        add, {"trust": "pinned", "manifest_url": manifest_url, "user": operator.pk, "name": "W"}
-    )
-    assert done.status_code == 302
+    values = {"trust": "pinned", "manifest_url": manifest_url, "user": operator.pk, "name": "W"}
+    shown = client.post(add, values)
+    for text in (publisher.did, "A worker", publisher.keys[0].kid, "Save again to trust it."):
+        assert text in shown.content.decode()
+    seen = shown.context["adminform"].form.data["seen"]
+    assert f'name="seen" value="{seen}"' in shown.content.decode()
+    # The keys change before the operator agrees: nothing is trusted that was not shown.
+    first, publisher.keys[0] = publisher.keys[0], publisher.new_key(1)
+    publisher.signer = publisher.keys[0]
+    assert client.post(add, {**values, "seen": seen}).status_code == 200
+    assert not Peer.objects.exists()
+    publisher.signer = publisher.keys[0] = first
+    assert client.post(add, {**values, "seen": seen}).status_code == 302
     peer = Peer.objects.get()
     assert (peer.did, peer.trust, peer.user, peer.name) == (publisher.did, "pinned", operator, "W")
     page = f"/admin/federation_app/peer/{peer.pk}"

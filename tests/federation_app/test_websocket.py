@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.framing import PREFIX
-from federation_app.exchange import streams
+from federation_app.exchange import windowed
 from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
 from federation_app.own_names import own_keys
 from federation_app.peers import registry
@@ -270,7 +270,7 @@ def test_a_socket_of_strangers_and_of_garbage_is_closed(
 def test_a_revoked_peer_is_sent_nothing_more(
     federated: ServerAddress, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "TRUST_SECONDS", 0.0)
+    monkeypatch.setattr(windowed, "TRUST_SECONDS", 0.0)
     quick_agent("talker", "echo", delay=0.1)
     with Records(federated.ws) as records:
         records.send(peer.envelope(content=LONG, to=[f"{SERVER}:agents:talker"]))
@@ -339,5 +339,5 @@ def test_a_left_stream_is_closed(federated: ServerAddress, peer: ForeignPeer) ->
         records.send(peer.envelope(content=LONG, to=[f"{SERVER}:agents:talker"], stream_id="str-1"))
         records.receive()
         stream = EnvelopeStream.objects.get()
-        assert streams.open_streams(stream.pk)
-    wait_until(lambda: not streams.open_streams(stream.pk))
+        assert windowed.open_streams(stream.pk)
+    wait_until(lambda: not windowed.open_streams(stream.pk))

@@ -1,0 +1,117 @@
+"""The events of a chat to a peer that follows it, as signed `notify` envelopes (envelope §4.1).
+
+A peer follows the chats of its account. It has a session in the chat, like any other client, and so
+the same rights: it loses the chat with the membership. `delta_seq` is the place in the chat's log,
+so that a reader resumes from any process, and nothing is stored per delta.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.utils import timezone
+
+import uamp
+from chat_app.log.history import chat_heads
+from chat_app.members.membership import is_member
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.streams.deltas import DeltaType, delta_at
+from federation_app.exchange.answers import envelope_error
+from federation_app.exchange.replies import signed_event
+from federation_app.exchange.turns import TRANSPORT
+from federation_app.exchange.windowed import WindowedStream
+from sessions_app import database
+from sessions_app.connection.client_connection import Defaults
+from sessions_app.handlers.sessions import find_session
+from sessions_app.transports.followed_response import FollowedResponse, received
+from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange
+from uamp import RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from federation_app.envelope.streams.deltas import StreamDelta
+    from federation_app.models import EnvelopeStream, Peer
+    from sessions_app.access.principal import Principal
+
+_OWN_MEMBERS: Final = ("session_id", "event_id")
+"""Members of an event that belong to the session, not to the chat."""
+
+
+def head_of(peer: Peer, chat_id: str) -> int:
+    """Return the last place in the log of a chat of a peer's account.
+
+    Raises EnvelopeError not_found, for a foreign chat and for none alike.
+    """
+    head = chat_heads([chat_id]).get(chat_id)
+    if head is None or not is_member(chat_id, peer.user_id):
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
+    return head
+
+
+class ChatStream(WindowedStream):
+    """The durable events of a chat, each a `chunk` whose payload is a signed `notify`."""
+
+    def __init__(
+        self, stream: EnvelopeStream, principal: Principal, *, peer: Peer, most: int, after: int
+    ) -> None:
+        super().__init__(stream, principal, most=most, after=after)
+        self._peer = peer
+        self._after = after
+        self._http = HttpExchange(None, principal, TRANSPORT, defaults=Defaults())
+        self._followed = FollowedResponse(self._http)
+
+    async def join(self) -> None:
+        """See WindowedStream. Raises EnvelopeError not_found if the account is no member."""
+        head = await database.run(head_of, self._peer, self.stream.chat_id)
+        if self._after > head:
+            raise EnvelopeError(EnvelopeCode.CONFLICT, f"The last event is {head}.", detail="after")
+        session_id = self.stream.session_id
+        known = await find_session(session_id, self._principal)
+        resume = uamp.Resume(after=self._after, session_id=known and session_id)
+        create = ev.SessionCreate(
+            uamp_version="1.0",
+            session=uamp.SessionConfig(id=session_id),
+            chat=None if known else self.stream.chat_id,
+            resume=resume,
+        )
+        self._http.end_with_process()
+        self._http.stay()
+        await self._followed.take(uamp.to_dict(create))
+        self._followed.check()
+
+    async def leave(self) -> None:
+        """See WindowedStream."""
+        await self._http.close()
+
+    async def deltas(self) -> AsyncIterator[StreamDelta | None]:
+        """See WindowedStream; a chat has no end, but the membership may have one."""
+        queue = self._http.connection.outgoing
+        try:
+            while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
+                if not batch:
+                    yield None
+                for sent in batch:
+                    received(sent)
+                    if sent.seq is not None and sent.seq >= self.window.next:
+                        yield await self._delta(sent.seq, msgspec.json.decode(sent.text))
+                self._followed.check()
+                await self.check_trust()
+        except RemoteProtocolError as error:
+            raise envelope_error(error) from None
+        raise EnvelopeError(
+            EnvelopeCode.BUSY, "The process ends. Resume the stream.", retry_after=1
+        )
+
+    async def _delta(self, seq: int, event: dict[str, Any]) -> StreamDelta:
+        await self.wait_for_room()
+        content = {name: value for name, value in event.items() if name not in _OWN_MEMBERS}
+        envelope = await database.run(signed_event, self._peer, self.stream, content)
+        number = self.window.take()
+        if number != seq:
+            # The log has no gaps, and neither has what a session receives of it.
+            raise RuntimeError(f"event {seq} of {self.stream.chat_id} follows {number - 1}")
+        payload = {"envelope": envelope}
+        return delta_at(seq, self.stream.stream_id, timezone.now(), DeltaType.CHUNK, payload)

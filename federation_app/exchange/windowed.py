@@ -1,0 +1,145 @@
+"""A stream to one reader, within its window (envelope §5), whatever its deltas tell.
+
+The window is that of the reader. Acknowledgements that reach another process are read from the row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.streams.windows import SendWindow
+from federation_app.exchange import admission
+from federation_app.exchange.answers import envelope_error
+from federation_app.peers import registry
+from sessions_app import database
+from uamp import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from federation_app.envelope.streams.deltas import StreamDelta
+    from federation_app.models import EnvelopeStream
+    from sessions_app.access.principal import Principal
+
+ROW_SECONDS: Final = 0.25
+"""How often a full window checks for acknowledgements that reached another process."""
+TRUST_SECONDS: Final = 5.0
+_open: Final[dict[int, set[WindowedStream]]] = defaultdict(set)
+_counts: Final[Counter[str]] = Counter()
+
+
+class WindowedStream(ABC):
+    """The deltas of a stream after the last one that its reader has.
+
+    The reader's task iterates over `deltas` and calls `close`; any other task of the process may
+    call `acknowledge`, and set `woken` to have a stream look at what it waits for. The peer reads
+    at most `most` streams here.
+    """
+
+    def __init__(
+        self, stream: EnvelopeStream, principal: Principal, *, most: int, after: int
+    ) -> None:
+        self.stream = stream
+        self.window = SendWindow(stream.window, after=after)
+        self._principal = principal
+        self._most = most
+        self.woken = asyncio.Event()
+        self._acknowledged = asyncio.Event()
+        self._checked_at = time.monotonic()
+        self._is_open = False
+
+    @abstractmethod
+    async def join(self) -> None:
+        """Join what the stream follows; raises RemoteProtocolError and EnvelopeError."""
+
+    @abstractmethod
+    async def leave(self) -> None:
+        """Leave what the stream follows."""
+
+    @abstractmethod
+    def deltas(self) -> AsyncIterator[StreamDelta | None]:
+        """Yield deltas until a terminal one, and None after a period of silence.
+
+        Raises EnvelopeError busy if the window stays full, and unauthenticated if the peer is no
+        longer trusted.
+        """
+
+    async def open(self) -> None:
+        """Join what the stream follows.
+
+        Raises EnvelopeError not_found, or busy if the peer reads too many.
+        """
+        if _counts[self._principal.key] >= self._most:
+            raise EnvelopeError(
+                EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
+            )
+        _counts[self._principal.key] += 1
+        _open[self.stream.pk].add(self)
+        self._is_open = True
+        try:
+            await self.join()
+        except RemoteProtocolError as error:
+            await self.close()
+            raise envelope_error(error) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    def acknowledge(self, delta_seq: int) -> None:
+        """Process an acknowledgement from the reader; raises EnvelopeError malformed."""
+        self.window.acknowledge(delta_seq)
+        self._acknowledged.set()
+
+    async def close(self) -> None:
+        """Leave what it follows, which goes on; later calls do nothing."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        _counts[self._principal.key] -= 1
+        if not _counts[self._principal.key]:
+            del _counts[self._principal.key]
+        _open[self.stream.pk].discard(self)
+        if not _open[self.stream.pk]:
+            del _open[self.stream.pk]
+        await self.leave()
+
+    async def wait_for_room(self) -> None:
+        """Wait until the window has room; raises EnvelopeError busy if it stays full."""
+        ends_at = time.monotonic() + settings.UAMP_ENVELOPE_STALL_SECONDS
+        while not self.window.has_room:
+            if time.monotonic() > ends_at:
+                raise EnvelopeError(
+                    EnvelopeCode.BUSY,
+                    "No delta was acknowledged for a long time. Resume the stream.",
+                    detail="window",
+                    retry_after=1,
+                )
+            self._acknowledged.clear()
+            try:
+                await asyncio.wait_for(self._acknowledged.wait(), ROW_SECONDS)
+            except TimeoutError:
+                stored = await database.run(admission.acknowledged, self.stream.pk)
+                self.window.acknowledge(min(stored, self.window.next - 1))
+            await self.check_trust()
+
+    async def check_trust(self) -> None:
+        """Raise EnvelopeError unauthenticated if the peer is no longer trusted."""
+        if time.monotonic() - self._checked_at < TRUST_SECONDS:
+            return
+        self._checked_at = time.monotonic()
+        if not await database.run(registry.is_trusted, self.stream.peer_id):
+            raise EnvelopeError(
+                EnvelopeCode.UNAUTHENTICATED, "The peer is trusted no more.", detail="peer"
+            )
+
+
+def open_streams(stream_pk: int) -> list[WindowedStream]:
+    """Return the readers of a stream in this process."""
+    return list(_open.get(stream_pk, ()))

@@ -1,0 +1,165 @@
+"""Chats that peers follow: their events as signed notifications, in the order of the log."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from chat_app.log.history import chat_heads
+from chat_app.members.participants import remove_participant
+from chat_app.models import Participant
+from federation_app.envelope.members.reading import envelope_of
+from federation_app.envelope.signatures.signature import verify_signature
+from federation_app.models import EnvelopeStream, ReceivedEnvelope
+from federation_app.own_names import own_keys
+from tests.federation_app.peer import SERVER, ForeignPeer, Records, add_peer, sse
+from tests.federation_app.test_websocket import delta, error_of
+from tests.live_server import shared_chat
+
+if TYPE_CHECKING:
+    from tests.conftest import ServerAddress
+    from tests.live_server import Dial, Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def follow(peer: ForeignPeer, chat_id: str, *, after: int | None = None, **members: Any) -> Any:
+    """Return a `subscribe` to a chat."""
+    content: dict[str, Any] = {"chat": chat_id}
+    if after is not None:
+        content["after"] = after
+    values = {"to": [SERVER], "stream_id": "chat-1", **members}
+    return peer.envelope("subscribe", json.dumps(content), **values)
+
+
+def event_of(record: Any) -> Any:
+    """Return the event in a delta, whose `notify` the server has signed."""
+    envelope = envelope_of(record["payload"]["envelope"])
+    assert envelope.intent == "notify"
+    verify_signature(envelope.value, envelope.sig, sender=SERVER, keys=own_keys(SERVER))
+    event = json.loads(envelope.body.content)
+    assert event["seq"] == record["delta_seq"]
+    assert "session_id" not in event
+    return event
+
+
+def texts(records: list[Any]) -> list[str]:
+    """Return the texts of the messages in deltas."""
+    events = [event_of(record) for record in records]
+    return [one["message"]["content"] for one in events if one["type"] == "message.created"]
+
+
+def test_a_peer_follows_a_chat_of_its_account(
+    federated: ServerAddress, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",), trigger="always")
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    with Records(federated.ws) as records:
+        records.send(follow(peer, chat.pk))
+        records.send(peer.envelope(content="ready"))
+        records.until("done")
+        writer.answer("hello there")
+        head = chat_heads([chat.pk])[chat.pk]
+        found = [records.receive()]
+        while found[-1]["delta_seq"] < head:
+            found.append(records.receive())
+        assert texts(found) == ["hello there", "hello there"], "the question and its answer"
+        first = found[0]["delta_seq"]
+        assert [one["delta_seq"] for one in found] == list(range(first, head + 1))
+    writer.answer("while away")
+    # Over another transport, from the beginning of the log.
+    headers = {**peer.bearer(), "Last-Event-ID": "0"}
+    with (
+        httpx.Client(base_url=federated.http, timeout=60, trust_env=False) as client,
+        client.stream("GET", "/v1/stream/chat-1", headers=headers) as response,
+    ):
+        head, found = chat_heads([chat.pk])[chat.pk], []
+        for number, record in sse(response):
+            assert int(number) == record["delta_seq"] == len(found) + 1
+            found.append(record)
+            if len(found) == head:
+                break
+    assert texts(found) == ["hello there"] * 2 + ["while away"] * 2
+
+
+def test_a_chat_waits_for_its_reader(
+    federated: ServerAddress, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",))
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    for number in range(4):
+        writer.ask(f"message {number}")
+        writer.until("message.created")
+    head = chat_heads([chat.pk])[chat.pk]
+    with Records(federated.ws) as records:
+        ask = follow(peer, chat.pk, after=head - 4, delta_window=2)
+        records.send(ask)
+        found = [records.receive(), records.receive()]
+        with pytest.raises(TimeoutError):
+            records.receive(1)
+        records.send(delta("chat-1", "progress", ack=found[-1]["delta_seq"]))
+        found += [records.receive(), records.receive()]
+        assert texts(found) == [f"message {number}" for number in range(4)]
+        acknowledged = found[-2]["delta_seq"]
+        ack = peer.envelope("progress", json.dumps({"ack": acknowledged}), stream_id="chat-1")
+        records.send(ack)
+    # The same envelope again goes on after what was acknowledged.
+    with Records(federated.ws) as records:
+        records.send(ask)
+        assert texts([records.receive()]) == ["message 3"]
+    assert EnvelopeStream.objects.count() == 1
+
+
+def test_chats_of_others_are_not_followed(
+    federated: ServerAddress, alice: Person, bob: Person, mallory: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    head = chat_heads([chat.pk])[chat.pk]
+    stranger, visitor = add_peer("mallory.example", user=mallory.user), add_peer("visitor.example")
+    member = add_peer("bob.example", user=bob.user)
+    with Records(federated.ws) as records:
+        for code, bad in (
+            ("4.04", follow(stranger, chat.pk)),
+            ("4.04", follow(visitor, chat.pk)),
+            ("4.04", follow(member, "chat_none")),
+            ("4.00", follow(member, 7)),  # type: ignore[arg-type]
+            ("4.00", follow(member, chat.pk, after=2**60)),
+        ):
+            records.send(bad)
+            assert error_of(records.receive())["code"] == code
+        assert not EnvelopeStream.objects.exists()
+        assert not ReceivedEnvelope.objects.exists()
+        records.send(follow(member, chat.pk, after=head + 1))
+        assert error_of(records.receive())["code"] == "4.09"
+
+
+def test_a_peer_loses_a_chat_with_the_membership(
+    federated: ServerAddress, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",))
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    with Records(federated.ws) as records:
+        records.send(follow(peer, chat.pk))
+        records.send(peer.envelope(content="ready"))
+        records.until("done")
+        member = Participant.objects.get(chat=chat, user=bob.user)
+        remove_participant(chat_id=chat.pk, removed_by=alice.user, participant_id=member.pk)
+        writer.ask("secret")
+        writer.until("message.created")
+        found = records.receive()
+        while "delta_seq" in found:
+            assert "secret" not in json.dumps(found)
+            found = records.receive()
+        assert error_of(found)["code"] in {"4.03", "4.04"}
+    with Records(federated.ws) as records:
+        records.send(peer.envelope("subscribe", "", to=[SERVER], stream_id="chat-1"))
+        assert error_of(records.receive())["code"] == "4.04"
