@@ -87,7 +87,7 @@ def _manifest(agent: str) -> tuple[AgentManifest, str]:
         description="" if spec is None else spec.description[:4096],
         intents=[intent.value for intent in INTENTS],
         body_types=_PROSE,
-        auth=["oauth2"],
+        auth=["oauth2", "mtls"] if settings.UAMP_CLIENT_CERTIFICATE_HEADER else ["oauth2"],
         limits=ManifestLimits(
             max_body_kb=ENVELOPE_BYTES // 1024,
             rate_lph=max(1, 60 * settings.UAMP_ENVELOPES_PER_MINUTE),

@@ -104,14 +104,17 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
 async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     """Send the deltas of a stream as events whose ids are their `delta_seq`.
 
-    The bearer token must be signed by the peer. `Last-Event-ID` names the last delta that the peer
-    has received, and acknowledges it.
+    The peer shows a bearer token that it signed, or its certificate (envelope §6.2).
+    `Last-Event-ID` names the last delta that the peer has received, and acknowledges it.
     """
     handshake = _handshake(request)
-    if not handshake.header_token:
-        raise unauthenticated("Show a bearer token that you signed.", detail="token")
     after = _place(request.headers.get("Last-Event-ID", ""))
-    peer = await database.run(admission.bearer_of, handshake.header_token)
+    if handshake.header_token:
+        peer = await database.run(admission.bearer_of, handshake.header_token)
+    elif handshake.certificate:
+        peer = await database.run(admission.certified_peer, handshake.certificate)
+    else:
+        raise unauthenticated("Show a bearer token that you signed.", detail="token")
     row = await database.run(admission.find_stream, peer, stream_id=stream_id)
     opened = await EnvelopeReceiver(address=handshake.address).open_stream(peer, row, after=after)
     response = StreamingHttpResponse(

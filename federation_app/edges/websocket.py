@@ -27,7 +27,8 @@ from federation_app.envelope.members.reading import Intent, claims_of
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DeltaType, delta_of, is_delta
 from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
-from federation_app.exchange.receiver import EnvelopeReceipt, EnvelopeReceiver, missing_of
+from federation_app.exchange.receiver import EnvelopeReceipt, EnvelopeReceiver
+from federation_app.exchange.requests import missing_of
 from sessions_app import database
 from sessions_app.access.auth import Handshake
 from sessions_app.access.pacing import Pace

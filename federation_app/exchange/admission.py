@@ -19,6 +19,7 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthen
 from federation_app.envelope.limits import TIME_WINDOW_SECONDS
 from federation_app.envelope.members.reading import Intent, plain_id, read_envelope
 from federation_app.envelope.members.verifying import verify_envelope
+from federation_app.envelope.names.identity import identity_at
 from federation_app.envelope.names.tokens import issuer_of, verify_token
 from federation_app.envelope.signatures.jws import read_compact
 from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
@@ -126,6 +127,11 @@ def bearer_of(token: str) -> Peer:
     return peer
 
 
+def certified_peer(name: str) -> Peer:
+    """Return the peer whose host a client's certificate names; raises EnvelopeError."""
+    return registry.find_peer(identity_at(name).did)
+
+
 def remember(admitted: Admitted, *, chat_id: str = "") -> tuple[ReceivedEnvelope, bool]:
     """Record an envelope's id and the stream that it opens; return its row, and if it is a repeat.
 
@@ -169,11 +175,18 @@ def remember(admitted: Admitted, *, chat_id: str = "") -> tuple[ReceivedEnvelope
 
 
 def forget(received: ReceivedEnvelope) -> None:
-    """Delete the record of an envelope whose request was refused before anything began."""
+    """Delete the record of an envelope whose request was refused, unless another has begun it."""
     with transaction.atomic():
-        if received.stream_id is not None:
+        if received.intent == Intent.ASK:
+            # Its envelopes are deleted with it.
             EnvelopeStream.objects.filter(pk=received.stream_id, response_id="").delete()
-        ReceivedEnvelope.objects.filter(pk=received.pk).delete()
+        else:
+            ReceivedEnvelope.objects.filter(pk=received.pk).delete()
+
+
+def stream_row(stream_pk: int) -> EnvelopeStream | None:
+    """Return a stream as it is now; None if its `ask` was refused."""
+    return EnvelopeStream.objects.filter(pk=stream_pk).first()
 
 
 def begun(stream: EnvelopeStream, response_id: str) -> None:

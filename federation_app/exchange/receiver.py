@@ -6,19 +6,21 @@ and sends the deltas of `open`. It sends back a receipt, a delta or an EnvelopeE
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from django.utils import timezone
 
-from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
-from federation_app.envelope.limits import load
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
-from federation_app.envelope.streams.deltas import SEQUENCE_MOST, ack_of
-from federation_app.exchange import admission, chats
+from federation_app.exchange import admission, chats, requests
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
@@ -31,11 +33,16 @@ from uamp import RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from federation_app.envelope.members.reading import EnvelopeBody
     from federation_app.exchange.admission import Admitted
     from federation_app.exchange.windowed import WindowedStream
     from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
     from sessions_app.access.rates import Quota
+
+BEGIN_SECONDS: Final = 10.0
+"""How long a repeated `ask` waits for the one that began its response."""
+LOOK_SECONDS: Final = 0.1
+ABANDONED: Final = timedelta(minutes=1)
+"""After this time, an `ask` without a response is begun by a repeat: its process has died."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +88,7 @@ class EnvelopeReceiver:
         self._check(quota)
         if admitted.envelope.intent is Intent.ASK:
             return await self._ask(admitted)
-        if chat_id := _chat_of(admitted):
+        if chat_id := requests.chat_of(admitted):
             return await self._subscribe(admitted, chat_id)
         stream = await database.run(
             partial(
@@ -92,7 +99,7 @@ class EnvelopeReceiver:
             )
         )
         # Parsed before the envelope is recorded, so that a malformed one leaves no row.
-        place, payment = _place_of(admitted), _payment_of(admitted)
+        place, payment = requests.place_of(admitted), requests.payment_of(admitted)
         received, is_repeated = await database.run(admission.remember, admitted)
         if payment is not None and not is_repeated:
             await self._pay(admitted, stream, received, payment)
@@ -159,14 +166,15 @@ class EnvelopeReceiver:
 
     async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:
         text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
-        received, _ = await database.run(admission.remember, admitted)
+        received, is_repeated = await database.run(admission.remember, admitted)
         stream = received.stream
         if stream is None:
             raise EnvelopeError(
                 EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict"
             )
-        is_repeated = bool(stream.response_id)
-        if not is_repeated:
+        if is_repeated and not stream.response_id:
+            stream = await self._begun_by_another(received, stream)
+        if not stream.response_id:
             principal = admission.principal_of(
                 admitted.peer, address=self._address, servers=servers
             )
@@ -182,7 +190,7 @@ class EnvelopeReceiver:
 
     async def _subscribe(self, admitted: Admitted, chat_id: str) -> EnvelopeReceipt:
         """Follow a chat of the peer's account, after the place in the body, or from now on."""
-        place = _place_of(admitted)
+        place = requests.place_of(admitted)
         head = await database.run(chats.head_of, admitted.peer, chat_id)
         after = head if place is None or place < 0 else place
         remember = partial(admission.remember, admitted, chat_id=chat_id)
@@ -204,6 +212,27 @@ class EnvelopeReceiver:
             opens=admitted.is_ours_alone,
             after=after,
             is_repeated=is_repeated,
+        )
+
+    async def _begun_by_another(
+        self, received: ReceivedEnvelope, stream: EnvelopeStream
+    ) -> EnvelopeStream:
+        """Wait for the request that received the same `ask` first; return the stream's row.
+
+        That has no response yet if the other process died. Raises EnvelopeError busy if the other
+        request has not come so far.
+        """
+        ends_at = time.monotonic() + BEGIN_SECONDS
+        while time.monotonic() < ends_at:
+            row = await database.run(admission.stream_row, stream.pk)
+            if row is None:
+                # The other request was refused.
+                break
+            if row.response_id or timezone.now() - received.created_at > ABANDONED:
+                return row
+            await asyncio.sleep(LOOK_SECONDS)
+        raise EnvelopeError(
+            EnvelopeCode.BUSY, "The same envelope is being processed.", retry_after=1
         )
 
     async def _begin(
@@ -280,78 +309,6 @@ class EnvelopeReceiver:
             raise envelope_error(error) from None
         finally:
             await turn.close()
-
-
-def _place_of(admitted: Admitted) -> int | None:
-    """Return the delta that an envelope about a stream names; raises EnvelopeError malformed.
-
-    It is `ack` of a `progress`, `after` of a `subscribe`, and the predecessor of `expected` in an
-    `error`.
-    """
-    intent, body = admitted.envelope.intent, admitted.envelope.body
-    if intent is Intent.PROGRESS:
-        ack = ack_of(_members_of(body))
-        if ack is None:
-            raise malformed("A progress envelope has an ack.", detail="ack")
-        return ack
-    if intent is Intent.SUBSCRIBE and body.content:
-        return _number(_members_of(body).get("after", -1), least=-1, name="after")
-    if intent is Intent.ERROR:
-        return missing_of(_members_of(body))
-    return None
-
-
-def _chat_of(admitted: Admitted) -> str:
-    """Return the chat that a `subscribe` names; "" for any other envelope."""
-    envelope = admitted.envelope
-    if envelope.intent is not Intent.SUBSCRIBE or not envelope.body.content:
-        return ""
-    chat_id = _members_of(envelope.body).get("chat", "")
-    if not isinstance(chat_id, str):
-        raise malformed("chat is the id of a chat.", detail="chat")
-    return chat_id
-
-
-def _payment_of(admitted: Admitted) -> ev.Payment | None:
-    """Return the payment in a `confirm`; raises EnvelopeError for an invalid one.
-
-    It is a payment token. A peer cannot spend the balance of its account, because the person whose
-    account it is agrees to prices beforehand, and to nothing else.
-    """
-    if admitted.envelope.intent is not Intent.CONFIRM:
-        return None
-    try:
-        payment = msgspec.convert(_members_of(admitted.envelope.body).get("payment"), ev.Payment)
-    except msgspec.ValidationError as error:
-        raise malformed(f"A confirm has a payment: {error}.", detail="payment") from None
-    if payment.scheme != "token":
-        raise EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "Pay with a payment token.", detail="payment"
-        )
-    return payment
-
-
-def missing_of(error: dict[str, Any]) -> int:
-    """Return the last delta that a reader has, from its error 4.09; raises EnvelopeError."""
-    if error.get("code") != EnvelopeCode.CONFLICT.value:
-        raise EnvelopeError(
-            EnvelopeCode.UNSUPPORTED, "Of errors, 4.09 with `expected` is answered.", detail="code"
-        )
-    return _number(error.get("expected"), least=0, name="expected") - 1
-
-
-def _members_of(body: EnvelopeBody) -> dict[str, Any]:
-    value = load(body.content)
-    if not isinstance(value, dict):
-        raise malformed("The content of this body is a JSON object.", detail="body")
-    return value
-
-
-def _number(value: object, *, least: int, name: str) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    if not isinstance(value, int) or not is_number or not least <= value <= SEQUENCE_MOST:
-        raise malformed(f"{name} is the delta_seq of a delta.", detail=name)
-    return value
 
 
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:

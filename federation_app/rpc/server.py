@@ -62,7 +62,12 @@ class EnvelopeServer:
         certificate, key = settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY
         if certificate and key:
             pair = (Path(key).read_bytes(), Path(certificate).read_bytes())
-            return self._server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+            authorities = settings.UAMP_GRPC_CLIENT_CA
+            roots = Path(authorities).read_bytes() if authorities else None
+            credentials = grpc.ssl_server_credentials(
+                [pair], roots, require_client_auth=roots is not None
+            )
+            return self._server.add_secure_port(address, credentials)
         if not _is_loopback(address):
             raise ImproperlyConfigured(
                 f"UAMP_GRPC_ADDRESS={address} needs UAMP_GRPC_CERTIFICATE and UAMP_GRPC_KEY:"

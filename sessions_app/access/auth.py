@@ -45,6 +45,9 @@ _NOT_KNOWN: Final = (
     " on /account."
 )
 
+CERTIFICATE_KEY: Final = "uamp.client_certificate"
+"""The key in an ASGI scope for the name in the client's certificate."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoundSessions:
@@ -66,6 +69,8 @@ class Handshake:
     query: Mapping[str, str] = field(repr=False)
     secure: bool
     address: str
+    # The name in the client's certificate, if a trusted proxy has verified one.
+    certificate: str = ""
     # The subprotocols offered by a WebSocket client, in order; one may be its key.
     subprotocols: tuple[str, ...] = field(default=(), repr=False)
 
@@ -86,6 +91,7 @@ class Handshake:
             query={name: values[0] for name, values in query.items()},
             secure=secure,
             address=str(client[0]),
+            certificate=scope.get(CERTIFICATE_KEY, ""),
             subprotocols=tuple(scope.get("subprotocols", ())),
         )
 

@@ -172,6 +172,36 @@ def test_a_server_without_tls_listens_on_loopback_alone() -> None:
         asyncio.run(begin())
 
 
+def test_a_server_may_demand_the_certificates_of_clients(settings: Any, tmp_path: Path) -> None:
+    certificate, key = certificate_in(tmp_path)
+    settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY = str(certificate), str(key)
+    settings.UAMP_GRPC_CLIENT_CA = str(certificate)
+    pem, private = certificate.read_bytes(), key.read_bytes()
+    found: list[grpc.StatusCode] = []
+
+    def call(port: int) -> None:
+        for pair in ((private, pem), (None, None)):
+            credentials = grpc.ssl_channel_credentials(pem, *pair)
+            with grpc.secure_channel(f"localhost:{port}", credentials) as channel:
+                stub = agent_pb2_grpc.AgentStub(channel)
+                with pytest.raises(grpc.RpcError) as refused:
+                    stub.Send(agent_pb2.EnvelopeRecord(envelope=b"{"), timeout=30)
+            error: Any = refused.value
+            found.append(error.code())
+
+    async def serve() -> None:
+        server = EnvelopeServer("127.0.0.1:0")
+        await server.start()
+        try:
+            await asyncio.to_thread(call, server.port)
+        finally:
+            await server.stop(0)
+
+    asyncio.run(serve())
+    assert found[0] is not grpc.StatusCode.UNAVAILABLE
+    assert found[1] is grpc.StatusCode.UNAVAILABLE
+
+
 def test_a_server_with_tls_refuses_tls_1_2(settings: Any, tmp_path: Path) -> None:
     certificate, key = certificate_in(tmp_path)
     settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY = str(certificate), str(key)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from django.utils import timezone
 
 from federation_app.edges import documents
 from federation_app.envelope.names.identity import keys_of_document
 from federation_app.envelope.names.manifests import document_sha256, read_hub, read_manifest
+from federation_app.exchange import receiver
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
+from sessions_app.models import Response
 from signing_app.kept_documents import forget_all
 from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, add_peer, sse, text_of
 from tests.live_server import quick_agent
@@ -119,6 +123,70 @@ def test_a_stream_is_read_with_a_token_that_its_peer_signed(
     ):
         refused = http.get("/v1/stream/str-1", headers=headers)
         assert refused.status_code == status, headers
+
+
+@pytest.mark.parametrize(
+    ("proxies", "certificates", "status"),
+    [
+        (["127.0.0.1"], ["client.example"], 200),
+        (["127.0.0.1"], ["other.example"], 404),
+        (["127.0.0.1"], ["stranger.example"], 401),
+        (["127.0.0.1"], ["client.example/x"], 401),
+        (["127.0.0.1"], ["client.example", "client.example"], 401),
+        (["127.0.0.1"], [], 401),
+        # Not from a proxy: a client may send any header.
+        ([], ["client.example"], 401),
+        (["10.0.0.1"], ["client.example"], 401),
+    ],
+)
+def test_a_proxy_names_the_peer_whose_certificate_it_verified(
+    http: httpx.Client,
+    peer: ForeignPeer,
+    settings: Any,
+    proxies: list[str],
+    certificates: list[str],
+    status: int,
+) -> None:
+    settings.UAMP_CLIENT_CERTIFICATE_HEADER = "X-Client-Certificate"
+    settings.UAMP_TRUSTED_PROXIES = proxies
+    add_peer("other.example")
+    post(http, peer.envelope(stream_id="str-1"))
+    headers = [("X-Client-Certificate", name) for name in certificates]
+    with http.stream("GET", "/v1/stream/str-1", headers=headers) as response:
+        assert response.status_code == status
+        if status == 200:
+            assert [one for _, one in sse(response)][-1]["type"] == "done"
+    manifest = http.get(
+        "/.well-known/agent-manifest.json", headers={"Accept": "application/json"}
+    ).json()
+    assert manifest["auth"] == ["oauth2", "mtls"]
+
+
+def test_the_same_ask_at_once_is_answered_once(http: httpx.Client, peer: ForeignPeer) -> None:
+    ask = peer.envelope(stream_id="str-1")
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: post(http, ask), range(16)))
+    assert {one.status_code for one in answers} == {202}
+    assert {one.headers["Location"] for one in answers} == {"/v1/stream/str-1"}
+    assert EnvelopeStream.objects.count() == ReceivedEnvelope.objects.count() == 1
+    assert Response.objects.count() == 1
+
+
+def test_an_ask_whose_process_died_is_begun_by_its_repeat(
+    http: httpx.Client, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver, "BEGIN_SECONDS", 0.3)
+    ask = peer.envelope(stream_id="str-1")
+    assert post(http, ask).status_code == 202
+    first = EnvelopeStream.objects.get().response_id
+    EnvelopeStream.objects.update(response_id="")
+    busy = post(http, ask)
+    assert (busy.status_code, busy.json()["code"]) == (503, "5.04")
+    assert int(busy.headers["Retry-After"]) >= 1
+    ReceivedEnvelope.objects.update(created_at=timezone.now() - timedelta(minutes=2))
+    assert post(http, ask).json()["repeated"]
+    assert EnvelopeStream.objects.get().response_id == first
+    assert Response.objects.count() == 1
 
 
 def test_a_peer_sends_as_many_envelopes_as_it_may(

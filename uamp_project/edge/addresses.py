@@ -2,7 +2,8 @@
 
 Any client can send X-Forwarded-For, so it counts only on connections from a proxy in
 UAMP_TRUSTED_PROXIES, and then the last address in it that is not such a proxy. This overrides the
-server's own interpretation of the header (uvicorn trusts it from 127.0.0.1).
+server's own interpretation of the header (uvicorn trusts it from 127.0.0.1). The same proxies may
+name the client's certificate, in UAMP_CLIENT_CERTIFICATE_HEADER.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+
+from sessions_app.access.auth import CERTIFICATE_KEY
 
 if TYPE_CHECKING:
     from uamp_project.edge.transports import Scope, Transport
@@ -27,9 +30,17 @@ def client_address(scope: Scope, transport: Transport) -> str:
     trusted = tuple(settings.UAMP_TRUSTED_PROXIES)
     if trusted and _is_trusted(address, trusted):
         address = _forwarded(scope, trusted) or address
+        scope[CERTIFICATE_KEY] = _certified(scope)
     if address != client[0]:
         scope["client"] = (address, 0)
     return address
+
+
+def _certified(scope: Scope) -> str:
+    """Return the name in the client's certificate, which the proxy verified; '' for none."""
+    header = settings.UAMP_CLIENT_CERTIFICATE_HEADER.lower().encode()
+    values = [value for name, value in scope["headers"] if name.lower() == header]
+    return values[0].decode("latin-1") if header and len(values) == 1 else ""
 
 
 def _forwarded(scope: Scope, trusted: tuple[str, ...]) -> str:

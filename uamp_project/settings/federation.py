@@ -20,11 +20,16 @@ UAMP_ENVELOPE_SORTED_JSON = switch("UAMP_ENVELOPE_SORTED_JSON", "1")
 # which happens later.
 os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
 
+# The header in which the proxies of UAMP_TRUSTED_PROXIES name the host in a client's certificate.
+UAMP_CLIENT_CERTIFICATE_HEADER = string("UAMP_CLIENT_CERTIFICATE_HEADER")
+
 # The address of each process's gRPC server of envelopes, such as 0.0.0.0:50051; empty disables it.
 UAMP_GRPC_ADDRESS = string("UAMP_GRPC_ADDRESS")
 # Its certificate and key, as PEM files. Without them, it listens only on a loopback address.
 UAMP_GRPC_CERTIFICATE = string("UAMP_GRPC_CERTIFICATE")
 UAMP_GRPC_KEY = string("UAMP_GRPC_KEY")
+# The authorities, as a PEM file, one of which has to have issued the certificate of each client.
+UAMP_GRPC_CLIENT_CA = string("UAMP_GRPC_CLIENT_CA")
 # The most calls on one connection, and on all connections of a process.
 UAMP_GRPC_STREAMS = integer("UAMP_GRPC_STREAMS", 64, least=1)
 UAMP_GRPC_CALLS = integer("UAMP_GRPC_CALLS", 1000, least=1)

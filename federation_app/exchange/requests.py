@@ -1,0 +1,89 @@
+"""What the bodies of envelopes about a stream ask for: a place, a chat, a payment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.limits import load
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.streams.deltas import SEQUENCE_MOST, ack_of
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from federation_app.envelope.members.reading import EnvelopeBody
+    from federation_app.exchange.admission import Admitted
+
+
+def place_of(admitted: Admitted) -> int | None:
+    """Return the delta that an envelope about a stream names; raises EnvelopeError malformed.
+
+    It is `ack` of a `progress`, `after` of a `subscribe`, and the predecessor of `expected` in an
+    `error`.
+    """
+    intent, body = admitted.envelope.intent, admitted.envelope.body
+    if intent is Intent.PROGRESS:
+        ack = ack_of(_members_of(body))
+        if ack is None:
+            raise malformed("A progress envelope has an ack.", detail="ack")
+        return ack
+    if intent is Intent.SUBSCRIBE and body.content:
+        return _number(_members_of(body).get("after", -1), least=-1, name="after")
+    if intent is Intent.ERROR:
+        return missing_of(_members_of(body))
+    return None
+
+
+def chat_of(admitted: Admitted) -> str:
+    """Return the chat that a `subscribe` names; "" for any other envelope."""
+    envelope = admitted.envelope
+    if envelope.intent is not Intent.SUBSCRIBE or not envelope.body.content:
+        return ""
+    chat_id = _members_of(envelope.body).get("chat", "")
+    if not isinstance(chat_id, str):
+        raise malformed("chat is the id of a chat.", detail="chat")
+    return chat_id
+
+
+def payment_of(admitted: Admitted) -> ev.Payment | None:
+    """Return the payment in a `confirm`; raises EnvelopeError for an invalid one.
+
+    It is a payment token. A peer cannot spend the balance of its account, because the person whose
+    account it is agrees to prices beforehand, and to nothing else.
+    """
+    if admitted.envelope.intent is not Intent.CONFIRM:
+        return None
+    try:
+        payment = msgspec.convert(_members_of(admitted.envelope.body).get("payment"), ev.Payment)
+    except msgspec.ValidationError as error:
+        raise malformed(f"A confirm has a payment: {error}.", detail="payment") from None
+    if payment.scheme != "token":
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "Pay with a payment token.", detail="payment"
+        )
+    return payment
+
+
+def missing_of(error: dict[str, Any]) -> int:
+    """Return the last delta that a reader has, from its error 4.09; raises EnvelopeError."""
+    if error.get("code") != EnvelopeCode.CONFLICT.value:
+        raise EnvelopeError(
+            EnvelopeCode.UNSUPPORTED, "Of errors, 4.09 with `expected` is answered.", detail="code"
+        )
+    return _number(error.get("expected"), least=0, name="expected") - 1
+
+
+def _members_of(body: EnvelopeBody) -> dict[str, Any]:
+    value = load(body.content)
+    if not isinstance(value, dict):
+        raise malformed("The content of this body is a JSON object.", detail="body")
+    return value
+
+
+def _number(value: object, *, least: int, name: str) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not isinstance(value, int) or not is_number or not least <= value <= SEQUENCE_MOST:
+        raise malformed(f"{name} is the delta_seq of a delta.", detail=name)
+    return value
