@@ -17,6 +17,7 @@ from chat_app.log.history import chat_heads
 from chat_app.members.membership import is_member
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.streams.deltas import DeltaType, delta_at
+from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import signed_event
 from federation_app.exchange.turns import TRANSPORT
@@ -83,8 +84,9 @@ class ChatStream(WindowedStream):
         self._followed.check()
 
     async def leave(self) -> None:
-        """See WindowedStream."""
+        """See WindowedStream; a reader without a place begins after what was acknowledged here."""
         await self._http.close()
+        await database.run(admission.acknowledge, self.stream, self.window.acknowledged)
 
     async def deltas(self) -> AsyncIterator[StreamDelta | None]:
         """See WindowedStream; a chat has no end, but the membership may have one."""

@@ -15,6 +15,7 @@ from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.own_names import own_keys
+from tests.client import wait_until
 from tests.federation_app.peer import SERVER, ForeignPeer, Records, add_peer, sse
 from tests.federation_app.test_websocket import delta, error_of
 from tests.live_server import shared_chat
@@ -108,8 +109,8 @@ def test_a_chat_waits_for_its_reader(
         found += [records.receive(), records.receive()]
         assert texts(found) == [f"message {number}" for number in range(4)]
         acknowledged = found[-2]["delta_seq"]
-        ack = peer.envelope("progress", json.dumps({"ack": acknowledged}), stream_id="chat-1")
-        records.send(ack)
+        records.send(delta("chat-1", "progress", ack=acknowledged))
+    wait_until(lambda: EnvelopeStream.objects.get().acknowledged == acknowledged)
     # The same envelope again goes on after what was acknowledged.
     with Records(federated.ws) as records:
         records.send(ask)

@@ -106,7 +106,7 @@ def test_a_peer_pays_with_a_token_for_an_answer_that_waits(
             assert error_of(records.receive())["code"] == code, payment
         assert not ReceivedEnvelope.objects.filter(intent="confirm").exists()
         assert earned(seller) == "0"
-    # Another reader, which is told what the answer waits for.
+    # Another reader, which receives the same demand.
     with Records(federated.ws) as records:
         records.send(peer.envelope("subscribe", "", to=[did], stream_id="str-1"))
         assert demand_of(records.receive(), did) == demand
