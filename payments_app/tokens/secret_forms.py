@@ -1,8 +1,9 @@
 """The two forms of a payment token: `ptok_…`, and a JWT signed by this server.
 
 A JWT is verified with the key of ours that its `kid` names and with that key's own algorithm; the
-token's `alg`, `jwk`, `jku` and `x5u` are ignored. `iss` is this server. The amount in it is the
-balance at the time of signing; the account has the current one.
+token's `alg`, `jwk`, `jku` and `x5u` are ignored. `iss` is this server. The keys also sign access
+tokens and webhooks, so the header's `typ` has to be TYPE. The amount in the token is the balance at
+the time of signing; the account has the current one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from payments_app.money import Money
 
 OPAQUE: Final = "ptok_"
+TYPE: Final = "payment+jwt"
+"""The `typ` of the header (RFC 8725 §3.11)."""
 SECRET_CHARS: Final = 8192
 """A longer secret cannot be one of our tokens."""
 MAX_DEPTH: Final = 5
@@ -88,7 +91,7 @@ def sign(claims: Claims) -> str:
         payload["aud"] = list(claims.audience)
     if claims.expires_at is not None:
         payload["exp"] = int(claims.expires_at.timestamp())
-    return jwt.encode(payload, key.private, algorithm=key.algorithm, headers={"kid": key.kid})
+    return key.sign(payload, typ=TYPE)
 
 
 def token_id_of(secret: str) -> tuple[str, str]:
@@ -123,7 +126,10 @@ def _decoded(secret: str) -> str:
 
 def _verified(encoded: str) -> str:
     try:
-        kid = jwt.get_unverified_header(encoded).get("kid")
+        header = jwt.get_unverified_header(encoded)
+        if header.get("typ") != TYPE:
+            raise BadSecret("This token is not for payments.")
+        kid = header.get("kid")
         key = server_key(kid) if isinstance(kid, str) else None
         if key is None:
             raise BadSecret("The payment token was not signed by this server.")

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -24,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import endings, top_ups
+from payments_app.tokens import endings, secret_forms, top_ups
 from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.lookup import TokenRefused
 from signing_app import published, server_keys
@@ -137,7 +139,10 @@ def test_an_expired_jwt_says_so_before_its_row_is_read() -> None:
     claims = jwt.decode(made.token, options={"verify_signature": False})
     key = server_keys.server_keys()[0]
     late = jwt.encode(
-        {**claims, "exp": claims["iat"] - 1}, key.private, "RS256", headers={"kid": key.kid}
+        {**claims, "exp": claims["iat"] - 1},
+        key.private,
+        "RS256",
+        headers={"kid": key.kid, "typ": secret_forms.TYPE},
     )
     assert refusal(late) == "token_expired"
 
@@ -168,7 +173,8 @@ def forged(
     made = issue(rich(), form="jwt")
     claims = jwt.decode(made.token, options={"verify_signature": False})
     payload, key, algorithm, header = change(claims)
-    return jwt.encode(payload, key, algorithm=algorithm, headers=header)
+    headers = {"typ": secret_forms.TYPE, **header}
+    return jwt.encode(payload, key, algorithm=algorithm, headers=headers)
 
 
 def own_key() -> SigningKey:
@@ -195,7 +201,7 @@ def test_a_jwt_signed_with_the_public_key_as_a_password_is_invalid() -> None:
         def part(data: bytes) -> bytes:
             return base64.urlsafe_b64encode(data).rstrip(b"=")
 
-        head = json.dumps({"alg": "HS256", "typ": "JWT", "kid": key.kid}).encode()
+        head = json.dumps({"alg": "HS256", "typ": secret_forms.TYPE, "kid": key.kid}).encode()
         signed = part(head) + b"." + part(json.dumps(claims).encode())
         return (signed + b"." + part(hmac.new(pem, signed, hashlib.sha256).digest())).decode()
 
@@ -211,7 +217,26 @@ def test_a_jwt_of_a_foreign_key_is_invalid_whatever_it_says_of_itself() -> None:
     for header in ({"kid": ours}, {"kid": "foreign"}, {}, {"kid": ours, "jwk": jwk}):
         made = issue(rich(new_key()), form="jwt")
         claims = jwt.decode(made.token, options={"verify_signature": False})
-        assert refusal(jwt.encode(claims, foreign, "RS256", headers=header)) == "token_invalid"
+        headers = {"typ": secret_forms.TYPE, **header}
+        assert refusal(jwt.encode(claims, foreign, "RS256", headers=headers)) == "token_invalid"
+
+
+@pytest.mark.parametrize(
+    "typ",
+    ["JWT", "at+jwt", "webhook+jwt", "response+jwt", "receipt+jwt", "Payment+JWT", "", None, 7],
+)
+def test_a_jwt_of_ours_of_another_type_is_invalid(typ: Any) -> None:
+    """The keys that sign payment tokens sign access tokens and webhooks too."""
+    key = own_key()
+    header = {"alg": "RS256", "kid": key.kid, "typ": typ}
+    claims = forged(lambda c: (c, key.private, key.algorithm, {"kid": key.kid})).split(".")[1]
+
+    def part(data: bytes) -> str:
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    signed = f"{part(json.dumps(header).encode())}.{claims}"
+    signature = key.private.sign(signed.encode(), PKCS1v15(), SHA256())  # type: ignore[call-arg,arg-type]
+    assert refusal(f"{signed}.{part(signature)}") == "token_invalid"
 
 
 @pytest.mark.parametrize(
