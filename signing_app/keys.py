@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
+from jwt import api_jws
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class SigningKey:
         """Return a compact JWS of claims; `typ` is the `typ` of its header (RFC 8725 §3.11)."""
         headers = {"kid": self.kid, "typ": typ}
         return jwt.encode(dict(claims), self.private, algorithm=self.algorithm, headers=headers)
+
+    def sign_bytes(self, payload: bytes, *, typ: str, **header: str) -> str:
+        """Return a compact JWS of any payload; `header` are further members of its header."""
+        headers = {"kid": self.kid, "typ": typ, **header}
+        return api_jws.encode(payload, self.private, algorithm=self.algorithm, headers=headers)
 
 
 def new_key(algorithm: str) -> SigningKey:

@@ -1,6 +1,7 @@
 """The keys of owners: the current one, its rotation, and its withdrawal.
 
-An owner is an agent, the receipts (`uamp.signatures`) or the logs of chats (LOG). A key is created
+An owner is an agent, the receipts (`uamp.signatures`), the logs of chats (LOG) or the cards of
+agents (CARDS). A key is created
 when its owner first signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM; choosing another
 algorithm rotates it.
 
@@ -33,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 LOG: Final = "log"
 """The owner of the keys that sign log heads."""
+
+CARDS: Final = "cards"
+"""The owner of the keys that sign agent cards."""
 
 FRESH_SECONDS: Final = 30.0
 """How long a process may sign with a key that another process has retired."""

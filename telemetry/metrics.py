@@ -51,6 +51,11 @@ RESPONSES: Final = Counter(
     ("transport", "status", "code"),
     registry=REGISTRY,
 )
+UNSIGNED: Final = Counter(
+    "uamp_unsigned_answers",
+    "Answers that should have been signed and could not be.",
+    registry=REGISTRY,
+)
 RESPONSE_SECONDS: Final = Histogram(
     "uamp_response_seconds",
     "Time from the begin of a response in this process to its committed end.",

@@ -277,7 +277,7 @@ class LogCheck:
             deleted_id = str(payload.get("message_id"))
             self._deleted[deleted_id] = self._deleted.get(deleted_id, False) or not entry.digest
             return
-        elif entry.type == "response.done":
+        elif entry.type in {"response.done", "response.cancelled", "response.error"}:
             if entry.chain_hash is not None and entry.digest is None:
                 self._signatures[entry.response_id] = payload.get("signature")
             return

@@ -138,7 +138,9 @@ def _section(message: dict[str, Any]) -> str:
     place = ", in a thread" if message["thread"] else ""
     receipt = message.get("receipt")
     paid = f", {receipt['amount']} {receipt['currency']}" if receipt else ""
-    head = f"## {_escaped(message['name'] or message['role'])} ({at}{place}{edited}{paid})\n\n"
+    made = "" if message["digital_source_type"] is None else "made by AI, "
+    facts = f"{made}{at}{place}{edited}{paid}"
+    head = f"## {_escaped(message['name'] or message['role'])} ({facts})\n\n"
     if message["deleted_at"] is not None:
         return f"{head}*Deleted.*\n\n"
     # A quote ends with the message, whatever block its text has opened.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from chat_app.log.signatures import signatures_of
 from chat_app.members.membership import is_member
 from chat_app.models import Chat, Message
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -90,6 +91,7 @@ def _plain(
         "role": message.role,
         "name": message.name,
         "sender_kind": "agent" if message.sender_agent_id else "user",
+        "digital_source_type": AI_MADE if message.sender_agent_id else None,
         "content": message.content,
         "content_items": message.content_items,
         "created_at": message.created_at,

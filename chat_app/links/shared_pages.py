@@ -70,7 +70,7 @@ class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
     is_cut: bool
     quote: str
     parts: tuple[ShownPart, ...]
-    # The result of verifying the signature of a completed answer (docs/signatures.md).
+    # The result of verifying the signature of an answer (docs/signatures.md).
     signature: str = ""
 
 
@@ -123,11 +123,11 @@ def shared_page(
 
 
 def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
-    """Return the results of verifying completed answers' signatures, by message id.
+    """Return the results of verifying the signatures of answers, by message id.
 
     The page has no ids for checking a signature, so the server verifies it.
     """
-    answers = [row for row in rows if row.response_id and row.status == "completed"]
+    answers = [row for row in rows if row.response_id]
     found = signatures_of(chat_id, {row.response_id for row in answers})
     keys = keys_named({kid_of(signature) for signature in found.values()})["keys"] if found else []
     return {
@@ -137,6 +137,7 @@ def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
                 "response_id": row.response_id,
                 "content": row.content,
                 "content_items": row.content_items,
+                "status": row.status,
                 "signature": found[row.response_id],
             },
             keys,

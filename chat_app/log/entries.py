@@ -23,6 +23,7 @@ from chat_app.models import (
     Message,
 )
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,6 +100,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
                 thread=self.thread,
                 also_in_chat=self.also_in_chat,
                 copied_from=self.copied_from,
+                digital_source_type=AI_MADE if self.sender_agent_id else None,
             ),
         )
 

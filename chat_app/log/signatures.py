@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]:
     """Return the signatures of answers of a chat by response id.
 
-    Unsigned answers are left out: incomplete ones, and those of servers older than signatures.
+    Unsigned answers are left out: incomplete ones that were not paid, and those of servers older
+    than signatures.
     Access is not checked here.
     """
     if not response_ids:
         return {}
-    rows = ends(chat_id, response_ids).filter(type="response.done")
+    rows = ends(chat_id, response_ids)
     found = rows.values_list("response_id", "payload__signature")
     return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
 
@@ -30,9 +31,7 @@ def signatures_of_responses(response_ids: Collection[str]) -> dict[str, str]:
     """Return the signatures of answers of any chats, as `signatures_of` does."""
     if not response_ids:
         return {}
-    rows = ChatEvent.objects.filter(
-        IS_END, type="response.done", response_id__in=list(response_ids)
-    )
+    rows = ChatEvent.objects.filter(IS_END, response_id__in=list(response_ids))
     found = rows.values_list("response_id", "payload__signature")
     return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
 

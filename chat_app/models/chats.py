@@ -259,6 +259,11 @@ class Content(models.Model):
         """Its `content_id` on the wire."""
         return str(self.handle or self.id)
 
+    @property
+    def is_made_by_agent(self) -> bool:
+        """Whether an agent made it, in a chat."""
+        return self.owner_id is None and self.owner_key.startswith("chat:")
+
 
 class ContentUse(models.Model):
     """A chat in which a content appears: its members may read it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import uamp
 from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 from uamp.types.content import media_of
 
 if TYPE_CHECKING:
@@ -206,8 +207,9 @@ def permission_request(asked: ev.ToolApprovalRequired, session_id: str) -> dict[
 
 
 def signed(signature: str | None) -> dict[str, Any]:
-    """Return the `_meta` of a result with the answer's signature, under this server's own name."""
-    return {} if signature is None else {"_meta": {"uamp_signature": signature}}
+    """Return the `_meta` of a result: that AI made the answer, and the answer's signature."""
+    ours = {} if signature is None else {"uamp_signature": signature}
+    return {"_meta": {"digitalSourceType": AI_MADE, **ours}}
 
 
 def stop_reason(output: ev.ResponseOutput) -> str:

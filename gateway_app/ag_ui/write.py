@@ -15,6 +15,7 @@ import uamp
 from gateway_app.ag_ui.interrupts import interrupt_of, shown
 from gateway_app.shapes.appended_text import AppendedText
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -270,7 +271,12 @@ class RunWriter:
         yield from self._close()
         self.has_ended = True
         cost = None if usage is None or usage.cost is None else msgspec.to_builtins(usage.cost)
-        about = {"responseId": self._response_id or None, "signature": signature, "cost": cost}
+        about = {
+            "responseId": self._response_id or None,
+            "digitalSourceType": AI_MADE,
+            "signature": signature,
+            "cost": cost,
+        }
         yield _event(
             "RUN_FINISHED",
             threadId=self._run.thread_id,

@@ -13,6 +13,7 @@ from gateway_app.shapes.appended_text import AppendedText
 from gateway_app.shapes.media import markdown_link
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -103,6 +104,7 @@ class CompletionChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """A chunk of a stream; one after the end carries the `signature` of the answer."""
 
     signature: str | None = None
+    digital_source_type: str | None = None
     id: str
     object: str
     created: int
@@ -111,8 +113,8 @@ class CompletionChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     usage: CompletionUsage | None = None
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole answer."""
+class Completion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A whole answer; the last two members are additions."""
 
     id: str
     object: str
@@ -120,6 +122,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     choices: tuple[CompletionChoice, ...]
     usage: CompletionUsage
+    signature: str | None = None
+    digital_source_type: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -199,6 +203,8 @@ class CompletionWriter:
             model=self.model,
             choices=(CompletionChoice(message=message, finish_reason=self._reason(reason)),),
             usage=_usage(used),
+            signature=end.signature,
+            digital_source_type=AI_MADE,
         )
 
     def _rest(
@@ -276,6 +282,7 @@ class CompletionWriter:
     ) -> CompletionChunk:
         return CompletionChunk(
             signature=signature,
+            digital_source_type=None if signature is None else AI_MADE,
             id=self._id,
             object="chat.completion.chunk",
             created=self.created,

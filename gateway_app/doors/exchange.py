@@ -35,6 +35,7 @@ from sessions_app.transports.http_exchange import (
 from sessions_app.transports.http_payment import HttpPayment
 from uamp import RemoteProtocolError
 from uamp import events as ev
+from uamp.digital_source import AI_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -319,9 +320,10 @@ class Exchange:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The response headers: the chat, the session and the payment receipt."""
+        """The response headers: the chat, the session, the mark of AI and the payment receipt."""
         paid = {} if self._payment is None else self._payment.headers
-        return {"X-Chat-Id": self.chat_id, "X-Session-Id": self.session_id, **paid}
+        ours = {"X-Chat-Id": self.chat_id, "X-Session-Id": self.session_id}
+        return {**ours, **AI_HEADERS, **paid}
 
     def link(self, url: str) -> str:
         """Return a temporary address of a medium, readable by any client that knows it."""

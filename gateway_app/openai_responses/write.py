@@ -25,6 +25,7 @@ from gateway_app.shapes.appended_text import AppendedText
 from gateway_app.shapes.media import markdown_link
 from uamp import ErrorCode
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -224,7 +225,9 @@ class ResponseWriter:
 
     def _done(self, done: ev.ResponseOutput, signature: str | None) -> Iterator[Shown]:
         yield from self._rest(done.output, done.finish_reason)
-        signed = {} if signature is None else {"signature": signature}
+        signed = {"digital_source_type": AI_MADE}
+        if signature is not None:
+            signed["signature"] = signature
         reason = _INCOMPLETE.get(done.finish_reason or "")
         if reason is None:
             yield from self._end("response.completed", "completed", done.usage, **signed)

@@ -18,6 +18,7 @@ from gateway_app.shapes.appended_text import AppendedText, TextReplacedError
 from gateway_app.shapes.media import markdown_link
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -266,6 +267,7 @@ class RealtimeWriter:
                         yield from self._call(call.id, call.name, call.arguments)
 
     def _done(self, output: ev.ResponseOutput, signature: str | None) -> Iterator[Shown]:
+        signed = {} if signature is None else {"signature": signature}
         reason = _INCOMPLETE.get(output.finish_reason or "")
         if reason is None:
             shown = self._end("completed", None, output.usage)
@@ -273,7 +275,7 @@ class RealtimeWriter:
             shown = self._end("incomplete", {"type": "incomplete", "reason": reason}, output.usage)
         *before, last = shown
         yield from before
-        yield last if signature is None else {**last, "signature": signature}
+        yield {**last, "digital_source_type": AI_MADE, **signed}
 
     def _end(
         self, status: str, details: Shown | None, used: uamp.UsageStats | None

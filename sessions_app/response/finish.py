@@ -30,11 +30,11 @@ from sessions_app.billing.usage import CAUSES, Bill, Cause
 from sessions_app.frames import now_ms
 from sessions_app.models import Response
 from sessions_app.records import CallAnswer
-from sessions_app.response.signature import signed
+from sessions_app.response.signature import is_signed, signed
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
-from uamp import ResponseState
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 from uamp.output import medium_delta
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class ResponseEnd:
             try:
                 if finish is None:
                     finish = await self._settled(ending, has_calls=has_calls)
-                    if finish.status == ResponseState.COMPLETED:
+                    if is_signed(finish):
                         finish = await signed(finish, self._port.context)
                 return finish, await self._store.finish(finish)
             except Exception:
@@ -358,7 +358,7 @@ def _terminal_event(
     output: tuple[uamp.ContentItem, ...],
     usage: uamp.UsageStats | None,
 ) -> ev.Event:
-    event: ev.Event
+    event: ev.ResponseDone | ev.ResponseError | ev.ResponseCancelled
     if ending.error is not None:
         event = ev.ResponseError(
             response_id=response_id, error=ending.error, partial_output=output, usage=usage
@@ -381,4 +381,9 @@ def _terminal_event(
             finish_reason=ending.finish_reason,
         )
         event = ev.ResponseDone(response_id=response_id, response=response)
-    return msgspec.structs.replace(event, event_id=new_event_id(), timestamp=now_ms())
+    return msgspec.structs.replace(
+        event,
+        event_id=new_event_id(),
+        timestamp=now_ms(),
+        digital_source_type=AI_MADE if output else None,
+    )

@@ -1,45 +1,73 @@
-"""The signature of a completed answer, created before its end is written (UAMP §6.7).
+"""The signature of an answer, created before its end is written (UAMP §6.7).
 
-docs/signatures.md describes its claims. Hashing and signing run on separate threads: an RSA
+Completed answers are signed, and those that were paid although they were stopped or failed.
+docs/signatures.md describes the claims. Hashing and signing run on separate threads: an RSA
 signature takes about 0.2 ms of CPU time, and hashing a long answer about as much.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
+from django.db import Error as DatabaseError
 
 from sessions_app import database
 from signing_app.owner_keys import known_key, signing_key
-from uamp import signatures
+from telemetry import metrics
+from uamp import ResponseState, signatures
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from sessions_app.response.context import RunContext
     from sessions_app.store.records import Finish
     from signing_app.keys import SigningKey
 
+logger = logging.getLogger(__name__)
+
+UNSIGNED: Final = "The server could not sign this answer."
+"""The `signature_error` of an answer that could not be signed."""
+
 THREADS: Final = 2
 """How many answers a process signs at a time."""
 
 
-async def signed(finish: Finish, context: RunContext) -> Finish:
-    """Return the end of a completed response with the signature in its event.
+def is_signed(finish: Finish) -> bool:
+    """Return whether the end of a response is signed."""
+    is_paid = finish.charge is not None and finish.charge.amount.amount > 0
+    return finish.status == ResponseState.COMPLETED or is_paid
 
-    An agent's keys are occasionally read from the database, whose errors are passed on.
+
+async def signed(finish: Finish, context: RunContext) -> Finish:
+    """Return the end of a response with the signature in its event.
+
+    An agent's keys are occasionally read from the database, whose errors are passed on. If anything
+    else fails, the event says that the answer is unsigned, and the failure is counted.
     """
     owner = signatures.agent_owner(context.spec.id)
-    key = known_key(owner)
-    if key is None:
-        key = await database.run(signing_key, owner)
-    loop = asyncio.get_running_loop()
-    signature = await loop.run_in_executor(_threads(), _signature, key, finish, context)
-    payload = {**finish.event.payload, "signature": signature}
-    event = msgspec.structs.replace(finish.event, payload=payload)
+    try:
+        key = known_key(owner)
+        if key is None:
+            key = await database.run(signing_key, owner)
+        loop = asyncio.get_running_loop()
+        signature = await loop.run_in_executor(_threads(), _signature, key, finish, context)
+    except (DatabaseError, TimeoutError):
+        raise
+    except Exception:
+        logger.exception("the answer %s could not be signed", finish.response_id)
+        metrics.UNSIGNED.inc()
+        return _with(finish, signature_error=UNSIGNED)
+    return _with(finish, signature=signature)
+
+
+def _with(finish: Finish, **members: str) -> Finish:
+    """Return the end of a response with these members in its event."""
+    event = msgspec.structs.replace(finish.event, payload={**finish.event.payload, **members})
     return msgspec.structs.replace(finish, event=event)
 
 
@@ -74,6 +102,8 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
         message_id=None if finish.message is None else finish.message.id,
         request_id=None if asked is None else asked.id,
         price=price,
+        status=finish.status,
+        digital_source_type=AI_MADE,
     )
 
 

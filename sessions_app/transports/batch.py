@@ -26,6 +26,7 @@ from sessions_app.transports.http_exchange import (
 )
 from sessions_app.transports.http_payment import HttpPayment
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.digital_source import AI_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -106,9 +107,13 @@ class _BatchRefusals:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The reply's payment headers, and when refused events may be sent again."""
+        """The reply's mark of AI and payment headers, and when refused events may be sent again."""
         waits = [wait for error in self._refused if (wait := retry_after(error)) is not None]
-        return {**self.payment.headers, **({"Retry-After": str(max(waits))} if waits else {})}
+        return {
+            **AI_HEADERS,
+            **self.payment.headers,
+            **({"Retry-After": str(max(waits))} if waits else {}),
+        }
 
     async def check_repeat(self, event: dict[str, Any]) -> None:
         """Refuse the batch if a concurrent copy of it has opened its session."""

@@ -129,7 +129,7 @@ function onPayment(chat, event) {
 
 /** @param {ChatSession} chat @param {Frame} event */
 function onEnd(chat, event) {
-  if (event.signature && event.response?.output?.length) chat.signatures.set(event.response_id, event.signature);
+  if (event.signature && (event.response?.output ?? event.partial_output)?.length) chat.signatures.set(event.response_id, event.signature);
   const turn = chat.turnOf(event.error?.details?.event_id);
   if (turn) refused(chat, turn, event.error);
   const response = responseOf(chat, event);

@@ -14,6 +14,7 @@
  * @property {string|null} [content]
  * @property {any[]|null} [content_items]
  * @property {string|null} [response_id]
+ * @property {string|null} [status] of an answer that is not whole: cancelled or failed
  * @property {string|null} [signature]
  * @property {unknown} [deleted_at]
  * @property {unknown} [edited_at]
@@ -32,6 +33,8 @@
  * @property {string} [message_id]
  * @property {string} [request_id]
  * @property {{amount: string, currency: string, transfer_id?: string}} [price]
+ * @property {string} [status] of an answer that was paid though it is not whole: cancelled or failed
+ * @property {string} [digital_source_type] that AI made it
  *
  * @typedef {object} Verdict
  * @property {SignatureState} state `unsupported` where this browser does not know the algorithm
@@ -261,6 +264,7 @@ function bytesOf(part) {
  */
 async function stateOf(claims, key, message, chatId) {
   if ((message.role ?? "assistant") !== "assistant" || (message.name ?? claims.agent) !== claims.agent) return "changed";
+  if ((message.status || "completed") !== (claims.status ?? "completed")) return "changed";
   if (message.response_id !== claims.jti || message.id !== claims.message_id || (chatId !== undefined && chatId !== claims.chat_id)) return "changed";
   if (isErased(message)) return "erased";
   if (!(await isAsSigned(claims, message))) return "changed";

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from signing_app.keys import ALGORITHMS
+
 if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
 
@@ -94,3 +96,17 @@ def test_the_client_in_javascript(run_client: Run, binding: str) -> None:
             "The tool answered: three cats",
         ],
     }
+
+
+def test_the_sdk_verifies_signed_cards(run_client: Run, settings: Settings) -> None:
+    for algorithm in ALGORITHMS:
+        settings.UAMP_SIGNATURE_ALGORITHM = algorithm
+        assert run_client("a2a", "a2a_card_client.py") == {
+            "echo": "valid",
+            "echo 1.0": "valid",
+            "paid-echo": "valid",
+            "paid-echo 1.0": "valid",
+            "described anew": "InvalidSignaturesError",
+            "elsewhere": "InvalidSignaturesError",
+            "unsigned": "NoSignatureError",
+        }

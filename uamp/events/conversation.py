@@ -55,6 +55,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ``created_at`` is the original's.
     A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
     was deleted has ``deleted_at``, and neither text nor content items.
+    ``digital_source_type`` says of an agent's message that AI made it (IPTC Digital Source Type).
     """
 
     id: str
@@ -77,6 +78,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     revision: Count | None = None
     edited_at: Time | None = None
     deleted_at: Time | None = None
+    digital_source_type: str | None = None
 
 
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):

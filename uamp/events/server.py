@@ -149,30 +149,39 @@ class ResponseOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class ResponseDone(Event, frozen=True, kw_only=True, tag="response.done"):
     """A response is complete (UAMP §6.7); ``signature`` is a compact JWT.
 
-    A server always sends ``response``; connected agents end a turn without it.
+    A server always sends ``response``; connected agents end a turn without it. Additions, here and
+    in ``response.error`` and ``response.cancelled``: ``signature_error`` says why an answer that
+    should be signed is not; ``digital_source_type`` says that AI made the output (IPTC).
     """
 
     response_id: str | None = None
     response: ResponseOutput | None = None
     signature: str | None = None
+    signature_error: str | None = None
+    digital_source_type: str | None = None
 
 
 class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
     """A response failed (UAMP §6.8).
 
-    Additions: ``usage`` is what it used until then, ``partial_output`` what it said until then.
+    Additions: ``usage`` is what it used until then, ``partial_output`` what it said until then;
+    ``signature`` is there where it was paid.
     """
 
     response_id: str | None = None
     error: ErrorDetail
     partial_output: tuple[ContentItem, ...] | None = None
     usage: UsageStats | None = None
+    signature: str | None = None
+    signature_error: str | None = None
+    digital_source_type: str | None = None
 
 
 class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelled"):
     """A response was cancelled (UAMP §6.9); ``usage``, an addition, is what it used until then.
 
-    ``user_id`` and ``username``, additions, are those of the person who cancelled it.
+    ``user_id`` and ``username``, additions, are those of the person who cancelled it;
+    ``signature``, another one, is there where it was paid.
     """
 
     response_id: str | None = None
@@ -180,6 +189,9 @@ class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelle
     usage: UsageStats | None = None
     user_id: str | None = None
     username: str | None = None
+    signature: str | None = None
+    signature_error: str | None = None
+    digital_source_type: str | None = None
 
 
 class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):

@@ -41,6 +41,8 @@ class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     `iss` is the server, `sub` the id of the agent, `agent` its name then, `jti` the id of the
     response. `request_id` is the message that it answers, and `request_hash` is of that message
     as it was then (`request_of`); a response to a conversation without one has no `request_id`.
+    `status` is absent from a completed answer; one that was paid though it was stopped or failed
+    has `cancelled` or `failed`. `digital_source_type` says that AI made it.
     """
 
     iss: str
@@ -55,6 +57,8 @@ class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     message_id: str | None = None
     request_id: str | None = None
     price: Price | None = None
+    status: str = "completed"
+    digital_source_type: str | None = None
 
 
 class ReceiptClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

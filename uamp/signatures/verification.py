@@ -1,7 +1,8 @@
 """Whether a message is what its agent signed.
 
 Messages are those of exports, REST and `message.created`: objects with `id`, `content`,
-`content_items`, `response_id`, and `deleted_at` or `body_sha256` where their text was deleted.
+`content_items`, `response_id`, `status` unless it is `completed`, and `deleted_at` or `body_sha256`
+where their text was deleted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -109,6 +110,8 @@ def _is_of_another(claims: AnswerClaims, message: Mapping[str, Any], chat_id: st
         # Shown as one of a person, or of another agent.
         or message.get("role", "assistant") != "assistant"
         or message.get("name", claims.agent) != claims.agent
+        # A stopped answer shown as a whole one, or the other way round.
+        or (message.get("status") or "completed") != claims.status
     )
 
 

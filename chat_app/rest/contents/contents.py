@@ -25,6 +25,7 @@ from chat_app.rest.contents.multipart import FileParser
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import read_query
 from chat_app.rest.serializers import ContentSerializer, NoQuery, UploadSerializer, content_data
+from uamp.digital_source import AI_HEADERS
 
 if TYPE_CHECKING:
     import uuid
@@ -250,4 +251,5 @@ def _headers(content: Content, etag: str) -> dict[str, str]:
         "Content-Security-Policy": _POLICY,
         "Accept-Ranges": "bytes",
         "ETag": etag,
+        **(AI_HEADERS if content.is_made_by_agent else {}),
     }

@@ -22,6 +22,7 @@ from chat_app.log.history import QUOTE_CHARS
 from chat_app.log.signatures import signatures_of
 from chat_app.models import EMOJI_CHARS, Message
 from chat_app.rest.paging import SEQ_MAX, SeqQuery
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -99,6 +100,10 @@ class MessageSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     sender_id = serializers.CharField()
     sender_kind = serializers.CharField(help_text="user or agent")
+    digital_source_type = serializers.CharField(
+        allow_null=True,
+        help_text="Of an agent's message: that AI made it, as a term of IPTC; null for people's.",
+    )
     created_at = serializers.DateTimeField()
     response_id = serializers.CharField(allow_null=True)
     status = serializers.CharField(help_text="completed, cancelled or failed")
@@ -259,6 +264,7 @@ def _message_data(
         "name": message.name,
         "sender_id": sender,
         "sender_kind": "agent" if message.sender_agent_id else "user",
+        "digital_source_type": AI_MADE if message.sender_agent_id else None,
         "created_at": message.created_at,
         "response_id": message.response_id or None,
         "status": message.status,

@@ -15,6 +15,7 @@ from django.utils.http import http_date
 from gateway_app.a2a.cards.card import merged_card, spec_card, v1_card
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.doors.agents.agent_directory import agents_for
+from gateway_app.doors.agents.signed_cards import signed_card
 from gateway_app.doors.responses import is_visitor
 from gateway_app.http import dialect_view
 
@@ -37,8 +38,8 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 async def agent_card(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Return the card of an agent, or of the default one, in the client's version."""
     agent = await _agent(request, name)
-    card = v1_card(
-        agent, _base(request, agent), version=settings.UAMP_VERSION, needs_key=_needs_key()
+    card = await signed_card(
+        v1_card(agent, _base(request, agent), version=settings.UAMP_VERSION, needs_key=_needs_key())
     )
     if not _is_v1_only(request):
         card = merged_card(card)
@@ -64,12 +65,14 @@ async def extended_card(request: HttpRequest, name: str, *, v1_only: bool) -> di
             status=HTTPStatus.UNAUTHORIZED,
         )
     agent = await _agent(request, name)
-    card = v1_card(
-        agent,
-        _base(request, agent),
-        version=settings.UAMP_VERSION,
-        needs_key=_needs_key(),
-        extended=True,
+    card = await signed_card(
+        v1_card(
+            agent,
+            _base(request, agent),
+            version=settings.UAMP_VERSION,
+            needs_key=_needs_key(),
+            extended=True,
+        )
     )
     return card if v1_only else merged_card(card)
 

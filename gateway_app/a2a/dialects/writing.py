@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from gateway_app.a2a.tasks.task import StatusUpdate
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +27,9 @@ Version: TypeAlias = Literal["1.0", "0.3"]
 
 SIGNATURE: Final = "uamp_signature"
 """The metadata member with the signature of a completed task's answer (docs/signatures.md)."""
+
+SOURCE: Final = "digitalSourceType"
+"""The metadata member that says that AI made the answer (docs/article-50.md)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,8 +125,8 @@ class TaskJson:
 
 
 def _signed(signature: str | None) -> dict[str, Any]:
-    """Return the metadata of a completed task: its signature, under this server's own name."""
-    return {} if signature is None else {"metadata": {SIGNATURE: signature}}
+    """Return the metadata of a completed task: its signature, and that AI made its artifacts."""
+    return {} if signature is None else {"metadata": {SIGNATURE: signature, SOURCE: AI_MADE}}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

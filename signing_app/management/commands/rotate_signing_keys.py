@@ -19,8 +19,10 @@ class Command(BaseCommand):
     help = "Make new keys for signatures; the old ones stay published, without private halves."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the owners: `agent:<id>` or `log`."""
-        parser.add_argument("owner", nargs="*", help="agent:<id> or log; all without one")
+        """Add the owners: `agent:<id>`, `receipts`, `log` or `cards`."""
+        parser.add_argument(
+            "owner", nargs="*", help="agent:<id>, receipts, log or cards; all without one"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Rotate, and print the new key ids."""

@@ -41,12 +41,12 @@ export function signatureMark(verdict) {
 
 /** @param {Entry} entry @returns {SignedMessage} */
 export const signedMessage = (entry) => ({
-  id: entry.id, role: entry.role, name: entry.name, content: entry.content, content_items: entry.content_items, response_id: entry.response_id, signature: entry.signature,
+  id: entry.id, role: entry.role, name: entry.name, content: entry.content, content_items: entry.content_items, response_id: entry.response_id, status: entry.status, signature: entry.signature,
   deleted_at: entry.deletedAt, edited_at: entry.editedAt,
 });
 
-/** Whether it is an answer that its agent would have signed here, and of which it is known whether it did. @param {Entry} entry */
-export const isSignable = (entry) => entry.sender_kind === "agent" && entry.status === "completed" && Boolean(entry.response_id) && !entry.copied_from && entry.signature !== undefined;
+/** Whether it is an answer that its agent would have signed here, and of which it is known whether it did; one that is not whole is signed where it was paid. @param {Entry} entry */
+export const isSignable = (entry) => entry.sender_kind === "agent" && (entry.status === "completed" || Boolean(entry.signature)) && Boolean(entry.response_id) && !entry.copied_from && entry.signature !== undefined;
 
 class SignatureBadge extends View {
   static properties = { entry: { attribute: false }, _verdict: { state: true } };

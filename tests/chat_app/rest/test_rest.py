@@ -453,6 +453,7 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
         "name": "ada",
         "sender_id": str(ada.pk),
         "sender_kind": "user",
+        "digital_source_type": None,
         "created_at": message.created_at.isoformat().replace("+00:00", "Z"),
         "response_id": None,
         "status": "completed",

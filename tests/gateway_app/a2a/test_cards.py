@@ -1,10 +1,17 @@
 """Agent cards: which version a client gets, what they promise, and who sees them."""
 
+import json
+from typing import Any
+
 import httpx
+import jwt
 import pytest
+import rfc8785
+from jwt.utils import base64url_decode, base64url_encode
 from pytest_django import Settings
 
 from agents_app.models import Agent
+from signing_app.keys import ALGORITHMS
 from tests.conftest import ServerAddress
 from tests.gateway_app.a2a.calls import call, error_of
 from tests.live_server import Person
@@ -21,6 +28,7 @@ V1_MEMBERS = {
     "defaultInputModes",
     "defaultOutputModes",
     "skills",
+    "signatures",
 }
 CARD = "/agents/echo/.well-known/agent-card.json"
 
@@ -43,6 +51,42 @@ def test_a_card_has_both_versions_unless_one_is_wanted(
     assert "A2A-Version" in merged.headers["Vary"]
     assert "max-age=" in merged.headers["Cache-Control"]
     assert merged.headers["Last-Modified"]
+
+
+def canonical(card: dict[str, Any]) -> bytes:
+    """Return the bytes that are signed: the canonical form, without what ProtoJSON leaves out."""
+    bare: dict[str, Any] = json.loads(json.dumps(card))
+    del bare["signatures"]
+    # All schemes that are required have empty lists of scopes, and no extension is required.
+    bare.pop("securityRequirements", None)
+    for extension in bare["capabilities"].get("extensions", ()):
+        assert extension.pop("required") is False
+    return rfc8785.dumps(bare)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_card_is_signed_by_the_key_of_cards(
+    web: httpx.Client, settings: Settings, algorithm: str
+) -> None:
+    settings.UAMP_SIGNATURE_ALGORITHM = algorithm
+    answer = web.get(CARD, headers={"A2A-Version": "1.0"})
+    (signature,) = answer.json()["signatures"]
+    header = json.loads(base64url_decode(signature["protected"]))
+    (key,) = web.get("/.well-known/jwks.json", params={"kid": header["kid"]}).json()["keys"]
+    assert (header["alg"], header["typ"], key["uamp_owner"]) == (algorithm, "JOSE", "cards")
+    payload = canonical(answer.json())
+    token = b".".join(
+        [
+            signature["protected"].encode(),
+            base64url_encode(payload),
+            signature["signature"].encode(),
+        ]
+    )
+    assert jwt.api_jws.decode(token, jwt.PyJWK(key), algorithms=[algorithm]) == payload
+    # Also with ES256, whose signatures are random.
+    assert web.get(CARD, headers={"A2A-Version": "1.0"}).headers["ETag"] == answer.headers["ETag"]
+    # A client of 1.0 reads its members of a merged card, which are those that are signed.
+    assert web.get(CARD).json()["signatures"] == [signature]
 
 
 def test_a_card_promises_what_is_there(web: httpx.Client) -> None:

@@ -12,24 +12,33 @@ import pytest
 import rfc8785
 from click.testing import CliRunner
 
+from agents_app.providers import scripts
 from chat_app.log import chain
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Transfer
 from payments_app.spending import approvals
+from sessions_app.response.signature import UNSIGNED
 from signing_app import owner_keys
+from telemetry import metrics
+from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from uamp import signatures
 from uamp.command_line.program import program
 from uamp.signatures import ALGORITHMS, agent_owner, check_answer, check_receipt
+from upp.providers.scripted import Pause, Step, Text
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     import httpx
     from pytest_django import Settings
 
+    from agents_app.selectors import AgentSpec
     from tests.client import Frame
     from tests.live_server import Dial, Person
+    from upp import LLMRequest
 
 
 def digest(value: Any) -> str:
@@ -177,6 +186,71 @@ def test_the_price_and_its_transfer_are_signed(dial: Dial, alice: Person) -> Non
     transfer = Transfer.objects.get(kind="answer")
     assert claims["price"] == {"amount": "0.25", "currency": "USD", "transfer_id": transfer.pk}
     assert transfer.response_id == claims["jti"]
+
+
+def test_a_stopped_answer_that_was_paid_is_signed(
+    dial: Dial, web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("Once upon a time")
+        yield Pause(60)
+
+    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
+    agent = priced("paid", "writer", per_answer="0.25")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Write")
+    client.until("response.delta")
+    client.send("response.cancel")
+    end = client.until(*TERMINAL)[-1]
+    assert end["type"] == "response.cancelled"
+    claims = jwt.decode(end["signature"], options={"verify_signature": False})
+    assert (claims["status"], claims["price"]["amount"]) == ("cancelled", "0.25")
+    wait_until(lambda: Message.objects.filter(role="assistant").exists())
+    chat_id = Message.objects.all()[0].chat_id
+    question, answer = history(web, alice, chat_id)
+    keys = keys_of(web)
+    verdict = check_answer(answer, keys, chat_id=chat_id, question=question)
+    assert (verdict.state, verdict.request) == ("valid", "same")
+    assert check_answer({**answer, "status": "completed"}, keys).state == "changed"
+    made = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
+    assert 'data-signature="valid"' in web.get(made.json()["url"]).text
+
+
+def test_a_stopped_answer_that_was_free_is_not_signed(
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        yield Text("Once upon a time")
+        yield Pause(60)
+
+    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
+    quick_agent("free", "writer")
+    client = dial(alice)
+    client.create_session(agent="free")
+    client.ask("Write")
+    client.until("response.delta")
+    client.send("response.cancel")
+    end = client.until(*TERMINAL)[-1]
+    assert (end["type"], "signature" in end) == ("response.cancelled", False)
+
+
+def test_an_answer_that_cannot_be_signed_says_so_and_is_counted(
+    dial: Dial, web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_output: Any) -> str:
+        raise ValueError("no canonical form")
+
+    monkeypatch.setattr(signatures, "sha256_of", broken)
+    before = metrics.UNSIGNED._value.get()
+    quick_agent("signer", "echo")
+    done = answered(dial, alice, "signer")
+    assert done["type"] == "response.done"
+    assert (done["signature_error"], "signature" in done) == (UNSIGNED, False)
+    assert metrics.UNSIGNED._value.get() == before + 1
+    _, answer = history(web, alice, Message.objects.all()[0].chat_id)
+    assert check_answer(answer, keys_of(web)).state == "unsigned"
 
 
 def test_a_receipt_is_signed_for_its_answer(
