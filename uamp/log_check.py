@@ -27,6 +27,20 @@ class LogProblemKind(StrEnum):
     MESSAGE_UNVERIFIED = "message_unverified"
     HEAD_CHANGED = "head_changed"
     CHECKPOINT_CHANGED = "checkpoint_changed"
+    ANSWER_CHANGED = "answer_changed"
+
+
+SENTENCES: Final = {
+    LogProblemKind.ENTRY_CHANGED: "The entry was changed, or inserted later.",
+    LogProblemKind.ENTRY_MISSING: "An entry is missing here.",
+    LogProblemKind.MESSAGE_CHANGED: "The message is not the one that the log has.",
+    LogProblemKind.MESSAGE_MISSING: "The log has a message here that was removed.",
+    LogProblemKind.MESSAGE_UNVERIFIED: "The log cannot confirm the text of this message.",
+    LogProblemKind.HEAD_CHANGED: "The chat names a hash that is not that of its last entry.",
+    LogProblemKind.CHECKPOINT_CHANGED: "The entry is not the one whose hash the server signed.",
+    LogProblemKind.ANSWER_CHANGED: "The stored answer or its cost is not the one that the log has.",
+}
+"""What each problem means, for people."""
 
 
 class LogProblem(msgspec.Struct, frozen=True, kw_only=True):

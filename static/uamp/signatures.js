@@ -131,7 +131,7 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
  * What the `document` of a receipt says of it.
  * @param {SignedReceipt} receipt
  * @param {PublishedKey[]} keys those of the server
- * @param {{chatId?: string, message?: SignedMessage}} [about] the chat, and the answer that was paid
+ * @param {{chatId?: string, message?: SignedMessage}} [about] the chat, and the answer that was paid: its price is compared where its key is among them
  * @returns {Promise<ReceiptVerdict>}
  */
 export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
@@ -141,7 +141,7 @@ export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
     const { claims, key } = await open(signed, keys, RECEIPT_TYPE, RECEIPT_STRINGS);
     const paid = /** @type {ReceiptClaims} */ (claims);
     if (!couldSign(key, RECEIPTS, paid.iat)) throw new UnknownKey();
-    const isSame = isSameReceipt(receipt, paid) && (chatId === undefined || chatId === paid.chat_id) && (!message || (await isReceiptOf(paid, message)));
+    const isSame = isSameReceipt(receipt, paid) && (chatId === undefined || chatId === paid.chat_id) && (!message || (await isReceiptOf(paid, message, keys)));
     return { claims: paid, kid: key.kid, state: !isSame ? "changed" : isTime(key.exp) ? "rotated" : "valid" };
   } catch (error) {
     return { state: failure(error) };
@@ -164,10 +164,23 @@ function isSameReceipt(receipt, claims) {
     && (receipt.response_id ?? claims.response_id) === claims.response_id;
 }
 
-/** @param {ReceiptClaims} claims @param {SignedMessage} message */
-async function isReceiptOf(claims, { id, response_id: responseId, signature }) {
+/** @param {ReceiptClaims} claims @param {SignedMessage} message @param {PublishedKey[]} keys */
+async function isReceiptOf(claims, { id, response_id: responseId, signature }, keys) {
   const signed = signature ? await sha256(signature) : undefined;
-  return responseId === claims.response_id && id === claims.message_id && signed === claims.answer_hash;
+  if (responseId !== claims.response_id || id !== claims.message_id || signed !== claims.answer_hash) return false;
+  const price = signature ? await signedPrice(signature, keys) : null;
+  // A receipt of nothing has the currency of work that was passed on.
+  return !price || (price.amount === claims.amount && (claims.amount === "0" || price.currency === claims.currency));
+}
+
+/** The price that an answer was signed with; null where it is not known, which is said of the answer. @param {string} signature @param {PublishedKey[]} keys @returns {Promise<{amount: string, currency: string}|null>} */
+async function signedPrice(signature, keys) {
+  try {
+    return (await open(signature, keys, TYPE, STRINGS)).claims.price ?? null;
+  } catch (error) {
+    if (error instanceof BadSignature || error instanceof Unsupported) return null;
+    throw error;
+  }
 }
 
 /** The id of the key that a signature names, unverified; "" where it names none. @param {string} signature */

@@ -10,7 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from uamp.signatures.canonical import text_sha256
-from uamp.signatures.claims import RECEIPT_TYPE, RECEIPTS, ReceiptClaims
+from uamp.signatures.claims import (
+    RECEIPT_TYPE,
+    RECEIPTS,
+    TYPE,
+    AnswerClaims,
+    Price,
+    ReceiptClaims,
+)
 from uamp.signatures.jws import BadSignature, UnknownKey, open_signature
 from uamp.signatures.trust import SignatureState, distrust, is_retired
 
@@ -42,8 +49,10 @@ def check_receipt(
     """Return what the `document` of a receipt says of it.
 
     `keys` are the JSON Web Keys of the server. `chat_id`, and the `message` of the answer with its
-    `signature`, are compared where they are given.
+    `signature`, are compared where they are given: the agent signed the price, and the server signs
+    the receipt when it is read.
     """
+    keys = tuple(keys)
     document = receipt.get("document")
     if document is None:
         return ReceiptCheck(state=SignatureState.UNSIGNED, detail="The receipt is not signed.")
@@ -57,6 +66,11 @@ def check_receipt(
     if distrusted is not None:
         return ReceiptCheck(state=SignatureState.UNKNOWN_KEY, detail=distrusted)
     state, detail = _found(claims, key, receipt, chat_id, message)
+    if state is not SignatureState.CHANGED and message is not None:
+        price = _signed_price(message, keys)
+        if price is not None and not _is_of_price(claims, price):
+            state = SignatureState.CHANGED
+            detail = f"The agent signed another price: {price.amount} {price.currency}."
     return ReceiptCheck(state=state, detail=detail, claims=claims, kid=str(key["kid"]))
 
 
@@ -75,6 +89,22 @@ def _found(
     if is_retired(key):
         return SignatureState.ROTATED, "It is as the server signed it, with a key retired since."
     return SignatureState.VALID, "It is as the server signed it."
+
+
+def _signed_price(message: Mapping[str, Any], keys: Iterable[Mapping[str, Any]]) -> Price | None:
+    """Return the price that an answer was signed with; None where it is not known."""
+    try:
+        claims, _ = open_signature(message.get("signature"), keys, typ=TYPE, claims=AnswerClaims)
+    except BadSignature:
+        # What is wrong with the signature of the answer is said of the answer.
+        return None
+    return claims.price
+
+
+def _is_of_price(claims: ReceiptClaims, price: Price) -> bool:
+    """Return whether a receipt has a price; one of nothing has the currency of passed-on work."""
+    is_same_currency = claims.amount == "0" or claims.currency == price.currency
+    return claims.amount == price.amount and is_same_currency
 
 
 def _is_as_signed(claims: ReceiptClaims, receipt: Mapping[str, Any]) -> bool:

@@ -46,8 +46,9 @@ class ReceiptBadge extends View {
     const { receipt, entry } = this;
     if (!receipt) return;
     try {
-      const keys = receipt.document ? await publishedKeys.of(kidOf(receipt.document)) : [];
       const message = entry?.signature === undefined ? undefined : signedMessage(entry);
+      const kids = [receipt.document, message?.signature].filter((signed) => typeof signed === "string").map(kidOf);
+      const keys = (await Promise.all(kids.map((kid) => publishedKeys.of(kid)))).flat();
       const verdict = await checkReceipt(receipt, keys, { chatId: pageAt(this).state.chatId, message });
       if (this.receipt === receipt && this.entry === entry) this._verdict = verdict;
     } catch (error) {

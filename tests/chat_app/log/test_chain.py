@@ -231,7 +231,7 @@ def test_the_command_names_what_was_changed(chat: Chat, ada: User) -> None:
     said = StringIO()
     with pytest.raises(CommandError, match="The logs of 1 chats were changed"):
         call_command("verify_log", stdout=said)
-    assert f"{chat.pk}#{place}: entry_changed\n" in said.getvalue()
+    assert f"{chat.pk}#{place}: entry_changed. The entry was changed" in said.getvalue()
     call_command("verify_log", other.pk, stdout=said, verbosity=2)
     assert f"{other.pk}: intact, 1 entries, " in said.getvalue()
     with pytest.raises(CommandError, match="There is no chat chat_none"):

@@ -57,6 +57,33 @@ def state_of(receipt: dict[str, Any], **about: Any) -> str:
     return check_receipt(receipt, published(), **about).state
 
 
+@pytest.mark.parametrize(
+    ("price", "found"),
+    [
+        ({"amount": "0.25", "currency": "USD"}, "valid"),
+        ({"amount": "0.24", "currency": "USD"}, "changed"),
+        ({"amount": "0.25", "currency": "EUR"}, "changed"),
+        (None, "valid"),
+    ],
+)
+def test_a_receipt_has_the_price_that_the_agent_signed(
+    price: dict[str, str] | None, found: str
+) -> None:
+    agent = new_key("EdDSA")
+    hashes = dict.fromkeys(("response_hash", "output_hash", "request_hash"), "00")
+    named = {"sub": "agent_1", "agent": "clock", "chat_id": "chat_1", "jti": "resp_1"}
+    claims: dict[str, Any] = {"iss": CLAIMS["iss"], "iat": 1_000, **named, **hashes}
+    signature = agent.sign(claims if price is None else {**claims, "price": price}, typ=TYPE)
+    receipt = signed(answer_hash=text_sha256(signature))
+    keys = [*published(), {**agent.jwk, "uamp_owner": "agent:agent_1"}]
+    message = {**ANSWER, "signature": signature}
+    verdict = check_receipt(receipt, keys, message=message)
+    assert verdict.state == found
+    assert ("another price" in verdict.detail) is (found == "changed")
+    # Without the agent's key the price is not known: that is said of the answer.
+    assert check_receipt(receipt, published(), message=message).state == "valid"
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_receipt_is_valid_for_its_answer(algorithm: str) -> None:
     found = check_receipt(signed(algorithm), published(), chat_id="chat_1", message=ANSWER)

@@ -19,6 +19,7 @@ _KEPT: Final = (
     "content",
     "content_items",
     "response_id",
+    "status",
     "signature",
     "edited_at",
     "deleted_at",

@@ -10,6 +10,7 @@ from uamp.client.errors import ExportCutError
 from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
 from uamp.client.exports.log import ExportedLog, ExportedLogCheck
 from uamp.client.exports.reading import object_of, objects_of
+from uamp.log_check import SENTENCES
 
 
 class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +128,7 @@ class ExportCheck:
             broken = log.summary.problems[0]
             raise ExportCutError(
                 f"The log was changed: {broken.kind} at entry {broken.seq}"
-                f" ({log.summary.problem_count} in all).",
+                f" ({log.summary.problem_count} in all). {SENTENCES[broken.kind]}",
                 code="export_changed",
             )
         return log

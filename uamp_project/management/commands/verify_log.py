@@ -6,7 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from chat_app.log.verification import all_chats, check_log
-from uamp.log_check import LogSummary
+from sessions_app.changed_answers import changed_answers
+from uamp.log_check import SENTENCES, LogProblem, LogProblemKind, LogSummary
 from uamp_project.management.migrated import require_migrations
 
 
@@ -15,8 +16,8 @@ class Command(BaseCommand):
 
     help = (
         "Check that no entry of a chat's log was changed, removed or put in since it was written,"
-        " and that its messages are those of the log (docs/log-chain.md). Without CHAT it checks"
-        " all chats. It ends with 1 where one was changed."
+        " and that its messages and answers are those of the log (docs/log-chain.md). Without CHAT"
+        " it checks all chats. It ends with 1 where one was changed."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,7 +39,9 @@ class Command(BaseCommand):
             unchained += summary.unchained
             erased += summary.erased
             changed += not summary.is_intact
-            self._report(chat_id, summary, every=options["verbosity"] > 1)
+            answers = list(changed_answers(chat_id, last_seq=summary.last_seq))
+            changed += bool(answers) and summary.is_intact
+            self._report(chat_id, summary, answers, every=options["verbosity"] > 1)
         outside = f" {unchained} of them are in no chain: they are older." if unchained else ""
         if erased:
             outside += f" {erased} of them are covered by a digest alone: a person was erased."
@@ -47,12 +50,16 @@ class Command(BaseCommand):
             raise CommandError(f"The logs of {changed} chats were changed.")
         self.stdout.write("No log was changed.")
 
-    def _report(self, chat_id: str, summary: LogSummary, *, every: bool) -> None:
-        for problem in summary.problems:
-            self.stdout.write(f"{chat_id}#{problem.seq}: {problem.kind}")
+    def _report(
+        self, chat_id: str, summary: LogSummary, answers: list[int], *, every: bool
+    ) -> None:
+        rows = [LogProblem(kind=LogProblemKind.ANSWER_CHANGED, seq=seq) for seq in answers]
+        for problem in (*summary.problems, *rows):
+            sentence = SENTENCES[problem.kind]
+            self.stdout.write(f"{chat_id}#{problem.seq}: {problem.kind}. {sentence}")
         if (more := summary.problem_count - len(summary.problems)) > 0:
             self.stdout.write(f"{chat_id}: {more} more problems")
-        if every and summary.is_intact:
+        if every and summary.is_intact and not answers:
             erased = f", {summary.erased} with erased bodies" if summary.erased else ""
             head = summary.chain_hash or "no chain"
             self.stdout.write(f"{chat_id}: intact, {summary.entries} entries{erased}, {head}")

@@ -1,0 +1,152 @@
+"""One byte that is changed in the database shows, with a sentence for each kind of row."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from chat_app.models import ChatEvent, Message
+from payments_app.models import Entry
+from payments_app.spending import approvals
+from sessions_app.data_rights.erasure import erase_person
+from sessions_app.models import Response
+from tests.live_server import quick_agent, shared_chat
+from tests.payments_app.ledger.test_audit import tamper
+from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.sessions_app.response.test_signatures import answered, history, keys_of
+from uamp.command_line.program import program
+from uamp.signatures import check_answer, check_receipt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
+
+    from tests.live_server import Dial, Person
+
+
+@pytest.fixture
+def paid_answer(dial: Dial, alice: Person) -> Message:
+    """Return an answer that alice paid."""
+    agent = priced("paid", per_answer="0.25")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    answered(dial, alice, "paid", "Hello world")
+    return Message.objects.get(role="assistant")
+
+
+def exported(web: httpx.Client, who: Person, chat_id: str, folder: Path) -> tuple[int, str]:
+    """Return the exit code of `uamp verify` of an export with its log, and what it prints."""
+    query = {"format": "ndjson", "log": "true"}
+    path = f"/api/v1/chats/{chat_id}/export"
+    export, keys = folder / "chat.ndjson", folder / "keys.json"
+    export.write_bytes(web.get(path, params=query, headers=who.headers).content)
+    keys.write_text(json.dumps({"keys": keys_of(web)}))
+    done = CliRunner().invoke(program, ["verify", str(export), "--keys", str(keys)])
+    return done.exit_code, done.output
+
+
+def verified_rows(chat_id: str) -> str:
+    """Return what `manage.py verify_log` prints of a chat."""
+    said = StringIO()
+    try:
+        call_command("verify_log", chat_id, stdout=said)
+    except CommandError as error:
+        said.write(str(error))
+    return said.getvalue()
+
+
+def test_nothing_was_changed(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
+) -> None:
+    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, "as signed" in said) == (0, True), said
+    assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
+
+
+def test_a_changed_message_shows(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
+) -> None:
+    text = paid_answer.content.replace("w", "v", 1)
+    Message.objects.filter(pk=paid_answer.pk).update(content=text)
+    sentence = "The message is not the one that the log has."
+    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in said) == (8, True), said
+    assert f"message_changed. {sentence}" in verified_rows(paid_answer.chat_id)
+    _, answer = history(web, alice, paid_answer.chat_id)
+    verdict = check_answer(answer, keys_of(web))
+    assert (verdict.state, verdict.detail) == ("changed", "It is not what the agent signed.")
+
+
+@pytest.mark.parametrize("kind", ["message.created", "response.done"])
+def test_a_changed_event_shows(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path, kind: str
+) -> None:
+    entry = ChatEvent.objects.filter(chat_id=paid_answer.chat_id, type=kind).latest("seq")
+    text = json.dumps(entry.payload)
+    entry.payload = json.loads(text.replace("world", "vorld", 1))
+    assert json.dumps(entry.payload) != text
+    entry.save()
+    sentence = "The entry was changed, or inserted later."
+    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in said) == (8, True), said
+    assert f"entry_changed. {sentence}" in verified_rows(paid_answer.chat_id)
+
+
+@pytest.mark.parametrize("column", ["output", "usage"])
+def test_a_changed_response_shows(paid_answer: Message, column: str) -> None:
+    row = Response.objects.get(pk=paid_answer.response_id)
+    if column == "output":
+        row.output[0]["text"] = row.output[0]["text"].replace("w", "v", 1)
+    else:
+        row.usage["cost"]["total_cost"] = 0.24
+    row.save()
+    found = verified_rows(paid_answer.chat_id)
+    sentence = "The stored answer or its cost is not the one that the log has."
+    assert f"answer_changed. {sentence}" in found
+    assert "1 chats were changed" in found
+
+
+def test_a_changed_price_shows(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
+) -> None:
+    """The server signs its receipt when it is read: the price that the agent signed shows it."""
+    taken = Entry.objects.filter(transfer__response_id=paid_answer.response_id)
+    table = connection.ops.quote_name(Entry._meta.db_table)
+    for entry in taken:
+        cut = entry.amount * 24 // 25
+        tamper(f"UPDATE {table} SET amount = {cut} WHERE id = {entry.pk}")  # noqa: S608 numbers
+    path = f"/api/v1/chats/{paid_answer.chat_id}/payments"
+    (receipt,) = web.get(path, headers=alice.headers).json()["data"]
+    assert receipt["amount"] == "0.24"
+    _, answer = history(web, alice, paid_answer.chat_id)
+    verdict = check_receipt(receipt, keys_of(web), message=answer)
+    sentence = "The agent signed another price: 0.25 USD."
+    assert (verdict.state, verdict.detail) == ("changed", sentence)
+    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in said) == (8, True), said
+
+
+def test_the_erasure_of_a_person_leaves_the_log_intact(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    quick_agent("signer", "echo")
+    chat = shared_chat(alice, bob, agents=("signer",))
+    with dial(bob) as client:
+        client.create_session(chat=chat.pk, agent="signer")
+        client.answer("@signer a secret of mine")
+    assert verified_rows(chat.pk).endswith("No log was changed.\n")
+    erase_person(bob.user, reason="asked")
+    # The agent's words stay, and are still as it signed them.
+    question, answer = history(web, alice, chat.pk)
+    assert "secret" not in json.dumps(question)
+    asked = ChatEvent.objects.get(chat=chat, seq=question["seq"])
+    assert ("secret" in json.dumps(asked.payload), asked.erased_digest is None) == (False, False)
+    verdict = check_answer(answer, keys_of(web), chat_id=chat.pk, question=question)
+    assert (verdict.state, verdict.request) == ("valid", "erased")
+    assert verified_rows(chat.pk).endswith("No log was changed.\n")
