@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { canonical, checkAnswer, kidOf, sha256 } from "../../static/uamp/signatures.js";
+import { canonical, checkAnswer, checkReceipt, kidOf, sha256 } from "../../static/uamp/signatures.js";
 
 // Answers that the server's own code signed (tests/uamp/signatures/test_vectors.py writes and checks them).
 const { algorithms, keys, question, answer } = JSON.parse(readFileSync(new URL("../uamp/signatures/vectors.json", import.meta.url), "utf-8"));
@@ -79,6 +79,48 @@ test("the question is compared too", async () => {
   assert.equal(await requestOf({ content: "Wann?" }), "changed");
   assert.equal(await requestOf({ content: "Wann?", edited_at: 1 }), "edited");
   assert.equal(await requestOf({ content: "", deleted_at: 1 }), "erased");
+});
+
+const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+/** A key of an owner that signs claims, as the server does. @param {string} kid @param {string} owner */
+async function signer(kid, owner) {
+  const { privateKey, publicKey } = await crypto.subtle.generateKey({ name: "Ed25519" }, true, ["sign", "verify"]);
+  const { kty, crv, x } = await crypto.subtle.exportKey("jwk", publicKey);
+  const sign = async (typ, claims) => {
+    const first = `${part({ alg: "EdDSA", kid, typ })}.${part(claims)}`;
+    return `${first}.${Buffer.from(await crypto.subtle.sign("Ed25519", privateKey, Buffer.from(first))).toString("base64url")}`;
+  };
+  return { jwk: { kty, crv, x, kid, alg: "EdDSA", use: "sig", uamp_owner: owner }, sign };
+}
+
+const claimsOf = async (more) => ({
+  iss: "https://chat.example.org", sub: "agent_1", agent: "clock", chat_id: "chat_1", jti: "resp_1", iat: 1000, message_id: "msg_a",
+  response_hash: await sha256("Half"), output_hash: await sha256(canonical([{ type: "text", text: "Half" }])), request_hash: "00", ...more,
+});
+
+test("an answer that was stopped is valid as such, and not as a whole one", async () => {
+  const agent = await signer("k1", "agent:agent_1");
+  const signature = await agent.sign("response+jwt", await claimsOf({ status: "cancelled" }));
+  const message = { id: "msg_a", role: "assistant", name: "clock", content: "Half", response_id: "resp_1", signature };
+  for (const [status, found] of [["cancelled", "valid"], ["completed", "changed"], [undefined, "changed"], ["failed", "changed"]]) {
+    assert.equal((await checkAnswer({ ...message, status }, [agent.jwk])).state, found, status);
+  }
+});
+
+test("a receipt has the price that the agent signed with the answer", async () => {
+  const agent = await signer("k1", "agent:agent_1");
+  const server = await signer("k2", "receipts");
+  const shown = { agent: "clock", amount: "0.25", refunded: "0", fee: "0.01", currency: "USD", paid_at: "2026-11-25T12:00:00Z", transfers: [], response_id: "resp_1" };
+  for (const [price, found] of [[{ amount: "0.25", currency: "USD" }, "valid"], [{ amount: "0.24", currency: "USD" }, "changed"], [{ amount: "0.25", currency: "EUR" }, "changed"]]) {
+    const signature = await agent.sign("response+jwt", await claimsOf({ price }));
+    const named = { iss: "https://chat.example.org", sub: "agent_1", chat_id: "chat_1", message_id: "msg_a", iat: 1000, answer_hash: await sha256(signature) };
+    const receipt = { ...shown, document: await server.sign("receipt+jwt", { ...shown, ...named }) };
+    const message = { id: "msg_a", response_id: "resp_1", signature };
+    assert.equal((await checkReceipt(receipt, [agent.jwk, server.jwk], { chatId: "chat_1", message })).state, found);
+    // Without the agent's key the price is not known: that is said of the answer.
+    assert.equal((await checkReceipt(receipt, [server.jwk], { message })).state, "valid");
+  }
 });
 
 test("a digest is lower-case hex", async () => {

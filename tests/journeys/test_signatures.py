@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from playwright.async_api import expect
 
+from tests.journeys.paying_person import PayingPerson
 from tests.journeys.product import (
     Product,
     browser,
@@ -15,9 +17,11 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
+from uamp.command_line.program import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.async_api import Browser, Locator, Page
 
@@ -41,6 +45,19 @@ from signing_app.models import PublishedKey
 """
 ROTATE = "for owner in owner_keys.owners(): owner_keys.rotate(owner)"
 WITHDRAW = "for key in PublishedKey.objects.all(): owner_keys.withdraw(key.pk)"
+# The ledger's triggers refuse this to every database user; who owns the database drops them.
+CHEAPER = """
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    triggers = cursor.fetchall()
+    for name, _ in triggers:
+        cursor.execute(f"DROP TRIGGER {name}")
+    cursor.execute("UPDATE payments_app_entry SET amount = amount / 2 WHERE transfer_id IN"
+        " (SELECT id FROM payments_app_transfer WHERE kind = 'answer')")
+    for _, sql in triggers:
+        cursor.execute(sql)
+"""
 FORGET = """
 from chat_app.models import ChatEvent
 row = ChatEvent.objects.filter(type="response.done").order_by("-seq").first()
@@ -97,3 +114,29 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await third.reload()
         await shows(third, "unsigned", "Unsigned", request="absent")
         no_complaints(page, other, third)
+
+
+async def test_a_receipt_is_downloaded_and_shows_a_price_that_was_changed(
+    product: Product, chromium: Browser, tmp_path: Path
+) -> None:
+    payer = PayingPerson(product, money="10")
+    async with browser(chromium) as running:
+        page = await payer.open(running)
+        await write(page, "Hello")
+        await page.get_by_test_id("pay").click()
+        receipt = page.get_by_test_id("receipt")
+        await receipt.locator("summary").click()
+        badge = page.get_by_test_id("receipt-signature")
+        await expect(badge).to_have_attribute("data-state", "valid")
+        async with page.expect_download() as download:
+            await page.get_by_test_id("save-receipt").click()
+        file = tmp_path / "receipt.json"
+        await (await download.value).save_as(file)
+        done = CliRunner().invoke(program, ["verify", str(file)])
+        assert (done.exit_code, done.output.startswith("1 USD for an answer of ")) == (0, True)
+        product.run(CHEAPER)
+        await page.reload()
+        await receipt.locator("summary").click()
+        await expect(badge).to_have_attribute("data-state", "changed")
+        await expect(badge).to_have_text("Receipt changed")
+        no_complaints(page)

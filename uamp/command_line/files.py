@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -12,12 +13,19 @@ import click
 import msgspec
 
 from uamp.client.errors import ExportCutError
-from uamp.client.exports import ExportCheck, check_export
+from uamp.client.exports import (
+    ExportCheck,
+    begins_receipt,
+    check_export,
+    check_saved_receipt,
+)
+from uamp.client.exports.receipt import RECEIPT_BYTES_MAX
 from uamp.command_line.completion import complete_chats
 from uamp.command_line.options import client_of, exit_code, runs, server_options
 from uamp.command_line.output import print_error, print_json, printable
 
 if TYPE_CHECKING:
+    from uamp.client.exports import SavedReceipt
     from uamp.client.exports.answers import ExportedAnswers
     from uamp.client.exports.log import ExportedLog
 
@@ -90,16 +98,21 @@ async def export(
 def verify(file: BinaryIO, keys: BinaryIO | None, *, without_log: bool, as_json: bool) -> None:
     """Check that an export is whole, and that its answers, receipts and log were not changed.
 
-    FILE is an export as NDJSON or JSON, and may be `-`. Its count and SHA-256 show that nothing was
-    cut off and no message changed by accident. The hash chain of the chat's log shows whether its
-    messages are those that were written; its head is signed by the server, whose keys are needed to
-    verify that. The answers are signed by their agents, the receipts by the server; without --keys
-    they are verified with the keys in the file. With --keys the exit code is 8 also where the file
-    has no log, the log has no head that one of them signed, or that head and the log do not cover
-    all.
+    FILE is an export as NDJSON or JSON, or a downloaded receipt, and may be `-`. Its count and
+    SHA-256 show that nothing was cut off and no message changed by accident. The hash chain of the
+    chat's log shows whether its messages are those that were written; its head is signed by the
+    server, whose keys are needed to verify that. The answers are signed by their agents, the
+    receipts by the server; without --keys they are verified with the keys in the file. With --keys
+    the exit code is 8 also where the file has no log, the log has no head that one of them signed,
+    or that head and the log do not cover all.
     """
     try:
-        summary = check_export(file, _keys(keys))
+        begin = file.readline()
+        if begins_receipt(begin):
+            saved = check_saved_receipt(begin + file.read(RECEIPT_BYTES_MAX), _keys(keys))
+            _print_receipt(saved, as_json=as_json)
+            return
+        summary = check_export(chain([begin] if begin else [], file), _keys(keys))
     except ExportCutError as error:
         print_error(error, as_json=as_json)
         click.get_current_context().exit(exit_code(error))
@@ -117,6 +130,22 @@ def verify(file: BinaryIO, keys: BinaryIO | None, *, without_log: bool, as_json:
     is_proven = without_log if summary.log is None else summary.log.is_proven
     if keys is not None and not is_proven:
         click.get_current_context().exit(NOT_PROVEN)
+
+
+def _print_receipt(saved: SavedReceipt, *, as_json: bool) -> None:
+    """Print what a receipt proves."""
+    if as_json:
+        print_json(saved)
+        return
+    claims = saved.check.claims
+    if claims is None:
+        raise TypeError(saved)
+    paid = f"{claims.amount} {claims.currency} for an answer of {claims.agent}, {claims.paid_at}"
+    if claims.refunded != "0":
+        paid += f", {claims.refunded} refunded"
+    click.echo(printable(f"{paid}: as {claims.iss} signed it."))
+    if not saved.keys_given:
+        click.echo("The keys are those in the file: verify it with --keys.")
 
 
 def _signed(answers: ExportedAnswers) -> str:

@@ -24,6 +24,20 @@ const STATES = {
   unsupported: { text: gettext("Not verified"), icon: "seal" },
 };
 
+/** Saves a receipt with the answer's signature and the keys that verify both, as `uamp verify` reads it. @param {Receipt} receipt @param {Entry|undefined} entry @param {string} chatId */
+async function saveReceipt(receipt, entry, chatId) {
+  const kids = [receipt.document, entry?.signature].filter((signed) => typeof signed === "string").map(kidOf);
+  const keys = (await Promise.all(kids.map((kid) => publishedKeys.of(kid)))).flat();
+  const message = entry && { id: entry.id, response_id: entry.response_id, signature: entry.signature };
+  const { delegated: _delegated, ...own } = receipt;
+  const file = new Blob([JSON.stringify({ receipt: own, chat_id: chatId, message, keys })], { type: "application/json" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = `receipt-${receipt.response_id}.json`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 class ReceiptBadge extends View {
   static properties = { receipt: { attribute: false }, entry: { attribute: false }, _verdict: { state: true } };
 
@@ -58,11 +72,17 @@ class ReceiptBadge extends View {
     }
   }
 
+  async _save() {
+    if (this.receipt) await saveReceipt(this.receipt, this.entry, pageAt(this).state.chatId);
+  }
+
   render() {
     if (!this._verdict) return nothing;
     const { state } = this._verdict;
     const { text, icon, isBad } = STATES[state];
-    return html`<p class="mark signature ${isBad ? "is-bad" : ""}" data-testid="receipt-signature" data-state=${state}>${glyph(icon)}<span>${text}</span></p>`;
+    const mark = html`<p class="mark signature ${isBad ? "is-bad" : ""}" data-testid="receipt-signature" data-state=${state}>${glyph(icon)}<span>${text}</span></p>`;
+    if (!this.receipt?.document) return mark;
+    return html`${mark}<button type="button" class="button button-quiet" data-testid="save-receipt" @click=${this._save}>${glyph("down")}${gettext("Download receipt")}</button>`;
   }
 }
 customElements.define("receipt-badge", ReceiptBadge);

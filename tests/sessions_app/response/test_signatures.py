@@ -385,3 +385,41 @@ def test_a_signature_that_is_none_breaks_neither_export_nor_page(
     path = f"/api/v1/chats/{entry.chat_id}/export"
     whole = web.get(path, params={"format": "json"}, headers=alice.headers).json()
     assert check_answer(whole["messages"][1], whole["keys"]).state == "changed"
+
+
+def test_a_downloaded_receipt_is_verified_without_a_server(
+    dial: Dial, web: httpx.Client, alice: Person, tmp_path: Path
+) -> None:
+    agent = priced("paid", per_answer="0.25")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
+    answered(dial, alice, "paid")
+    row = Message.objects.get(role="assistant")
+    path = f"/api/v1/chats/{row.chat_id}/payments"
+    (receipt,) = web.get(path, headers=alice.headers).json()["data"]
+    _, answer = history(web, alice, row.chat_id)
+    message = {name: answer[name] for name in ("id", "response_id", "signature")}
+    saved = {"receipt": receipt, "chat_id": row.chat_id, "message": message, "keys": keys_of(web)}
+    file = tmp_path / "receipt.json"
+
+    def printed(**changes: Any) -> tuple[int, str]:
+        file.write_text(json.dumps({**saved, **changes}, separators=(",", ":")))
+        return verified(file, keys_of(web))
+
+    code, said = printed()
+    assert (code, said.startswith("0.25 USD for an answer of paid, ")) == (0, True), said
+    # With the keys of the file alone, its reader is told so.
+    done = CliRunner().invoke(program, ["verify", str(file)])
+    assert (done.exit_code, "verify it with --keys" in done.output) == (0, True)
+    for changes in (
+        {"receipt": {**receipt, "amount": "0.24"}},
+        {"receipt": {**receipt, "transfers": []}},
+        {"receipt": {name: receipt[name] for name in receipt if name != "document"}},
+        {"message": {**message, "id": "msg_other"}},
+        {"message": {**message, "signature": message["signature"][:-4] + "AAAA"}},
+        {"chat_id": "chat_other"},
+        {"chat_id": None},
+        {"receipt": 7},
+        {"keys": 7},
+    ):
+        code, said = printed(**changes)
+        assert code == 8, (changes, said)
