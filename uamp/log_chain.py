@@ -26,10 +26,16 @@ def canonical(value: Any) -> bytes:
 
     Numbers are doubles, as there; one that no double holds is a string of its digits.
     """
-    if _is_plain(value):
-        # What both forms write alike: the encoder in C is thirty times as fast.
-        return msgspec.json.encode(value, order="sorted")
-    return rfc8785.dumps(_with_doubles(value))
+    return plain_form(value) or rfc8785.dumps(_with_doubles(value))
+
+
+def plain_form(value: Any) -> bytes | None:
+    """Return a value in the form of RFC 8785 if an encoder in C writes the same; None otherwise.
+
+    It does for texts, integers that a double holds, and members with ASCII names, thirty times as
+    fast. Raises UnicodeEncodeError for lone surrogates.
+    """
+    return msgspec.json.encode(value, order="sorted") if _is_plain(value) else None
 
 
 def payload_digest(payload: Mapping[str, Any]) -> bytes:

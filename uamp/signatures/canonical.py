@@ -9,6 +9,8 @@ from typing import Any
 
 import rfc8785
 
+from uamp.log_chain import plain_form
+
 
 def canonical(value: Any) -> bytes:
     """Return the canonical form of JSON values.
@@ -16,7 +18,7 @@ def canonical(value: Any) -> bytes:
     Raises ValueError for what no JSON of a message has: NaN, lone surrogates, and integers beyond
     2**53 - 1.
     """
-    return rfc8785.dumps(value)
+    return plain_form(value) or rfc8785.dumps(value)
 
 
 def sha256_of(value: Any) -> str:
