@@ -21,15 +21,23 @@ def server_keys() -> tuple[SigningKey, ...]:
     """Return the keys, the signing one first. Raises OSError and ValueError for a bad file."""
     paths = [Path(path) for path in settings.UAMP_SIGNING_KEYS]
     if not paths:
-        folder = Path(settings.DATA_DIR) / "signing_keys"
-        paths = sorted(folder.glob("*.pem"), reverse=True) or [_first_key(folder)]
+        paths = key_files() or [_first_key(_folder())]
     # A changed file is read again, so that rotation needs no restart.
     return _load(tuple((str(path), path.stat().st_mtime_ns) for path in paths))
+
+
+def key_files() -> list[Path]:
+    """Return the key files in DATA_DIR, the signing one first."""
+    return sorted(_folder().glob("*.pem"), reverse=True)
 
 
 def server_key(kid: str) -> SigningKey | None:
     """Return the key of an id, or None."""
     return next((key for key in server_keys() if key.kid == kid), None)
+
+
+def _folder() -> Path:
+    return Path(settings.DATA_DIR) / "signing_keys"
 
 
 @lru_cache(maxsize=4)
@@ -40,7 +48,7 @@ def _load(files: tuple[tuple[str, int], ...]) -> tuple[SigningKey, ...]:
 def _read(path: Path) -> SigningKey:
     try:
         return read_key(path.read_bytes())
-    except UnusableKey as error:
+    except ValueError as error:
         raise UnusableKey(f"{path}: {error}") from None
 
 

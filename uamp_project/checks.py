@@ -1,6 +1,6 @@
 """System checks of the options that the promised guarantees depend on.
 
-They only read settings, so `manage.py check` needs no database.
+They only read settings and files, so `manage.py check` needs no database.
 """
 
 import re
@@ -10,6 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error
+
+from signing_app.server_keys import key_files, server_keys
 
 CELERY_OPTIONS = {
     "CELERY_TASK_ACKS_LATE": (True, "a task whose worker dies is lost"),
@@ -39,6 +41,27 @@ def check_data_dir(**_: Any) -> list[CheckMessage]:
             id="uamp.W011",
         )
     ]
+
+
+@checks.register
+def check_signing_keys(**_: Any) -> list[CheckMessage]:
+    """Check that the server can read the keys with which it signs; one that it lacks is made later.
+
+    Otherwise it would run, and fail wherever it signs or verifies a token.
+    """
+    if not settings.UAMP_SIGNING_KEYS and not any(key_files()):
+        return []
+    try:
+        server_keys()
+    except (OSError, ValueError) as error:
+        return [
+            Error(
+                f"A signing key cannot be read: {error}",
+                hint="Restore the file, or name the right ones in UAMP_SIGNING_KEYS.",
+                id="uamp.E015",
+            )
+        ]
+    return []
 
 
 @checks.register

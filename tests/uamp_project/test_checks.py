@@ -131,3 +131,29 @@ def test_each_celery_option_that_is_needed_is_asked_for(name: str, settings: Set
     setattr(settings, name, 4)
 
     assert [message.id for message in checks.check_celery_options()] == ["uamp.E010"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("no key", "PEM"), (None, "No such file")],
+)
+def test_a_signing_key_that_cannot_be_read_keeps_the_server_from_starting(
+    tmp_path: Path, settings: Settings, text: str | None, reason: str
+) -> None:
+    file = tmp_path / "key.pem"
+    if text is not None:
+        file.write_text(text)
+    settings.UAMP_SIGNING_KEYS = [str(file)]
+    (found,) = checks.check_signing_keys()
+    assert found.id == "uamp.E015"
+    assert str(file) in found.msg
+    assert reason in found.msg
+    # In the folder of keys too; without any file, one is made at the first use, not by the check.
+    settings.UAMP_SIGNING_KEYS = []
+    settings.DATA_DIR = tmp_path
+    assert checks.check_signing_keys() == []
+    folder = tmp_path / "signing_keys"
+    assert not folder.exists()
+    folder.mkdir()
+    (folder / "2026-first.pem").write_text("no key")
+    assert [one.id for one in checks.check_signing_keys()] == ["uamp.E015"]
