@@ -1,5 +1,7 @@
 """The signed-envelope protocol between servers: this server's name, and limits of peers."""
 
+import os
+
 from uamp_project.settings.environment import integer, string, switch
 
 # The host and port of the did:web names of this server and its agents; empty disables envelopes.
