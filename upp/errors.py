@@ -48,7 +48,8 @@ def code_for_status(status: int) -> ErrorCode:
 class UPPError(Exception):
     """A failed model call, with its code, provider and, if known, retry time.
 
-    `status_code` is the provider's HTTP status; `retry_after` is in seconds.
+    `status_code` is the provider's HTTP status, `request_id` its id of the request, or "";
+    `retry_after` is in seconds. `earlier` are the errors of the attempts before this one.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class UPPError(Exception):
         modality: str = "llm",
         status_code: int | None = None,
         retry_after: float | None = None,
+        request_id: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -68,6 +70,8 @@ class UPPError(Exception):
         self.modality = modality
         self.status_code = status_code
         self.retry_after = retry_after
+        self.request_id = request_id
+        self.earlier: tuple[UPPError, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors are sent between processes, and Exception pickles only its message.

@@ -37,19 +37,31 @@ def redact_with(redact: Callable[[str], str]) -> None:
 def cause_of(error: Exception) -> str:
     """Describe an error for operators; return "" if that is not possible.
 
-    For a provider's error: its name, the code, the HTTP status and its own message. Without
-    credentials, and cut to CAUSE_CHARS.
+    For a provider's error: its name, the code, the HTTP status, the provider's id of the request
+    and its own message, and the same of each attempt before the last one. Without credentials, and
+    cut to CAUSE_CHARS.
     """
     if isinstance(error, AgentError):
         return error.cause
     if _redact is None:
         return ""
     if isinstance(error, UPPError):
-        status = "" if error.status_code is None else f" (HTTP {error.status_code})"
-        text = f"{error.provider or 'model'} {error.code}{status}: {error.message}"
+        attempts = [
+            f"Attempt {number} failed: {_words_of(earlier)}"
+            for number, earlier in enumerate(error.earlier, 1)
+        ]
+        text = "\n".join([_words_of(error), *attempts])
     else:
         text = f"{type(error).__name__}: {error}"
     return _redact(text)[:CAUSE_CHARS].replace("\0", "")
+
+
+def _words_of(error: UPPError) -> str:
+    facts = [] if error.status_code is None else [f"HTTP {error.status_code}"]
+    if error.request_id:
+        facts.append(f"request {error.request_id}")
+    where = f" ({', '.join(facts)})" if facts else ""
+    return f"{error.provider or 'model'} {error.code}{where}: {error.message}"
 
 
 class AgentError(Exception):

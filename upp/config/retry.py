@@ -160,9 +160,9 @@ async def retrying(
 ) -> _T:
     """Return the result of an attempt, retrying attempts that fail before they have begun.
 
-    Raises the UPPError of the last attempt.
+    Raises the UPPError of the last attempt, with those before it as `earlier`.
     """
-    number = 0
+    number, failed = 0, list[UPPError]()
     while True:
         wait = strategy.before_request()
         if wait > 0:
@@ -173,7 +173,9 @@ async def retrying(
         except UPPError as error:
             delay = None if has_begun() else strategy.on_retry(error, number)
             if delay is None:
+                error.earlier = tuple(failed)
                 raise
+            failed.append(error)
         else:
             strategy.reset()
             return result

@@ -470,7 +470,7 @@ def test_a_storage_that_is_away_is_said_and_nothing_is_kept(scene: Scene) -> Non
 
 
 @contextmanager
-def provider_that_answers(status: int, data: bytes) -> Iterator[str]:
+def provider_that_answers(status: int, data: bytes, *, retry_after: str = "7") -> Iterator[str]:
     """Run a model provider that always gives the same answer; yield its base URL."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -478,7 +478,8 @@ def provider_that_answers(status: int, data: bytes) -> Iterator[str]:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
-            self.send_header("Retry-After", "7")
+            self.send_header("Retry-After", retry_after)
+            self.send_header("x-request-id", "req_at_the_provider")
             self.end_headers()
             self.wfile.write(data)
 
@@ -528,12 +529,25 @@ def test_what_a_provider_refuses_has_its_code(
     # Operators read the provider's own words at the response that the line of the log names.
     response = Response.objects.get()
     cause = response.error_cause or ""
-    assert f"(HTTP {status}): " in cause
+    assert f"(HTTP {status}, request req_at_the_provider): " in cause
     assert "10.0.0.1" in cause
     assert key not in cause
     assert f"response {response.pk}, agent model: " in caplog.text
     if code == ErrorCode.RATE_LIMIT_EXCEEDED:
         assert error["details"]["retry_after"] == 7
+
+
+def test_operators_read_what_each_attempt_failed_with(scene: Scene) -> None:
+    body = b'{"error": {"message": "upstream cluster eu-3 is down"}}'
+    with provider_that_answers(503, body, retry_after="0") as base_url:
+        model_agent(base_url)
+        session_id = scene.client.create_session(agent="model")["session_id"]
+        error = assert_response_fails(scene.client, session_id)
+    assert "eu-3" not in json.dumps(error)
+    last, *earlier = (Response.objects.get().error_cause or "").splitlines()
+    words = "openai_compat PROVIDER_ERROR (HTTP 503, request req_at_the_provider): HTTP 503: "
+    assert last == f"{words}upstream cluster eu-3 is down"
+    assert earlier == [f"Attempt {number} failed: {last}" for number in (1, 2)]
 
 
 def test_an_answer_that_is_filtered_after_it_began_keeps_its_text(scene: Scene) -> None:

@@ -1,5 +1,6 @@
 """When a request that failed is sent again."""
 
+import pickle
 import threading
 
 import pytest
@@ -173,6 +174,20 @@ async def test_an_answer_that_began_is_never_asked_for_again() -> None:
 async def test_the_last_attempts_error_is_raised() -> None:
     made = Attempts([error()], [error(ErrorCode.NETWORK_ERROR)])
     assert await made.run(Counting(1)) == ["NETWORK_ERROR"]
+
+
+async def test_the_last_error_has_those_of_the_attempts_before_it() -> None:
+    first, second, last = error(), error(ErrorCode.TIMEOUT), error(ErrorCode.NETWORK_ERROR)
+    plans = iter([first, second, last])
+
+    async def attempt() -> None:
+        raise next(plans)
+
+    with pytest.raises(UPPError) as caught:
+        await retrying(attempt, Counting(2), lambda: False)
+    assert caught.value is last
+    assert last.earlier == (first, second)
+    assert pickle.loads(pickle.dumps(last)).earlier[1].code == ErrorCode.TIMEOUT  # noqa: S301 our own
 
 
 async def test_the_strategy_itself_never_retries() -> None:

@@ -22,6 +22,9 @@ from upp.providers.http.connections import HeaderError
 from upp.providers.http.sse import EventTooLongError
 
 MAX_RETRY_AFTER = 3600.0
+# OpenAI and most others, Anthropic, Azure.
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id")
+_REQUEST_ID = re.compile(r"[!-~]{1,100}")
 _MESSAGE_CHARS = 500
 
 # The codes of OpenAI (`code`), Anthropic (`type`) and Google (`status`, `reason`) do not collide.
@@ -97,7 +100,7 @@ class Failures:
         return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> UPPError:
-        """Return the error of a failed response, with `retry_after` from Retry-After."""
+        """Return the error of a failed response, with its request id and Retry-After."""
         facts = _facts(body)
         if isinstance(facts, list) and facts:
             facts = facts[0]
@@ -105,12 +108,14 @@ class Failures:
             facts = facts.get("error") or facts
         message, words, retry_after = _read(facts)
         asked = _retry_after(headers)
-        return self.error(
+        error = self.error(
             f"HTTP {status}: {message}",
             _code(message, words, status),
             status_code=status,
             retry_after=retry_after if asked is None else asked,
         )
+        error.request_id = request_id_of(headers)
+        return error
 
     def no_stream(self, body: bytes) -> UPPError:
         """Return the error of a successful response without events: a page, JSON or nothing."""
@@ -152,6 +157,12 @@ class Failures:
             case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():
                 message = f"The server sent no piece of an answer: {error}"
                 raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
+
+
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """Return the id that a server gave a request, or "" if it sent none that can be stored."""
+    found = (headers.get(name, "") for name in _REQUEST_ID_HEADERS)
+    return next((value for value in found if _REQUEST_ID.fullmatch(value)), "")
 
 
 def _at(url: str) -> str:

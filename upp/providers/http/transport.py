@@ -21,10 +21,10 @@ import msgspec
 
 from upp.config.provider_config import ProviderConfig
 from upp.config.retry import NoRetry, retrying
-from upp.errors import ErrorCode
+from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
-from upp.providers.http.failures import Failures
+from upp.providers.http.failures import Failures, request_id_of
 from upp.providers.http.server import VendorServer
 from upp.providers.http.sse import EventReader, TextReader
 from upp.stream import Emit, EventDelta, StreamEvent
@@ -168,12 +168,15 @@ class _Inference:
                 for event in events:
                     await self._emit(event)
             await reading.drain()
+            if not self._began:
+                raise failures.no_stream(reading.head)
+            finished = _finished(answer, failures)
+        except UPPError as error:
+            error.request_id = error.request_id or request_id_of(response.headers)
+            raise
         finally:
             # A response read to its end has already returned its connection.
             response.close()
-        if not self._began:
-            raise failures.no_stream(reading.head)
-        finished = _finished(answer, failures)
         await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
         return finished
 
