@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
 from django.utils.dateformat import format as date_text
 from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.timesince import timesince
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
+    from django.http import HttpRequest
     from django.utils.safestring import SafeString
 
 ID_CHARS: Final = 13
@@ -50,6 +55,19 @@ def list_link(kind: str, query: str, label: str) -> SafeString:
     """Return a link to a list filtered by `query`, such as `q=resp_1`."""
     url = reverse(f"admin:{kind.replace('.', '_')}_changelist")
     return format_html('<a href="{}?{}">{}</a>', url, query, label)
+
+
+def list_buttons(
+    request: HttpRequest, *lists: tuple[str, str, dict[str, str]]
+) -> list[dict[str, str]]:
+    """Return buttons to filtered lists that a person may see: (kind, label, query) each."""
+    buttons = []
+    for kind, label, query in lists:
+        app, _, model = kind.partition(".")
+        if request.user.has_perm(f"{app}.view_{model}"):
+            url = reverse(f"admin:{app}_{model}_changelist")
+            buttons.append({"url": f"{url}?{urlencode(query)}", "label": label})
+    return buttons
 
 
 def short_id(
@@ -89,14 +107,27 @@ def id_link(attribute: str, kind: str, description: str) -> Callable[[Any], Safe
     return column
 
 
-def moment(attribute: str, description: str | None = None) -> Callable[[Any], str]:
-    """Return a column with a time in UTC, for comparing lists with the log."""
+def moment_text(at: datetime) -> SafeString:
+    """Return a time in UTC, as the log has it, with the time since or until then as its title."""
+    now = timezone.now()
+    distance = f"{timesince(at, now)} ago" if at <= now else f"in {timesince(now, at)}"
+    return format_html(
+        '<time datetime="{}" title="{}">{} UTC</time>',
+        at.astimezone(UTC).isoformat(),
+        distance,
+        date_text(at.astimezone(UTC), "Y-m-d H:i:s"),
+    )
+
+
+def moment(attribute: str, description: str | None = None) -> Callable[[Any], SafeString | str]:
+    """Return a column or field with a time in UTC."""
 
     @admin.display(description=description or attribute.replace("_", " "))
-    def column(row: Any) -> str:
+    def column(row: Any) -> SafeString | str:
         at = getattr(row, attribute)
-        return "-" if at is None else date_text(at.astimezone(UTC), "Y-m-d H:i:s")
+        return "-" if at is None else moment_text(at)
 
+    column.__name__ = attribute
     return column
 
 

@@ -42,7 +42,7 @@ class OperationRefused(Exception):
 class ReasonForm(forms.Form):
     """The reason, for the audit; `seen` is the row's state as the operator saw it."""
 
-    reason = forms.CharField(max_length=500, help_text="It is kept in the audit.")
+    reason = forms.CharField(max_length=500, help_text="Recorded in the audit.")
     seen = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
 
 
@@ -79,6 +79,11 @@ class OperationsAdmin(AuditedAdmin):
         """Return the operations that a person may run."""
         return [one for one in self.operations if request.user.has_perm(one.right)]
 
+    def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
+        """Return whether a person may run an operation on a row."""
+        del row
+        return request.user.has_perm(one.right)
+
     def row_links(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         """Return the buttons of a row next to its operations: {url, label}."""
         del request, row
@@ -99,8 +104,8 @@ class OperationsAdmin(AuditedAdmin):
                 *self.row_links(request, row),
                 *(
                     {"url": self._address(row, one), "label": one.label}
-                    for one in self.operations_for(request)
-                    if one.offered(row)
+                    for one in self.operations
+                    if self.may_operate(request, one, row) and one.offered(row)
                 ),
             ]
         return super().change_view(
@@ -127,6 +132,8 @@ class OperationsAdmin(AuditedAdmin):
         row = self.get_object(request, unquote(object_id))
         if row is None or not self.has_view_permission(request, row):
             raise Http404
+        if not self.may_operate(request, one, row):
+            raise PermissionDenied
         form = one.form(request.POST or None, initial={"seen": one.seen(row)})
         if request.method == "POST" and form.is_valid():
             try:
@@ -161,7 +168,7 @@ class OperationsAdmin(AuditedAdmin):
         if done:
             self.message_user(request, f"{one.label}: {done}.", messages.SUCCESS)
         else:
-            self.message_user(request, f"{one.label}: there was nothing to do.", messages.INFO)
+            self.message_user(request, f"{one.label}: there was nothing left to do.", messages.INFO)
         return HttpResponseRedirect(self._page_of(row))
 
     def conclude(
@@ -179,6 +186,7 @@ class OperationsAdmin(AuditedAdmin):
     ) -> HttpResponse | None:
         """Ask once for a reason, then run the operation on each of several rows."""
         chosen = list(rows[:MOST])
+        fit = [row for row in chosen if one.offered(row) and self.may_operate(request, one, row)]
         is_sent = "reason" in request.POST
         form = ReasonForm(request.POST if is_sent else None)
         if not (is_sent and form.is_valid()):
@@ -186,8 +194,8 @@ class OperationsAdmin(AuditedAdmin):
                 **self.admin_site.each_context(request),
                 "opts": self.opts,
                 "title": one.label,
-                "facts": [one.facts(row) for row in chosen if one.offered(row)],
-                "passed": sum(not one.offered(row) for row in chosen),
+                "facts": [one.facts(row) for row in fit],
+                "passed": len(chosen) - len(fit),
                 "form": form,
                 "chosen": [row.pk for row in chosen],
                 "checkbox": ACTION_CHECKBOX_NAME,
@@ -195,9 +203,7 @@ class OperationsAdmin(AuditedAdmin):
             }
             return TemplateResponse(request, "admin/audit_app/operate_on_list.html", context)
         reason, count = form.cleaned_data["reason"], 0
-        for row in chosen:
-            if not one.offered(row):
-                continue
+        for row in fit:
             try:
                 done = one.run(row, {**form.cleaned_data, "seen": one.seen(row)}, request)
             except OperationRefused as error:
@@ -205,7 +211,7 @@ class OperationsAdmin(AuditedAdmin):
                 continue
             self.conclude(request, one, row, reason, done)
             count += bool(done)
-        self.message_user(request, f"{one.label}: done to {count} of {len(chosen)}.")
+        self.message_user(request, f"{one.label}: {count} of {len(chosen)} rows.")
         return None
 
     def _operation(self, request: HttpRequest, name: str) -> Operation:

@@ -14,9 +14,11 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.paginator import Paginator
+from django.db.models import DateTimeField
 from django.forms.models import BaseInlineFormSet
 from django.utils.text import capfirst
 
+from audit_app.admin.columns import moment
 from audit_app.record import AuditAction, record
 
 if TYPE_CHECKING:
@@ -158,6 +160,33 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
         """Leave out written content for people who may not view it."""
         fields = super().get_fields(request, obj)
         return fields if sees_content(request) else _without(fields, self.content_fields)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show times in UTC with seconds, as lists do."""
+        found = super().get_fieldsets(request, obj)
+        if self.has_change_permission(request, obj) or obj is None:
+            return found
+        shown = [self._field(name) for name in self.get_fields(request, obj)]
+        return [(None, {"fields": shown})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return also the fields that show times."""
+        found = super().get_readonly_fields(request, obj)
+        if self.has_change_permission(request, obj) or obj is None:
+            return found
+        return [*found, *(field for field in self._times.values())]
+
+    def _field(self, name: str) -> Any:
+        return self._times.get(name, name)
+
+    @cached_property
+    def _times(self) -> dict[str, Any]:
+        """The columns of times by name, as fields that show them."""
+        return {
+            field.name: moment(field.name, str(field.verbose_name))
+            for field in self.model._meta.concrete_fields  # noqa: SLF001 documented API
+            if isinstance(field, DateTimeField)
+        }
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """Leave out written content for people who may not view it."""

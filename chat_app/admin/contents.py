@@ -12,8 +12,9 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import path, reverse
 from django.utils.html import format_html
 
-from audit_app.admin.columns import linked, moment
+from audit_app.admin.columns import linked, list_buttons, moment
 from audit_app.admin.filters import DateRangeFilter
+from audit_app.admin.operations import OperationsAdmin
 from audit_app.admin.records import record_request, sees_content
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @admin.register(Content)
-class ContentAdmin(HistoryAdmin):
+class ContentAdmin(OperationsAdmin, HistoryAdmin):
     """Stored files; their bytes are read through the address that checks the reader."""
 
     find_by = ("id", "handle", "sha256")
@@ -47,6 +48,10 @@ class ContentAdmin(HistoryAdmin):
         "file",
     )  # fmt: skip
     readonly_fields = ("file",)
+
+    def row_links(self, request: HttpRequest, row: Content) -> list[dict[str, str]]:
+        """Return a link to the chats that show it."""
+        return list_buttons(request, ("chat_app.contentuse", "Chats with it", {"q": str(row.pk)}))
 
     @admin.display(description="size")
     def size(self, content: Content) -> str:
@@ -82,7 +87,7 @@ class ContentAdmin(HistoryAdmin):
 class ContentUseAdmin(HistoryAdmin):
     """The chats in which a content is shown."""
 
-    list_display = ("content", "chat")
+    list_display = ("content", linked("chat"))
     list_select_related = ("content", "chat")
     search_fields = ("chat__id__exact", "content__id__exact")
     search_help_text = "The id of a chat or a content."

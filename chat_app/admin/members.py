@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib import admin
 
+from audit_app.admin.columns import linked, moment
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.models import (
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
 class ParticipantAdmin(HistoryAdmin):
     """The members of chats."""
 
-    list_display = ("chat", "user", "agent", "role", "trigger", "joined_at", "left_at")
+    list_display = (
+        linked("chat"), linked("user"), linked("agent"), "role", "trigger", moment("joined_at"),
+        moment("left_at"),
+    )  # fmt: skip
     list_filter = ("role", "trigger")
     list_select_related = ("chat", "user", "agent")
-    search_fields = ("chat__id__exact", "user__username__exact")
-    search_help_text = "The id of a chat, or a person's name."
+    search_fields = ("chat__id__exact", "user__username__exact", "agent__id__exact")
+    search_help_text = "The id of a chat or an agent, or a person's name."
 
 
 @admin.register(AgentMention)

@@ -99,8 +99,8 @@ class SpendingLimitAdmin(LedgerAdmin):
     list_filter = (newest_by("period"), newest_by("asset"))
     list_select_related = ("user",)
     search_fields = ("=user__username", "=agent_id", "=token__id")
-    fields = ("user", "period", "agent_id", "token", "sum", "asset")
-    readonly_fields = ("sum",)
+    fields = ("user", "period", "agent", "token", "sum", "asset")
+    readonly_fields = ("sum", "agent")
 
     @admin.display(description="amount")
     def sum(self, limit: SpendingLimit) -> str:
@@ -117,8 +117,8 @@ class ApprovalAdmin(LedgerAdmin):
     list_display = ("user", "agent", "sum", moment("created_at"))
     list_select_related = ("user",)
     search_fields = ("=user__username", "=agent_id")
-    fields = ("user", "agent_id", "sum", "asset", "created_at")
-    readonly_fields = ("sum",)
+    fields = ("user", "agent", "sum", "asset", "created_at")
+    readonly_fields = ("sum", "agent")
 
     @admin.display(description="up to")
     def sum(self, approval: Approval) -> str:

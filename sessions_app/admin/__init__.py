@@ -1,9 +1,30 @@
 """Django admin for sessions, responses and what they wait for, queued messages and webhooks.
 
-`sessions`, `keys`, `waiting`, `queue` and `webhooks` contain the pages; `money` contains amounts
-and links that other apps' pages use too.
+`sessions`, `keys`, `waiting`, `queue` and `webhooks` contain the pages; `agents` and `people` add
+operations to pages of other apps; `money` contains amounts and links that other apps' pages use
+too.
 """
 
-from sessions_app.admin import hours, identities, keys, queue, sessions, waiting, webhooks
+from sessions_app.admin import (
+    agents,
+    hours,
+    identities,
+    keys,
+    people,
+    queue,
+    sessions,
+    waiting,
+    webhooks,
+)
 
-__all__ = ["hours", "identities", "keys", "queue", "sessions", "waiting", "webhooks"]
+__all__ = [
+    "agents",
+    "hours",
+    "identities",
+    "keys",
+    "people",
+    "queue",
+    "sessions",
+    "waiting",
+    "webhooks",
+]

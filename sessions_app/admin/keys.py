@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.template.response import TemplateResponse
 
-from audit_app.admin.columns import linked, moment
+from audit_app.admin.columns import linked, list_buttons, moment
 from audit_app.admin.operations import Operation, OperationsAdmin
 from chat_app.admin.history_pages import HistoryAdmin
 from sessions_app.admin.operations import (
@@ -59,6 +59,10 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
     )  # fmt: skip
     raw_id_fields = ("user",)
     operations = (ROTATE_KEY, REVOKE_KEY)
+
+    def row_links(self, request: HttpRequest, row: ApiKey) -> list[dict[str, str]]:
+        """Return a link to the sessions that it opened."""
+        return list_buttons(request, ("sessions_app.session", "Sessions", {"q": row.prefix}))
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
         """Return whether a person may create keys."""

@@ -15,7 +15,7 @@ from sessions_app.access import keys
 from sessions_app.models import ApiKey, Response, Session, ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState
 from sessions_app.store.responses import request_cancel
-from sessions_app.tools.tasks import requeue_call
+from sessions_app.tools.tasks import cancel_call, requeue_call
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -31,8 +31,8 @@ def _end_session(session: Session, wanted: dict[str, Any], request: HttpRequest)
 def _session_facts(session: Session) -> str:
     who = session.user or "a visitor"
     return (
-        f"The session {session.pk} of {who} by {session.get_transport_display()} is"
-        f" {session.status}. Its client is sent that it has ended; its answers go on."
+        f"The session {session.pk} of {who} over {session.get_transport_display()} is"
+        f" {session.status}. The client receives its end. Running answers continue."
     )
 
 
@@ -58,8 +58,8 @@ def _cancel_response(response: Response, wanted: dict[str, Any], request: HttpRe
 
 def _response_facts(response: Response) -> str:
     return (
-        f"The answer {response.pk} of {response.agent.name} is {response.status}. It stops in the"
-        " process that runs it, keeps what it wrote, and what it used is charged."
+        f"The answer {response.pk} by {response.agent.name} is {response.status}. Its process stops"
+        " it. The text written so far is kept, and what it used is charged."
     )
 
 
@@ -86,19 +86,20 @@ def _requeue(call: ToolCall, wanted: dict[str, Any], request: HttpRequest) -> st
     if wanted["seen"] != _seen(call):
         return ""
     if call.response.finished_at is not None:
-        raise OperationRefused("Its answer has ended: no one reads its result.")
-    return "it is queued again" if requeue_call(call.pk, attempts=call.attempts) else ""
+        raise OperationRefused("Its answer has ended, so nothing would read the result.")
+    return "queued again" if requeue_call(call.pk, attempts=call.attempts) else ""
 
 
 def _call_facts(call: ToolCall) -> str:
     tool = find_tool(call.name)
-    begun = f"The call of {call.name} is {call.status} after {call.attempts} attempts."
+    times = "1 attempt" if call.attempts == 1 else f"{call.attempts} attempts"
+    begun = f"The call of {call.name} is {call.status} after {times}."
     if call.status == ToolCallState.RUNNING and tool is not None and not tool.idempotent:
         return (
-            f"{begun} Its worker is taken the call. The tool must not run twice, so that the call"
+            f"{begun} The call is taken from its worker. The tool must not run twice, so the call"
             " ends with an unknown outcome."
         )
-    return f"{begun} A worker that has it now loses it, and another one runs it anew."
+    return f"{begun} If a worker is running it, the call is taken from it and another one runs it."
 
 
 REQUEUE_TOOL: Final = Operation(
@@ -115,6 +116,46 @@ REQUEUE_TOOL: Final = Operation(
     seen=_seen,
     in_list=True,
 )
+
+
+def _cancel_call(call: ToolCall, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del request
+    if wanted["seen"] != _seen(call):
+        return ""
+    return "cancelled" if cancel_call(call.pk, attempts=call.attempts) else ""
+
+
+CANCEL_TOOL: Final = Operation(
+    name="cancel",
+    label="Cancel call",
+    right="sessions_app.requeue_tool",
+    act=AuditAction.TOOL_CANCELLED,
+    run=_cancel_call,
+    facts=lambda call: (
+        f"The call of {call.name} is {call.status}. A worker that is running it stops. The answer"
+        " continues with the result that the tool was cancelled."
+    ),
+    offered=REQUEUE_TOOL.offered,
+    seen=_seen,
+    in_list=True,
+)
+
+
+def running_text(count: int) -> str:
+    """Say how many running answers an operation ends."""
+    if not count:
+        return "No answer is running."
+    return "1 running answer ends." if count == 1 else f"{count:,} running answers end."
+
+
+def _key_facts(key: ApiKey) -> str:
+    live = Response.objects.filter(
+        finished_at__isnull=True, request__credential=key.credential
+    ).count()
+    return (
+        f"The key {key.prefix}… of {key.user} ({key.name or 'unnamed'}) is not accepted any more."
+        f" Its connections end within five seconds. {running_text(live)}"
+    )
 
 
 def _revoke_key(key: ApiKey, wanted: dict[str, Any], request: HttpRequest) -> str:
@@ -149,8 +190,8 @@ class RotateForm(ReasonForm):
     """How long the previous secret stays valid alongside the new one."""
 
     keep = forms.ChoiceField(
-        label="The secret before is good",
-        choices=[("0", "no more"), ("1", "for an hour"), ("24", "for a day")],
+        label="The old secret stays valid",
+        choices=[("0", "not at all"), ("1", "for an hour"), ("24", "for a day")],
     )
     field_order = ("keep", "reason")
 
@@ -161,10 +202,7 @@ REVOKE_KEY: Final = Operation(
     right="sessions_app.revoke_key",
     act=None,
     run=_revoke_key,
-    facts=lambda key: (
-        f"The key {key.prefix}… of {key.user} ({key.name or 'without a name'}). Its connections"
-        " end within five seconds, and it is not accepted again."
-    ),
+    facts=_key_facts,
     offered=lambda key: key.revoked_at is None,
     in_list=True,
 )
@@ -176,8 +214,8 @@ ROTATE_KEY: Final = Operation(
     act=None,
     run=_rotate_key,
     facts=lambda key: (
-        f"The key {key.prefix}… of {key.user} gets a new secret, which is shown once. Give it to"
-        " its owner in a safe way."
+        f"The key {key.prefix}… of {key.user} gets a new secret, which is shown once. Send it to"
+        " the owner over a secure channel."
     ),
     offered=lambda key: key.revoked_at is None,
     seen=lambda key: str(key.version),

@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin
 from django.utils import timezone
+from django.utils.html import format_html
 
-from audit_app.admin.columns import badge, id_link, linked, list_link, moment, short_id
+from audit_app.admin.columns import (
+    badge,
+    id_link,
+    linked,
+    list_buttons,
+    list_link,
+    moment,
+    row_link,
+    short,
+    short_id,
+)
 from audit_app.admin.filters import DateRangeFilter
 from audit_app.admin.operations import OperationsAdmin
 from audit_app.admin.records import RecordInline
@@ -23,6 +34,7 @@ from sessions_app.admin.filters import StuckAnswerFilter, StuckCallFilter
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
 from sessions_app.admin.operations import (
     CANCEL_RESPONSE,
+    CANCEL_TOOL,
     END_SESSION,
     REQUEUE_TOOL,
 )
@@ -48,6 +60,7 @@ else:
     _Form = forms.ModelForm
 
 MINUTE = 60
+CAUSE_CHARS = 70
 _TONES = {
     "completed": "good",
     "done": "good",
@@ -73,10 +86,13 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
         "id__exact",
         "client_id__exact",
         "user__username__exact",
+        "api_key__prefix__exact",
         "principal__exact",
         "chat__id__exact",
     )
-    search_help_text = "The id of a session or chat, a person's name, or a principal."
+    search_help_text = (
+        "The id of a session or chat, a person's name, the prefix of a key, or a principal."
+    )
     ordering = ("-created_at",)
     fields = (
         "id", "client_id", "user", "principal", "api_key", "agent", "chat", "chat_scoped", "status",
@@ -88,9 +104,9 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
     operations = (END_SESSION,)
 
     def row_links(self, request: HttpRequest, row: Session) -> list[dict[str, str]]:
-        """Return a link to its chat's timeline."""
-        del request
-        return [link_to_chat(row.chat_id)]
+        """Return links to its chat's timeline and to its answers."""
+        answers = ("sessions_app.response", "Answers", {"q": row.pk})
+        return [link_to_chat(row.chat_id), *list_buttons(request, answers)]
 
     @admin.display(description="state")
     def state(self, session: Session) -> SafeString:
@@ -138,23 +154,28 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
 
     find_by = ("id__begins",)
     list_display = (
-        short_id(), linked("agent"), linked("chat"), "state", "error_code", "transport", "tokens",
-        moment("created_at"), "took",
+        short_id(), "asked_by", linked("agent"), linked("chat"), "state", moment("created_at"),
+        "took",
     )  # fmt: skip
     list_filter = ("status", StuckAnswerFilter, "agent", ("created_at", DateRangeFilter))
-    list_select_related = ("agent", "chat", "session")
-    search_fields = ("id__exact", "chat__id__exact", "session__id__exact")
-    search_help_text = "The id of a response, a chat or a session."
+    list_select_related = ("agent", "chat", "session__user")
+    search_fields = (
+        "id__exact",
+        "chat__id__exact",
+        "session__id__exact",
+        "session__user__username__exact",
+    )
+    search_help_text = "The id of a response, chat or session, or the name of the person who asked."
     ordering = ("-created_at",)
     fields = (
-        "id", "chat", "session", "agent", "message", "messages_of_it", "status", "transport",
-        "configuration", "text",
-        "answer", "usage_facts", "failure", "error_cause", "process", "fence", "lease_until",
-        "cancel_requested_at", "cancel_requested_by", "created_at", "finished_at",
+        "id", "status", "failure", "cause", "asked_by", "agent", "chat", "session", "message",
+        "messages_of_it", "created_at", "finished_at", "took", "usage_facts", "transport", "text",
+        "answer", "configuration", "process", "fence", "lease_until", "cancel_requested_at",
+        "cancel_requested_by",
     )  # fmt: skip
     readonly_fields = (
-        "transport", "configuration", "answer", "usage_facts", "failure", "money",
-        "messages_of_it",
+        "transport", "configuration", "answer", "usage_facts", "failure", "cause", "money",
+        "messages_of_it", "asked_by", "took",
     )  # fmt: skip
     content_fields = ("configuration", "text", "answer")
     inlines = (ToolCallInline, PaymentRequestInline)
@@ -166,8 +187,10 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         return [link_to_response(row.pk)]
 
     def get_fields(self, request: HttpRequest, obj: Response | None = None) -> Any:
-        """Add a link to its money for staff with access to the ledger."""
+        """Add its money for staff with access to the ledger; leave out an error that is none."""
         fields = super().get_fields(request, obj)
+        if obj is not None and obj.error is None:
+            fields = [name for name in fields if name not in {"failure", "cause"}]
         return (*fields, "money") if sees_money(request) else fields
 
     def get_urls(self) -> list[URLPattern]:
@@ -180,13 +203,31 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
         if response.finished_at is None and response.lease_until and response.lease_until < lost:
             return badge("no process runs it", "bad")
-        return badge(response.status.replace("_", " "), _TONES.get(response.status, "busy"))
+        state = badge(response.status.replace("_", " "), _TONES.get(response.status, "busy"))
+        if response.error is None:
+            return state
+        cause = response.error_cause or str(response.error.get("message", ""))
+        return format_html(
+            '{} {}<span class="cause" title="{}">{}</span>',
+            state,
+            response.error.get("code", ""),
+            cause,
+            short(cause, CAUSE_CHARS),
+        )
+
+    @admin.display(description="asked by")
+    def asked_by(self, response: Response) -> SafeString | str:
+        """Return a link to the person whose session asked for it."""
+        user = response.session.user if response.session else None
+        return "-" if user is None else row_link("auth.user", user.pk, user.username)
 
     @admin.display(description="took")
     def took(self, response: Response) -> str:
-        """Return its duration so far or in total."""
+        """Return its duration so far or in total, and its tokens."""
         seconds = ((response.finished_at or timezone.now()) - response.created_at).total_seconds()
-        return f"{seconds:.1f} s" if seconds < MINUTE else str(timedelta(seconds=int(seconds)))
+        time = f"{seconds:.1f} s" if seconds < MINUTE else str(timedelta(seconds=int(seconds)))
+        total = (response.usage or {}).get("total_tokens")
+        return time if total is None else f"{time}, {total:,} tokens"
 
     @admin.display(description="its messages")
     def messages_of_it(self, response: Response) -> SafeString:
@@ -202,18 +243,6 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
     def money(self, response: Response) -> SafeString:
         """Return its cost, with links to its transfers and holds."""
         return cost_line(response.pk)
-
-    @admin.display(description="tokens")
-    def tokens(self, response: Response) -> str:
-        """Return the total number of tokens."""
-        usage = response.usage or {}
-        total = usage.get("total_tokens")
-        return "-" if total is None else str(total)
-
-    @admin.display(description="error")
-    def error_code(self, response: Response) -> str:
-        """Return the error code."""
-        return str((response.error or {}).get("code", "-"))
 
     @admin.display(description="request")
     def configuration(self, response: Response) -> SafeString:
@@ -231,9 +260,17 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         return pretty(response.usage)
 
     @admin.display(description="error")
-    def failure(self, response: Response) -> SafeString:
-        """Return the full error."""
-        return pretty(response.error)
+    def failure(self, response: Response) -> str:
+        """Return the error as the person saw it."""
+        error = response.error or {}
+        return f"{error.get('code', 'unknown')}: {error.get('message', '')}"
+
+    @admin.display(description="cause")
+    def cause(self, response: Response) -> SafeString | str:
+        """Return the provider's own words, of each attempt."""
+        if not response.error_cause:
+            return "Not recorded."
+        return format_html('<pre class="record">{}</pre>', response.error_cause)
 
 
 @admin.register(ToolCall)
@@ -256,7 +293,7 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
         "decided_by", "decided_at", "created_at", "finished_at",
     )  # fmt: skip
     content_fields = ("arguments", "result", "content_items", "progress")
-    operations = (REQUEUE_TOOL,)
+    operations = (REQUEUE_TOOL, CANCEL_TOOL)
 
     def row_links(self, request: HttpRequest, row: ToolCall) -> list[dict[str, str]]:
         """Return a link to its response's timeline."""

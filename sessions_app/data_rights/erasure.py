@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 WAIT_SECONDS: Final = 60.0
-"""How long the erasure waits for the person's cancelled answers to end."""
+"""The default of `wait`."""
 PREFIX: Final = "erased-"
 
 
@@ -62,15 +62,18 @@ def erase_person(
     *,
     reason: str,
     by: User | None = None,
+    wait: float = WAIT_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Erasure:
     """Erase a person; raises StillRunning, after which it can be restarted.
+
+    `wait` is how many seconds the person's cancelled answers may take to end.
 
     The account's row remains, without name, address, rights or password, because the ledger, the
     audit log and the positions of messages refer to it.
     """
     _close(user)
-    _end_answers(user, sleep)
+    _end_answers(user, wait, sleep)
     pseudonym = user.username if user.username.startswith(PREFIX) else _new_pseudonym()
     deleted = _delete_alone(chats.chats_alone(user.pk), user)
     messages = 0
@@ -113,12 +116,12 @@ def _close(user: User) -> None:
         QueuedTurn.objects.filter(user=user).delete()
 
 
-def _end_answers(user: User, sleep: Callable[[float], None]) -> None:
+def _end_answers(user: User, wait: float, sleep: Callable[[float], None]) -> None:
     running = Response.objects.filter(session__user=user, finished_at__isnull=True)
     running.filter(cancel_requested_at__isnull=True).update(
         cancel_requested_at=timezone.now(), cancel_requested_by=user
     )
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + wait
     while running.exists():
         if time.monotonic() > deadline:
             raise StillRunning(

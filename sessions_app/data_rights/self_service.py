@@ -116,6 +116,11 @@ def _begun(request: HttpRequest, user: User, export: PersonalExport) -> HttpResp
         export.end()
         return _refused(request, quota.retry_after)
     record(user, AuditAction.PERSON_EXPORTED, user, address=address_of(request))
+    return export_response(user, export)
+
+
+def export_response(user: User, export: PersonalExport) -> PersonalExportResponse:
+    """Return a person's file, of which `export` has begun."""
     name = f"{user.get_username()}.zip"
     disposition = content_disposition_header(as_attachment=True, filename=name) or "attachment"
     return PersonalExportResponse(

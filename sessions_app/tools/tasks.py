@@ -27,6 +27,7 @@ from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
+from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
 from telemetry import log_fields, spans
 from uamp.storable_text import storable
@@ -49,6 +50,9 @@ NOTIFIED_AT_ONCE: Final = 100
 ATTEMPTS: Final = 5
 WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 BROKE: Final = "The tool failed. Its error is in the server's log."
+
+CANCELLED: Final = "The tool was cancelled."
+_CANCELLABLE: Final = (ToolCallState.QUEUED, ToolCallState.RUNNING)
 
 End = tuple[ToolCallState, ToolOutcome]
 
@@ -116,6 +120,31 @@ def requeue_call(pk: int, *, attempts: int) -> bool:
         if requeued:
             transaction.on_commit(partial(notify_workers, pk))
     return bool(requeued)
+
+
+def cancel_call(pk: int, *, attempts: int) -> bool:
+    """Cancel a queued or running call with this many attempts; return whether it was cancelled.
+
+    Its worker, if it has one, stops at the next renewal of its lease. The answer continues with the
+    result that the tool was cancelled.
+    """
+    rows = ToolCall.objects.filter(
+        pk=pk, kind=ToolCallKind.LONG, attempts=attempts, status__in=_CANCELLABLE
+    )
+    with transaction.atomic():
+        response_id = rows.values_list("response_id", flat=True).first()
+        ended = end(
+            rows,
+            ToolCallState.CANCELLED,
+            result=CANCELLED,
+            is_error=True,
+            lease_until=None,
+            finished_at=timezone.now(),
+        )
+        if ended:
+            settled = {"type": "run.settled", "response": response_id, "call": pk}
+            transaction.on_commit(partial(fanout.send_from_thread, fanout.PROCESSES_GROUP, settled))
+    return bool(ended)
 
 
 # --- The task ---
@@ -231,7 +260,7 @@ def _stopped(work: Work, *, is_unknown: bool = False) -> End:
         if is_unknown:
             return _unknown("the tool took too long and was stopped")
         return _failed("The tool took too long and was stopped.")
-    return ToolCallState.CANCELLED, ToolOutcome(result="The tool was cancelled.", is_error=True)
+    return ToolCallState.CANCELLED, ToolOutcome(result=CANCELLED, is_error=True)
 
 
 def _write_end(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:

@@ -250,7 +250,7 @@ async def test_an_operator_revokes_a_key_ends_a_session_and_runs_a_tool_again(
         await desk.open_list("toolcall")
         await desk.open_first_row()
         await desk.click("Run again")
-        await desk.confirm("Run again: it is queued again")
+        await desk.confirm("Run again: queued again")
         assert desk.is_done_within(3)
         # A worker runs it to the end; its arguments name no file, which the tool reports.
         facts = f"(lambda c: f'{{c.attempts}} {{c.status}}')(ToolCall.objects.get(pk={call}))"

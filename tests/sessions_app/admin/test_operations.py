@@ -12,11 +12,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from agents_app.models import Agent
+from agents_app.tools.registry import ToolOutcome
 from audit_app.models import AuditRecord
 from sessions_app.access.auth import create_api_key, verify_token
 from sessions_app.access.principal import AuthenticationError
 from sessions_app.models import ApiKey, Response, Session, ToolCall
-from sessions_app.tools.worker import claim_call
+from sessions_app.tools.worker import claim_call, end_call, renew_claim
 from tests import factories
 
 if TYPE_CHECKING:
@@ -31,14 +33,24 @@ OPERATIONS: Final = {
     "end": (Session, "Support", "Auditor", "session.ended"),
     "cancel": (Response, "Support", "Finance", "response.cancelled"),
     "requeue": (ToolCall, "Operator", "Developer", "tool.requeued"),
+    "cancel_call": (ToolCall, "Support", "Auditor", "tool.cancelled"),
     "revoke": (ApiKey, "Operator", "Auditor", "key.revoked"),
+    "disable": (Agent, "Operator", "Support", "agent.disabled"),
+    "enable": (Agent, "Operator", "Support", "agent.enabled"),
 }
 IS_DONE: Final[dict[str, Callable[[], bool]]] = {
     "end": lambda: Session.objects.get().status == "closed",
     "cancel": lambda: Response.objects.get().cancel_requested_at is not None,
     "requeue": lambda: ToolCall.objects.get().status == "queued",
+    "cancel_call": lambda: ToolCall.objects.get().status == "cancelled",
     "revoke": lambda: ApiKey.objects.get().revoked_at is not None,
+    "disable": lambda: not Agent.objects.get().is_enabled,
+    "enable": lambda: Agent.objects.get().is_enabled,
 }
+
+
+NAMES: Final = {"cancel_call": "cancel"}
+"""The operations that share a name, by that name in an address."""
 
 
 def staff(role: str) -> Client:
@@ -62,7 +74,7 @@ def row_of(model: type[Model]) -> Any:
 def page_of(row: Model, name: str) -> str:
     opts = row._meta
     view = f"admin:{opts.app_label}_{opts.model_name}_operate"
-    return reverse(view, args=[quote(row.pk), name])
+    return reverse(view, args=[quote(row.pk), NAMES.get(name, name)])
 
 
 def sent(client: Client, url: str, **wanted: str) -> Any:
@@ -76,8 +88,10 @@ def sent(client: Client, url: str, **wanted: str) -> Any:
 def test_an_operation_needs_a_reason_and_is_done_and_recorded_once(name: str) -> None:
     model, role, _, act = OPERATIONS[name]
     row, client = row_of(model), staff(role)
+    if name == "enable":
+        Agent.objects.update(is_enabled=False)
     url = page_of(row, name)
-    page = client.get(url.replace(f"operate/{name}/", "change/"))
+    page = client.get(url.replace(f"operate/{NAMES.get(name, name)}/", "change/"))
     assert f'href="{url}"' in page.content.decode()
     assert client.get(url).status_code == 200
     assert not IS_DONE[name]()
@@ -106,7 +120,9 @@ def test_who_only_looks_does_nothing(name: str) -> None:
     assert client.get(url).status_code == 403
     assert client.post(url, {"reason": "it hung"}).status_code == 403
     label = f"{row._meta.app_label}_{row._meta.model_name}"
-    listed = {"action": name, "_selected_action": [row.pk], "reason": "it hung"}
+    if name == "enable":
+        Agent.objects.update(is_enabled=False)
+    listed = {"action": NAMES.get(name, name), "_selected_action": [row.pk], "reason": "it hung"}
     client.post(reverse(f"admin:{label}_changelist"), listed)
     assert not IS_DONE[name]()
     assert not AuditRecord.objects.exists()
@@ -142,6 +158,33 @@ def test_a_call_that_another_worker_took_is_not_queued_again() -> None:
     Response.objects.update(status="completed", finished_at=timezone.now())
     answer = sent(client, url, reason="it hung")
     assert "Its answer has ended" in answer.content.decode()
+
+
+def test_a_call_that_was_cancelled_is_no_longer_its_workers() -> None:
+    call, client = row_of(ToolCall), staff("Operator")
+    ToolCall.objects.update(status="queued", lease_until=None)
+    claim = claim_call(call.pk)
+    assert claim is not None
+    url = page_of(call, "cancel_call")
+    # The form shows a call that this worker has since taken.
+    assert client.post(url, {"seen": "queued 0", "reason": "it hung"}).status_code == 302
+    assert ToolCall.objects.get().status == "running"
+    assert sent(client, url, reason="it hung").status_code == 302
+    row = ToolCall.objects.get()
+    assert (row.status, row.is_error, row.result) == ("cancelled", True, "The tool was cancelled.")
+    assert not renew_claim(claim, None)
+    assert not end_call(claim, "done", ToolOutcome(result="late"))
+    assert ToolCall.objects.get().result == "The tool was cancelled."
+
+
+def test_revoking_and_disabling_say_how_many_answers_end() -> None:
+    key, client = row_of(ApiKey), staff("Operator")
+    agent = Agent.objects.get()
+    for row, name in ((key, "revoke"), (agent, "disable")):
+        facts = client.get(page_of(row, name)).context["facts"]
+        assert ("1 running answer ends." if name == "disable" else "No answer is running.") in facts
+    Response.objects.update(request={"credential": key.credential})
+    assert "1 running answer ends." in client.get(page_of(key, "revoke")).context["facts"]
 
 
 def test_a_rotated_key_has_a_new_secret_that_is_shown_once() -> None:
