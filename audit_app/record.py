@@ -28,6 +28,7 @@ class AuditAction(StrEnum):
     TOOL_REQUEUED = "tool.requeued"
     TOOL_CANCELLED = "tool.cancelled"
     TRANSFER_REFUNDED = "transfer.refunded"
+    ANSWER_REFUNDED = "answer.refunded"
     HOLD_VOIDED = "hold.voided"
     BALANCE_ADJUSTED = "balance.adjusted"
     TOP_UP_DECIDED = "top_up.decided"

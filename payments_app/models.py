@@ -17,6 +17,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from payments_app.spending_rows import (
+    AdjustmentRequest,
+    AdjustmentState,
     Approval,
     PaymentToken,
     SpendingLimit,
@@ -28,6 +30,8 @@ from payments_app.spending_rows import (
 __all__ = [
     "Account",
     "AccountKind",
+    "AdjustmentRequest",
+    "AdjustmentState",
     "Approval",
     "Entry",
     "Hold",

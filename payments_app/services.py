@@ -14,6 +14,7 @@ Every process calls `expire_and_audit` every few seconds.
 from payments_app.audit import audit
 from payments_app.expiry_job import expire_and_audit
 from payments_app.ledger.accounts import account_of_agent, account_of_user, ensure_account
+from payments_app.ledger.answer_refunds import refund_answer
 from payments_app.ledger.captures import Refusal, capture, capture_many, void
 from payments_app.ledger.entries import new_transfer_id
 from payments_app.ledger.freezing import unfreeze
@@ -90,6 +91,7 @@ __all__ = [
     "new_transfer_id",
     "record_receipt",
     "refund",
+    "refund_answer",
     "renew",
     "top_up",
     "transfer",

@@ -187,3 +187,52 @@ class TopUpRequest(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class AdjustmentState(models.TextChoices):
+    """The state of an adjustment that needs two operators."""
+
+    OPEN = "open", "Waiting"
+    MADE = "made", "Made"
+    REFUSED = "refused", "Refused"
+
+
+class AdjustmentRequest(models.Model):
+    """A large adjustment of a balance, which a second operator makes or refuses.
+
+    `amount` is signed. `transfer_id` is the ledger's row, once it is made. `key` is that of the
+    form, so that a form sent twice is one request.
+    """
+
+    key = models.CharField(max_length=64, unique=True)
+    account = models.ForeignKey("payments_app.Account", models.PROTECT, related_name="+")
+    amount = models.BigIntegerField()
+    asset = models.CharField(max_length=10)
+    reason = models.CharField(max_length=500)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    state = models.CharField(
+        max_length=10,
+        choices=AdjustmentState,
+        default=AdjustmentState.OPEN,
+        db_default=AdjustmentState.OPEN,
+    )
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision = models.CharField(max_length=500, blank=True)
+    transfer_id = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Few are open; the list shows the newest first."""
+
+        indexes: ClassVar = [
+            models.Index(fields=["-created_at", "-id"], name="adjustment_listing"),
+            models.Index(fields=["created_at"], condition=Q(state="open"), name="open_adjustments"),
+        ]
+
+    def __str__(self) -> str:
+        return f"adjustment {self.pk}"

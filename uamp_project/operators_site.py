@@ -31,8 +31,8 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Money": (
         "sessions_app.paymentrequest", "payments_app.account", "payments_app.transfer",
         "payments_app.entry", "payments_app.hold", "payments_app.topuprequest",
-        "payments_app.receipt", "payments_app.paymenttoken", "payments_app.spendinglimit",
-        "payments_app.approval", "payments_app.ledgerstate",
+        "payments_app.adjustmentrequest", "payments_app.receipt", "payments_app.paymenttoken",
+        "payments_app.spendinglimit", "payments_app.approval", "payments_app.ledgerstate",
     ),
     "Agents": ("agents_app.agent", "agents_app.toolsource"),
     "People": (

@@ -5,8 +5,9 @@ Rows are read-only. Adjusting and unfreezing go through the services of `payment
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIRequest
@@ -15,22 +16,28 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 
 from audit_app.admin.columns import (
+    id_link,
     linked,
     list_link,
     moment,
 )
+from audit_app.admin.filters import DateRangeFilter
 from audit_app.record import AuditAction
-from payments_app import services
+from payments_app import adjustments, services
 from payments_app.admin.ledger import (
     SCOPE,
     AmountForm,
     LedgerAdmin,
+    OrderForm,
+    account_label,
     agent_link,
     amount_of,
     newest_by,
 )
 from payments_app.models import (
     Account,
+    AdjustmentRequest,
+    AdjustmentState,
     Entry,
     Idempotency,
     LedgerState,
@@ -46,6 +53,28 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
+
+
+class AdjustForm(AmountForm):
+    """A change of a balance: a direction and an amount without a sign."""
+
+    direction = forms.ChoiceField(
+        choices=[("credit", "Credit: add to the balance"), ("debit", "Debit: take from it")]
+    )
+    field_order = ("direction", "amount", "reason")
+
+
+class ApprovalForm(OrderForm):
+    """A second operator's decision about an adjustment."""
+
+    decision = forms.ChoiceField(choices=[("approve", "Make it"), ("refuse", "Refuse it")])
+    field_order = ("decision", "reason")
+
+
+def signed_amount(options: dict[str, Any], asset: str) -> Money:
+    """Return the amount of an adjustment, below zero for a debit; raises InvalidAmount."""
+    amount = Money.parse(options["amount"], asset)
+    return Money(-amount.amount, asset) if options["direction"] == "debit" else amount
 
 
 class EntryAccountFilter(admin.SimpleListFilter):
@@ -112,7 +141,7 @@ class AccountAdmin(LedgerAdmin):
     agent = staticmethod(agent_link)
     operation = ("adjust_account", "Adjust")
     audit_action = AuditAction.BALANCE_ADJUSTED
-    form_class = AmountForm
+    form_class = AdjustForm
 
     @admin.display(description="available")
     def available(self, account: Account) -> str:
@@ -135,20 +164,34 @@ class AccountAdmin(LedgerAdmin):
 
     def facts(self, row: Any) -> str:
         """Return the balance."""
-        return f"{row.code} has {self.available(row)}. A minus takes away."
+        return f"{account_label(row)} has {self.available(row)} available."
+
+    def preview(self, row: Any, options: dict[str, Any]) -> str:
+        """Return the balance before and after, and whether a second operator has to approve."""
+        amount = signed_amount(options, row.asset)
+        before = row.posted - row.held
+        after = amount_of(before + amount.amount, row.asset)
+        verb = "Credit" if amount.amount > 0 else "Debit"
+        text = (
+            f"{verb} {amount_of(abs(amount.amount), row.asset)}: the available balance changes from"
+            f" {amount_of(before, row.asset)} to {after}."
+        )
+        second = " A second operator has to approve it." if adjustments.needs_second(amount) else ""
+        return text + second
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
-        """Change the balance."""
-        amount = Money.parse(wanted["amount"], row.asset, signed=True)
-        done = services.adjust(
+        """Change the balance, or ask a second operator to."""
+        done = adjustments.adjust(
             key=wanted["key"],
             scope=SCOPE,
             account=row.pk,
-            amount=amount,
+            amount=signed_amount(wanted, row.asset),
             by=by,
             reason=wanted["reason"],
         )
-        return f"{done.amount} {row.asset} by {done.transfer_id}"
+        if done.transfer is not None:
+            return f"{done.transfer.amount} {row.asset} by {done.transfer.transfer_id}"
+        return f"{done.request} waits for a second operator"
 
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Add the statement."""
@@ -182,6 +225,63 @@ class AccountAdmin(LedgerAdmin):
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="statement-{name}.csv"'},
         )
+
+
+@admin.register(AdjustmentRequest)
+class AdjustmentRequestAdmin(LedgerAdmin):
+    """Large adjustments, which a second operator makes or refuses."""
+
+    list_display = (
+        "id", linked("account"), "sum", "state", "reason", linked("asked_by", "asked by"),
+        linked("decided_by", "decided by"), moment("created_at"),
+    )  # fmt: skip
+    list_filter = ("state", ("created_at", DateRangeFilter))
+    list_select_related = ("account", "asked_by", "decided_by")
+    search_fields = ("account__code__exact", "asked_by__username__exact")
+    search_help_text = "The code of an account, or an operator's name."
+    fields = (
+        "account", "sum", "reason", "state", "asked_by", "created_at", "decided_by", "decided_at",
+        "decision", "transfer",
+    )  # fmt: skip
+    readonly_fields = ("sum", "transfer")
+    ordering: ClassVar[Any] = ("-created_at", "-id")
+    operation = ("adjust_account", "Decide")
+    audit_action = AuditAction.BALANCE_ADJUSTED
+    form_class = ApprovalForm
+    transfer = staticmethod(id_link("transfer_id", "payments_app.transfer", "transfer"))
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 required by the interface
+        """Show them to those who see accounts."""
+        return request.user.has_perm("payments_app.view_account")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """List them for those who see accounts."""
+        return self.has_view_permission(request)
+
+    def offered(self, row: Any) -> bool:
+        """Offer to decide while it is open."""
+        return row is not None and row.state == AdjustmentState.OPEN
+
+    @admin.display(description="amount")
+    def sum(self, row: AdjustmentRequest) -> str:
+        """Return the amount with its direction."""
+        verb = "credit" if row.amount > 0 else "debit"
+        return f"{verb} {amount_of(abs(row.amount), row.asset)}"
+
+    def facts(self, row: Any) -> str:
+        """Return the request in words."""
+        return (
+            f"{row.asked_by or 'An operator'} asks to {self.sum(row)} {account_label(row.account)}:"
+            f" {row.reason}"
+        )
+
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+        """Make or refuse it."""
+        if wanted["decision"] == "refuse":
+            adjustments.refuse(row.pk, by=by, reason=wanted["reason"])
+            return f"{row} refused"
+        done = adjustments.approve(row.pk, by=by, reason=wanted["reason"])
+        return f"{done.amount} {row.asset} by {done.transfer_id}"
 
 
 @admin.register(Idempotency)

@@ -24,7 +24,7 @@ from audit_app.admin.columns import row_link
 from audit_app.admin.records import RecordAdmin
 from audit_app.record import AuditAction
 from payments_app import selectors, services
-from payments_app.models import Idempotency
+from payments_app.models import AccountKind, Idempotency
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
+    from payments_app.models import Account
 
 FILTERED_ROWS: Final = 2_000
 SCOPE: Final = "admin"
@@ -49,6 +50,16 @@ def amount_of(units: int, asset: str) -> str:
 def agent_link(row: Any) -> SafeString | str:
     """Return a link to a row's agent, labelled with the agent's name."""
     return row_link("agents_app.agent", row.agent_id, known_names().get(row.agent_id))
+
+
+def account_label(account: Account) -> str:
+    """Return a name for an account: its owner's, its agent's, or its code."""
+    if account.owner_id is not None and account.owner is not None:
+        kind = "" if account.kind == AccountKind.USER else f" ({account.get_kind_display()})"
+        return f"{account.owner.get_username()}{kind}"
+    if account.agent_id:
+        return known_names().get(account.agent_id) or account.code
+    return account.code
 
 
 def newest_by(column: str) -> type[admin.SimpleListFilter]:
@@ -84,6 +95,7 @@ class OrderForm(forms.Form):
     """The fields of every order: the reason, and the key that makes it idempotent."""
 
     key = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    confirmed = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
     reason = forms.CharField(max_length=500)
 
 
@@ -137,10 +149,16 @@ class LedgerAdmin(RecordAdmin):
             request, object_id, form_url, {"links": links, **(extra_context or {})}
         )
 
+    def offered(self, row: Any) -> bool:
+        """Return whether the operation makes sense for a row."""
+        return row is not None
+
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Return the buttons of a row: {url, label}."""
         links = self.ways_back(request, object_id)
         if self.operation is None or not self.may_operate(request):
+            return links
+        if not self.offered(self.get_object(request, unquote(object_id))):
             return links
         url = reverse(f"admin:payments_app_{self.opts.model_name}_operate", args=[object_id])
         return [*links, {"url": url, "label": self.operation[1]}]
@@ -181,24 +199,51 @@ class LedgerAdmin(RecordAdmin):
             raise Http404
         label = self.operation[1]
         form = self.form_class(request.POST or None, initial={"key": f"admin:{uuid.uuid4().hex}"})
+        preview = ""
         if request.method == "POST" and form.is_valid():
             try:
-                done = self._done_and_recorded(request, row, form.cleaned_data)
+                preview = self._unconfirmed(row, form)
+                done = "" if preview else self._done_and_recorded(request, row, form.cleaned_data)
             except (services.LedgerError, InvalidAmount, AssetMismatch, ValueError) as error:
                 form.add_error(None, str(error))
             else:
+                if preview:
+                    return self._page_of_operation(request, row, form, preview)
                 self.message_user(request, f"{label}: {done}.", messages.SUCCESS)
                 name = f"admin:payments_app_{self.opts.model_name}_change"
                 return HttpResponseRedirect(reverse(name, args=[quote(row.pk)]))
+        return self._page_of_operation(request, row, form)
+
+    def _page_of_operation(
+        self, request: HttpRequest, row: Any, form: OrderForm, preview: str = ""
+    ) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "original": row,
-            "title": label,
+            "title": self.operation[1] if self.operation else "",
             "facts": self.facts(row),
+            "preview": preview,
             "form": form,
         }
         return TemplateResponse(request, "admin/audit_app/operate.html", context)
+
+    def _unconfirmed(self, row: Any, form: OrderForm) -> str:
+        """Return the result to show before the operation, or "" once the person confirmed it."""
+        options = form.cleaned_data
+        if Idempotency.objects.filter(scope=SCOPE, key=options["key"]).exists():
+            return ""  # it is sent again
+        preview = self.preview(row, options)
+        if options["confirmed"] == preview:
+            return ""
+        form.data = form.data.copy()
+        form.data["confirmed"] = preview
+        return preview
+
+    def preview(self, row: Any, options: dict[str, Any]) -> str:
+        """Return what the operation would do, for the person to confirm, or "" to skip it."""
+        del row, options
+        return ""
 
     @transaction.atomic
     def _done_and_recorded(self, request: HttpRequest, row: Any, wanted: dict[str, Any]) -> str:

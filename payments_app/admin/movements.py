@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.db.models import Sum
+from django.utils.html import format_html_join
 
 from audit_app.admin.columns import (
-    NAME_CHARS,
     TIMED_ID_CHARS,
     id_link,
     linked,
     list_link,
     moment,
-    short,
+    row_link,
     short_id,
 )
 from audit_app.admin.filters import DateRangeFilter
@@ -28,6 +29,7 @@ from payments_app.admin.ledger import (
     SCOPE,
     LedgerAdmin,
     RefundForm,
+    account_label,
     agent_link,
     amount_of,
     newest_by,
@@ -35,6 +37,7 @@ from payments_app.admin.ledger import (
 from payments_app.models import (
     Entry,
     Hold,
+    HoldState,
     Receipt,
     ReceiptState,
     Transfer,
@@ -42,9 +45,15 @@ from payments_app.models import (
 from payments_app.money import Money
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.utils.safestring import SafeString
+
+
+REFUNDS = 20
+"""The most refunds that the page of a transfer links to."""
 
 
 class EntryInline(RecordInline):
@@ -65,13 +74,29 @@ class EntryInline(RecordInline):
         return amount_of(entry.amount, entry.transfer.asset)
 
 
+def left_of(transfer: Transfer) -> int:
+    """Return how much of a transfer was not refunded yet, in units."""
+    back = transfer.reversals.aggregate(sum=Sum("amount"))["sum"] or 0
+    return int(transfer.amount - back)
+
+
+def _accounts(transfer: Transfer, is_side: Callable[[int], bool]) -> SafeString | str:
+    """Return links to the accounts on one side of a transfer."""
+    links = (
+        (row_link("payments_app.account", entry.account_id, account_label(entry.account)),)
+        for entry in transfer.entries.all()
+        if is_side(entry.amount)
+    )
+    return format_html_join(", ", "{}", links) or "-"
+
+
 @admin.register(Transfer)
 class TransferAdmin(LedgerAdmin):
     """Movements of money with their sides."""
 
     find_by = ("id__begins",)
     list_display = (
-        short_id(chars=TIMED_ID_CHARS), "kind", "sum", "about", "response", "agent", "protocol",
+        short_id(chars=TIMED_ID_CHARS), "kind", "sum", "payers", "payees", "response", "agent",
         moment("created_at"),
     )  # fmt: skip
     list_filter = (
@@ -93,15 +118,31 @@ class TransferAdmin(LedgerAdmin):
     chat = staticmethod(id_link("chat_id", "chat_app.chat", "chat"))
     agent = staticmethod(agent_link)
 
-    @admin.display(description="reversed by")
-    def reversed_by(self, transfer: Transfer) -> SafeString:
-        """Return a link to its refunds."""
-        return list_link("payments_app.transfer", f"q={transfer.pk}", "Refunds of it")
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Transfer]:
+        """Fetch both sides with the transfers."""
+        rows: QuerySet[Transfer] = super().get_queryset(request)
+        return rows.prefetch_related("entries__account__owner")
 
-    @admin.display(description="memo")
-    def about(self, transfer: Transfer) -> str:
-        """Return the beginning of its memo."""
-        return short(transfer.memo, NAME_CHARS) or "-"
+    @admin.display(description="refunded by")
+    def reversed_by(self, transfer: Transfer) -> SafeString | str:
+        """Return links to its refunds."""
+        refunds = transfer.reversals.order_by("pk")[:REFUNDS]
+        links = ((row_link("payments_app.transfer", row.pk, self.sum(row)),) for row in refunds)
+        return format_html_join(", ", "{}", links) or "-"
+
+    @admin.display(description="from")
+    def payers(self, transfer: Transfer) -> SafeString | str:
+        """Return links to the accounts that paid."""
+        return _accounts(transfer, lambda amount: amount < 0)
+
+    @admin.display(description="to")
+    def payees(self, transfer: Transfer) -> SafeString | str:
+        """Return links to the accounts that received money."""
+        return _accounts(transfer, lambda amount: amount > 0)
+
+    def offered(self, row: Any) -> bool:
+        """Offer a refund while something is left of a payment."""
+        return row is not None and row.reverses_id is None and left_of(row) > 0
 
     inlines = (EntryInline,)
     operation = ("refund_transfer", "Refund")
@@ -161,6 +202,10 @@ class HoldAdmin(LedgerAdmin):
 
     operation = ("void_hold", "Void")
     audit_action = AuditAction.HOLD_VOIDED
+
+    def offered(self, row: Any) -> bool:
+        """Offer to void what is still reserved."""
+        return row is not None and row.state == HoldState.ACTIVE
 
     @admin.display(description="amount")
     def sum(self, hold: Hold) -> str:

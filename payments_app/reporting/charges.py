@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import F, Sum
 
-from payments_app.models import Entry, TopUpRequest, TopUpRequestState
+from payments_app.models import (
+    AdjustmentRequest,
+    AdjustmentState,
+    Entry,
+    TopUpRequest,
+    TopUpRequestState,
+)
 from payments_app.money import Money
 
 if TYPE_CHECKING:
@@ -48,6 +54,12 @@ def charges_between(start: datetime, end: datetime) -> list[Charges]:
         )
         for row in rows
     ]
+
+
+def undecided_adjustments(limit: int) -> int:
+    """Return the number of adjustments that wait for a second operator, up to `limit`."""
+    rows = AdjustmentRequest.objects.filter(state=AdjustmentState.OPEN)
+    return rows.order_by().values("pk")[:limit].count()
 
 
 def undecided_top_ups(limit: int) -> int:

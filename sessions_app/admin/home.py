@@ -92,6 +92,10 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
         for app, model, count, label, query in rows
         if count and user.has_perm(f"{app}.view_{model}")
     ]
+    if found.adjustments and user.has_perm("payments_app.view_account"):
+        url = _list("payments_app_adjustmentrequest", state__exact="open")
+        label = "Adjustments that need a second operator"
+        needs.append({"label": label, "value": _shown(found.adjustments), "url": url})
     if user.has_perm("payments_app.view_ledgerstate"):
         url = _list("payments_app_ledgerstate")
         if found.health.frozen_at:

@@ -76,7 +76,7 @@ def cost_line(response_id: str) -> SafeString:
     cost = answer_costs.costs_of([response_id]).get(response_id)
     if cost is None:
         return format_html("Nothing was charged. {}", money_links(response_id))
-    back = f", {cost.refunded} given back" if cost.refunded else ""
+    back = f", {cost.refunded} {cost.refunded.asset} refunded" if cost.refunded else ""
     return format_html(
         "{} {} charged{}. {}", cost.charged, cost.charged.asset, back, money_links(response_id)
     )

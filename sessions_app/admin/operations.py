@@ -6,10 +6,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
+from django.db import transaction
 
 from agents_app.mcp.tools import find_tool
 from audit_app.admin.operations import Operation, OperationRefused, ReasonForm
+from audit_app.admin.records import record_request
 from audit_app.record import AuditAction
+from payments_app import services as ledger
+from payments_app.reporting import answer_costs
 from sessions_app import session_states
 from sessions_app.access import keys
 from sessions_app.models import ApiKey, Response, Session, ToolCall, ToolCallKind
@@ -19,6 +23,8 @@ from sessions_app.tools.tasks import cancel_call, requeue_call
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+
+    from payments_app.money import Money
 
 END_REASON: Final = "ended by an operator"
 
@@ -72,6 +78,65 @@ CANCEL_RESPONSE: Final = Operation(
     facts=_response_facts,
     offered=lambda response: response.finished_at is None and response.cancel_requested_at is None,
     in_list=True,
+)
+
+
+def _left(response: Response) -> Money | None:
+    """Return what is left to refund of an answer; None if nothing was charged."""
+    cost = answer_costs.costs_of([response.pk]).get(response.pk)
+    return None if cost is None else cost.charged - cost.refunded
+
+
+def _refund_answer(response: Response, options: dict[str, Any], request: HttpRequest) -> str:
+    left = _left(response)
+    if left is None or not left or options["seen"] != str(left):
+        return ""
+    with transaction.atomic():
+        try:
+            done = ledger.refund_answer(
+                key=f"answer:{left}",
+                scope=f"admin:{response.pk}",
+                response_id=response.pk,
+                by=request.user.pk,
+                reason=options["reason"],
+            )
+        except ledger.LedgerError as error:
+            raise OperationRefused(str(error)) from error
+        if all(one.replayed for one in done):
+            return ""
+        transfers = ", ".join(one.transfer_id for one in done)
+        text = f"{left} {left.asset} by {transfers}"
+        record_request(
+            request,
+            AuditAction.ANSWER_REFUNDED,
+            response,
+            reason=options["reason"],
+            detail=f"Refund: {text}",
+        )
+    return text
+
+
+def _refund_facts(response: Response) -> str:
+    left = _left(response)
+    if left is None:
+        return "Nothing was charged for this answer."
+    count = len(answer_costs.costs_of([response.pk])[response.pk].transfer_ids)
+    parts = "" if count == 1 else f" in {count} transfers"
+    return (
+        f"Returns {left} {left.asset}{parts} to the payers of the answer {response.pk} by"
+        f" {response.agent.name}. Its agent and this server return what they earned."
+    )
+
+
+REFUND_ANSWER: Final = Operation(
+    name="refund",
+    label="Refund",
+    right="payments_app.refund_transfer",
+    act=None,
+    run=_refund_answer,
+    facts=_refund_facts,
+    offered=lambda response: bool(_left(response)),
+    seen=lambda response: str(_left(response) or ""),
 )
 
 

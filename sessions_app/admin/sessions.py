@@ -36,6 +36,7 @@ from sessions_app.admin.operations import (
     CANCEL_RESPONSE,
     CANCEL_TOOL,
     END_SESSION,
+    REFUND_ANSWER,
     REQUEUE_TOOL,
 )
 from sessions_app.admin.timeline.links import link_to_chat, link_to_response
@@ -179,7 +180,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
     )  # fmt: skip
     content_fields = ("configuration", "text", "answer")
     inlines = (ToolCallInline, PaymentRequestInline)
-    operations = (CANCEL_RESPONSE,)
+    operations = (CANCEL_RESPONSE, REFUND_ANSWER)
 
     def row_links(self, request: HttpRequest, row: Response) -> list[dict[str, str]]:
         """Return a link to its timeline."""

@@ -19,7 +19,7 @@ from agents_app import selectors as agents
 from chat_app.members import presence
 from payments_app import selectors as ledger
 from payments_app.money import DEFAULT_ASSET, Money
-from payments_app.reporting.charges import undecided_top_ups
+from payments_app.reporting.charges import undecided_adjustments, undecided_top_ups
 from sessions_app.models import (
     PaymentRequest,
     QueuedTurn,
@@ -72,6 +72,7 @@ class ServerFigures:
     refused_turns: int
     disabled_webhooks: int
     top_ups: int
+    adjustments: int
     missing_hours: int
     health: LedgerHealth
     errors: Series
@@ -137,6 +138,7 @@ def _read(now: datetime) -> ServerFigures:
             Webhook.objects.filter(disabled_lately(now))
         ),
         top_ups=undecided_top_ups(MOST),
+        adjustments=undecided_adjustments(MOST),
         missing_hours=missing,
         health=ledger.ledger_health(),
         errors=_series(

@@ -9,7 +9,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client
@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from audit_app.models import AuditRecord
 from chat_app.models import Chat
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
@@ -262,3 +263,49 @@ def test_the_requests_of_an_answer_are_on_its_page_to_be_read() -> None:
     client.force_login(support)
     shown = client.get(page_of("sessions_app_response", response.pk)).content.decode()
     assert "0.5 USD" not in shown
+
+
+def test_finance_refunds_a_whole_answer_once_and_nothing_is_offered_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    response, client = charged(), signed_in("Finance")
+    wallet = ledger.account_of_user(User.objects.get(username="ada-paid").pk)
+    refund = reverse("admin:sessions_app_response_operate", args=[quote(response.pk), "refund"])
+    page = page_of("sessions_app_response", response.pk)
+    assert refund in client.get(page).content.decode()
+    shown = client.get(refund)
+    assert shown.context["facts"].startswith("Returns 1 USD to the payers of the answer")
+    form = {"seen": shown.context["form"].initial["seen"], "reason": "it was wrong"}
+    # What cannot be recorded is not done.
+    with monkeypatch.context() as patch:
+        patch.setattr("sessions_app.admin.operations.record_request", _broken)
+        with pytest.raises(RuntimeError):
+            client.post(refund, form)
+    assert ledger_rows.balance(wallet.id).available == usd("9")
+    for _ in range(2):
+        assert client.post(refund, form).status_code == 302
+        assert ledger_rows.balance(wallet.id).available == usd("10")
+    (record,) = AuditRecord.objects.filter(action="answer.refunded")
+    assert (record.object_id, record.reason) == (response.pk, "it was wrong")
+    refunded = Transfer.objects.get(kind="refund")
+    assert refunded.pk in record.detail
+    after = client.get(page).content.decode()
+    assert refund not in after
+    assert "1 USD refunded" in after
+    paid = client.get(page_of("payments_app_transfer", refunded.reverses_id)).content.decode()
+    assert quote(refunded.pk) in paid
+    assert "/operate/" not in paid
+    assert signed_in("Support").post(refund, form).status_code == 403
+
+
+def _broken(*_: Any, **__: Any) -> None:
+    raise RuntimeError
+
+
+def test_nothing_is_offered_where_it_cannot_work() -> None:
+    response, client = charged(), signed_in("superuser")
+    ended = Hold.objects.get(response_id=response.pk)
+    open_hold = held(response)
+    for hold, is_offered in ((ended, False), (open_hold, True)):
+        page = client.get(page_of("payments_app_hold", hold.pk)).content.decode()
+        assert ("/operate/" in page) is is_offered
