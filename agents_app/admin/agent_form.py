@@ -69,38 +69,38 @@ def _option_parts() -> list[FormPart]:
             only=_SCRIPTED,
         ),
         FormPart(
-            path=("delay",), label="Pause between words", field=_number(0, 60), unit="seconds",
+            path=("delay",), label="Delay between words", field=_number(0, 60), unit="seconds",
             only=_SCRIPTED,
         ),
         FormPart(
-            path=("base_url",), label="Address of the server",
-            field=forms.CharField(max_length=500, help_text="Empty: the provider's own."),
+            path=("base_url",), label="Server URL",
+            field=forms.CharField(max_length=500, help_text="Leave empty for the provider's own."),
             only=_MODELS,
         ),
         FormPart(
-            path=("api_key_env",), label="Environment variable of the key",
+            path=("api_key_env",), label="Key from environment variable",
             field=forms.CharField(
                 max_length=100,
                 help_text=f"Set on this server: {keys}." if keys else "None is set on this server.",
             ),
             only=_MODELS,
         ),
-        FormPart(path=("timeout",), label="Longest wait for the model", field=_number(0.1, 3600),
+        FormPart(path=("timeout",), label="Timeout", field=_number(0.1, 3600),
              unit="seconds", only=_MODELS),
-        FormPart(path=("context_window",), label="Context of the model", field=_tokens(),
+        FormPart(path=("context_window",), label="Context window", field=_tokens(),
              unit="tokens"),
-        FormPart(path=("max_output_tokens",), label="Output of the model", field=_tokens(),
+        FormPart(path=("max_output_tokens",), label="Maximum output", field=_tokens(),
              unit="tokens"),
-        FormPart(path=("reasoning_tokens",), label="Thinking, at most", field=_tokens(),
+        FormPart(path=("reasoning_tokens",), label="Reasoning budget", field=_tokens(),
              unit="tokens"),
         FormPart(path=("params", "temperature"), label="Temperature", field=_number(0, 2),
              only=_SAMPLED),
         FormPart(path=("params", "top_p"), label="Top p", field=_number(0, 1), only=_SAMPLED),
         FormPart(
             path=("models",), label="Models that clients may choose",
-            field=ListField(help_text="One a line."), only=_MODELS,
+            field=ListField(help_text="One per line."), only=_MODELS,
         ),
-        FormPart(path=("audio",), label="Its model takes sound", field=forms.BooleanField(),
+        FormPart(path=("audio",), label="Model accepts audio", field=forms.BooleanField(),
              only=_COMPATIBLE),
         FormPart(path=("voice",), label="Voice", field=forms.CharField(max_length=64),
              only=_REALTIME),
@@ -112,19 +112,19 @@ def _option_parts() -> list[FormPart]:
 
 
 def _price_parts(tools: Iterable[str]) -> list[FormPart]:
-    thousand = "USD for 1,000 tokens"
+    thousand = "USD per 1,000 tokens"
     single = [
-        ("per_answer", "An answer", "USD"),
-        ("input_per_1k", "What it is sent", thousand),
-        ("output_per_1k", "What it writes", thousand),
-        ("cache_read_per_1k", "Read from the cache", thousand),
-        ("cache_write_per_1k", "Written to the cache", thousand),
-        ("audio_input_per_1k", "Sound that it is sent", thousand),
-        ("audio_output_per_1k", "Sound that it speaks", thousand),
+        ("per_answer", "Per answer", "USD"),
+        ("input_per_1k", "Input", thousand),
+        ("output_per_1k", "Output", thousand),
+        ("cache_read_per_1k", "Cached input", thousand),
+        ("cache_write_per_1k", "Cache writes", thousand),
+        ("audio_input_per_1k", "Audio input", thousand),
+        ("audio_output_per_1k", "Audio output", thousand),
     ]
     unfinished = [
-        ("whole", "the whole price of an answer"),
-        ("share", "its share of the tokens that an answer is expected to have"),
+        ("whole", "the full price per answer"),
+        ("share", "a share, by the tokens of a typical answer"),
     ]
     return [
         *(
@@ -132,15 +132,15 @@ def _price_parts(tools: Iterable[str]) -> list[FormPart]:
             for name, label, unit in single
         ),
         FormPart(
-            path=("unfinished",), label="A stopped answer costs", unless="whole",
+            path=("unfinished",), label="Price of a stopped answer", unless="whole",
             field=forms.ChoiceField(choices=unfinished),
         ),
         FormPart(
-            path=("expected_tokens",), label="An answer is expected to have",
+            path=("expected_tokens",), label="Typical length of an answer",
             field=_whole(1, 1_000_000), unit="tokens",
         ),
         *(
-            FormPart(path=("tools", name), label=f"A call of {name}", field=_price(), unit="USD")
+            FormPart(path=("tools", name), label=f"Per call of {name}", field=_price(), unit="USD")
             for name in tools
             if not name.endswith("*")
         ),
@@ -150,12 +150,12 @@ def _price_parts(tools: Iterable[str]) -> list[FormPart]:
 def _strategy_parts() -> list[FormPart]:
     return [
         FormPart(
-            path=("reasoning_prompt",), label="Prompt to think before it acts", only=("react",),
+            path=("reasoning_prompt",), label="Reasoning prompt", only=("react",),
             field=forms.CharField(max_length=4000, widget=forms.Textarea(attrs={"rows": 3})),
         ),
-        FormPart(path=("max_plan_steps",), label="Steps of a plan, at most", only=("plan",),
+        FormPart(path=("max_plan_steps",), label="Maximum plan steps", only=("plan",),
              field=_whole(1, MAX_STEPS)),
-        FormPart(path=("allow_replan",), label="It keeps its first plan", only=("plan",),
+        FormPart(path=("allow_replan",), label="Keep the first plan", only=("plan",),
              field=forms.BooleanField(), means=False),
     ]  # fmt: skip
 
@@ -163,21 +163,21 @@ def _strategy_parts() -> list[FormPart]:
 class AgentForm(_AgentForm):
     """Rejects settings that would only fail when the agent is used."""
 
-    options = PartsField([], follows="id_provider", label="Options of the provider")
-    pricing = PartsField([], label="Prices", help_text="Empty: it is free.")
-    strategy_options = PartsField([], follows="id_strategy", label="Options of the strategy")
+    options = PartsField([], follows="id_provider", label="Provider options")
+    pricing = PartsField([], label="Prices", help_text="Leave empty if the agent is free.")
+    strategy_options = PartsField([], follows="id_strategy", label="Strategy options")
     tools = NamesField(label="Tools")
     approvals = NamesField(
-        label="Asks a person before",
-        help_text="Those of its long tools that a person has to allow each time.",
+        label="Needs approval",
+        help_text="Long tools that a person has to approve each time.",
     )
-    delegates = NamesField(label="May give work to")
+    delegates = NamesField(label="Delegates to")
     key = forms.CharField(
         required=False,
         max_length=KEY_CHARS,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Of the model or the remote agent. It is stored encrypted and not shown again."
-        " Leave it empty to keep the stored key, which goes to the same host only.",
+        help_text="Key of the model or the remote agent. Stored encrypted and never shown again."
+        " Leave empty to keep the stored key, which is only sent to the same host.",
     )
     remove_key = forms.BooleanField(required=False, label="Delete the stored key")
 
@@ -265,7 +265,7 @@ class AgentForm(_AgentForm):
         if values.get("kind") != AgentKind.CONNECTED:
             self._check_model(values)
         elif values.get("owner") is None:
-            self.add_error("owner", "A connected agent has an owner: their daemon registers it.")
+            self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
         return values
 
     def _check_model(self, values: dict[str, Any]) -> None:
@@ -275,13 +275,13 @@ class AgentForm(_AgentForm):
             script = options.get("script", values.get("name"))
             problem = problem_of(provider, options)
             if unknown := unknown_options(provider, options):
-                self.add_error("options", f"There are no such options: {', '.join(unknown)}.")
+                self.add_error("options", f"Unknown options: {', '.join(unknown)}.")
             if problem is not None:
                 self.add_error("options", problem)
             elif provider == ModelProvider.SCRIPTED and script not in SCRIPTS:
-                self.add_error("options", f"Name a script: {', '.join(SCRIPTS)}.")
+                self.add_error("options", f"Choose a script: {', '.join(SCRIPTS)}.")
         if values.get("provider") != ModelProvider.SCRIPTED and not values.get("model"):
-            self.add_error("model", "Name the model that answers.")
+            self.add_error("model", "Enter the name of the model.")
 
     def save(self, commit: bool = True) -> Agent:  # noqa: FBT001, FBT002 part of the interface
         """Save the row with the key from the form."""
@@ -295,13 +295,13 @@ def offered_tools() -> dict[str, dict[str, str]]:
     groups = {
         "In every chat": {
             PRESENT: "Shows files of the chat in its answer.",
-            SET_STATE: "Changes what the chat's clients and agents share.",
+            SET_STATE: "Changes the shared state of the chat.",
         },
         "This server": {name: tool.description for name, tool in server_tools().items()},
     }
     for tool in listed_tools():
         group = groups.setdefault(f"MCP server {tool.source}", {})
-        group.setdefault(all_of(tool.source), "All of its tools, also later ones.")
+        group.setdefault(all_of(tool.source), "All of its tools, including later ones.")
         group[tool.name] = tool.description
     return groups
 

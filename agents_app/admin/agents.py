@@ -54,7 +54,7 @@ class AgentAdmin(AuditedAdmin):
     fieldsets: ClassVar = [
         (None, {"fields": ["name", "description", "is_enabled", "is_public", "owner", "trigger"]}),
         (
-            "What answers",
+            "Model and tools",
             {
                 "fields": [
                     "kind",
@@ -71,9 +71,9 @@ class AgentAdmin(AuditedAdmin):
             },
         ),
         (
-            "Called by URL",
+            "Remote agent",
             {
-                "description": "Of a remote agent. Its <em>model</em> is its name over there.",
+                "description": "Remote agents only. <em>Model</em> is its name on its server.",
                 "fields": [
                     "url",
                     "protocol",
@@ -86,40 +86,41 @@ class AgentAdmin(AuditedAdmin):
             },
         ),
         (
-            "Limits of one answer",
+            "Limits per answer",
             {"fields": ["max_steps", "max_output_tokens", "max_seconds", "history_messages"]},
         ),
-        ("What it costs", {"fields": ["pricing", "sponsoring"]}),
+        ("Pricing", {"fields": ["pricing", "sponsoring"]}),
         ("Record", {"fields": ["id", "created_at", "updated_at"]}),
     ]
 
-    @admin.display(description="its owner pays for others")
+    @admin.display(description="sponsored by its owner")
     def sponsoring(self, agent: Agent) -> str:
         """Return the owner's budgets, which only the owner can set, over REST."""
         budgets = budgets_of(agent.pk)
-        agreed = (f"{amount} USD by {period}" for period, amount in budgets.items())
-        return ", ".join(agreed) or "nothing: the owner has not agreed to"
+        agreed = (f"{amount} USD per {period}" for period, amount in budgets.items())
+        return ", ".join(agreed) or "no"
 
-    @admin.display(description="a key is kept", boolean=True)
+    @admin.display(description="key stored", boolean=True)
     def has_key(self, agent: Agent) -> bool:
         """Return whether a key is stored for a remote agent."""
         return bool(agent.secret)
 
-    @admin.display(description="how it does")
+    @admin.display(description="health")
     def health(self, agent: Agent) -> str:
         """Return the health of a remote agent, or the number of daemons of a connected one."""
         if agent.kind == AgentKind.CONNECTED:
             count = agent.connections.count()
-            return "Its daemon is not connected." if not count else f"Connected: {count} daemons."
+            daemons = "1 daemon" if count == 1 else f"{count} daemons"
+            return f"{daemons} connected." if count else "Not connected."
         if agent.kind != AgentKind.REMOTE:
-            return "It runs on this server."
+            return "Runs on this server."
         failed = (
             f"{agent.failed_at:%Y-%m-%d %H:%M} UTC: {agent.last_error}" if agent.failed_at else ""
         )
         if not agent.failures:
-            return f"It answers. The last error was at {failed}" if failed else "It answers."
-        pause = f" It is not called before {agent.retry_at:%H:%M:%S} UTC." if agent.retry_at else ""
-        return f"{agent.failures} calls failed in a row.{pause} The last error: {failed}"
+            return f"Reachable. Last error: {failed}" if failed else "Reachable."
+        pause = f" Paused until {agent.retry_at:%H:%M:%S} UTC." if agent.retry_at else ""
+        return f"The last {agent.failures} calls failed.{pause} Last error: {failed}"
 
     def get_urls(self) -> list[URLPattern]:
         """Add the two async views, which check permissions themselves: the admin's is sync."""
@@ -142,7 +143,7 @@ class AgentAdmin(AuditedAdmin):
             obj.found, obj.probed_at = facts_of(obj), timezone.now()
         super().save_model(request, obj, form, change)
 
-    @admin.display(description="what its address says")
+    @admin.display(description="discovered")
     def found_there(self, agent: Agent) -> str:
         """Return what the address of a remote agent said when it was saved."""
         found = agent.found if isinstance(agent.found, dict) else {}
@@ -151,8 +152,8 @@ class AgentAdmin(AuditedAdmin):
         said = (
             found.get("name", ""),
             found.get("description", ""),
-            f"Price over there: {prices}." if prices else "",
+            f"Price on its server: {prices}." if prices else "",
             f"Tools: {', '.join(found.get('tools', ()))}." if found.get("tools") else "",
             f"Protocols: {', '.join(sorted(ways))}." if ways else "",
         )
-        return " ".join(text for text in said if text) or "nothing was read there"
+        return " ".join(text for text in said if text) or "nothing"

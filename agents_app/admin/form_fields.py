@@ -173,7 +173,7 @@ class PartsField(forms.Field):
             if given is False or given in (None, "", []) or given == part.unless:
                 continue
             if not _put(found, part.path, part.means if given is True else _plain(given)):
-                errors[part.name] = "It stands in the JSON too: write it once."
+                errors[part.name] = "Also set in the JSON. Set it only once."
         self.widget.errors = errors
         labels = {part.name: part.label for part in self.parts}
         problems += [f"{labels[name]}: {message}" for name, message in errors.items()]
@@ -275,8 +275,8 @@ class NamesField(forms.MultipleChoiceField):
         """Offer names with descriptions in groups, and stored names that no longer exist."""
         known = {name for names in groups.values() for name in names}
         kept = kept if isinstance(kept, list) else []
-        gone = {str(name): "not there: uncheck it" for name in kept if name not in known}
-        every = {**groups, **({"No longer there": gone} if gone else {})}
+        gone = {str(name): "uncheck it" for name in kept if name not in known}
+        every = {**groups, **({"No longer available": gone} if gone else {})}
         self.choices = [
             (group, [(name, _described(name, text)) for name, text in names.items()])
             for group, names in every.items()

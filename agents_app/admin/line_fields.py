@@ -67,8 +67,10 @@ class PairsField(_LineField):
             name = name.strip()
             if not found or not name:
                 form = f"NAME{self.separator}{self.space}value"
-                raise forms.ValidationError(f"Write each line as {form}: {line[:80]!r} is not.")
+                raise forms.ValidationError(
+                    f"Write each line as {form}. This one is not: {line[:80]!r}"
+                )
             if name in pairs:
-                raise forms.ValidationError(f"{name!r} stands there twice.")
+                raise forms.ValidationError(f"{name!r} is there twice.")
             pairs[name] = text.strip()
         return pairs

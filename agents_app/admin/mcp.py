@@ -46,16 +46,16 @@ class SourceForm(_SourceForm):
     """Rejects settings that would only fail when the source is used; the admin sets `may_start`."""
 
     may_start: ClassVar[bool] = False
-    args = LinesField(help_text="Of stdio: the arguments of the program, one on a line.")
+    args = LinesField(help_text="For stdio: the arguments of the program, one per line.")
     env = PairsField(
         separator="=",
-        help_text="Of stdio: its environment, one NAME=value on a line. ${MCP_…} is read from the"
-        " environment of this server. What is written out is kept, and not shown again.",
+        help_text="For stdio: environment variables, one NAME=value per line. ${MCP_…} is read from"
+        " the environment of this server. Other values are stored and never shown again.",
     )
     headers = PairsField(
         separator=":",
-        help_text="Of HTTP: headers of each request, one on a line, as Authorization: Bearer"
-        " ${MCP_TOKEN}. Values as in the environment.",
+        help_text="For HTTP: headers of each request, one per line, such as Authorization: Bearer"
+        " ${MCP_TOKEN}. Values work as in the environment.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -89,11 +89,11 @@ class SourceForm(_SourceForm):
         has_moved = any(values.get(part) != getattr(self.instance, part) for part in _WHERE)
         for name in [name for name, value in values[field].items() if value == HIDDEN]:
             if name not in kept:
-                self.add_error(field, f"Write the value of {name!r}.")
+                self.add_error(field, f"Enter the value of {name!r}.")
                 return
             if has_moved:
                 message = (
-                    f"Write the value of {name!r} again: it is not sent to another place unseen."
+                    f"Enter the value of {name!r} again, since it would be sent to another address."
                 )
                 self.add_error(field, message)
                 return
@@ -115,7 +115,7 @@ class SourceForm(_SourceForm):
             try:
                 check_url(values.get("url", ""), policy())
             except Unreachable as error:
-                self.add_error("url", f"This address may not be asked: {error.reason}.")
+                self.add_error("url", f"This address is not allowed: {error.reason}.")
         return values
 
 
@@ -144,7 +144,7 @@ class ToolSourceAdmin(AuditedAdmin):
             (None, {"fields": what}),
             ("HTTP", {"fields": ["url", headers]}),
             ("stdio", {"fields": ["command", "args", env]}),
-            ("What it offers", {"fields": state}),
+            ("Tools", {"fields": state}),
         ]
 
     def get_form(
@@ -183,10 +183,10 @@ class ToolSourceAdmin(AuditedAdmin):
         began = time.monotonic()
         for source in queryset:
             if not _may(request, source):
-                message = f"{source.name} starts a program: only superusers may ask it."
+                message = f"{source.name} starts a program, which only superusers may do."
                 self.message_user(request, message, messages.ERROR)
             elif time.monotonic() - began > REFRESH_SECONDS:
-                self.message_user(request, f"{source.name} was not asked.", messages.WARNING)
+                self.message_user(request, f"{source.name} was not refreshed.", messages.WARNING)
             else:
                 self._refresh(request, source)
 
@@ -213,7 +213,7 @@ class ToolSourceAdmin(AuditedAdmin):
             for tool in tools_of(source)
         )
         return format_html(
-            "<table><tr><th>Name</th><th>Description</th><th>Asks a person</th></tr>{}</table>",
+            "<table><tr><th>Name</th><th>Description</th><th>Needs approval</th></tr>{}</table>",
             format_html_join("", "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>", rows),
         )
 

@@ -32,13 +32,13 @@ class AddressForm(forms.Form):
         label="Address",
         max_length=URL_CHARS,
         widget=forms.URLInput(attrs={"size": 80, "placeholder": "https://agents.example/agents/a"}),
-        help_text="Of the agent, of its card's folder, or of an API such as https://host/v1.",
+        help_text="The agent, the folder of its card, or an API such as https://host/v1.",
     )
     key = forms.CharField(
         required=False,
         max_length=KEY_CHARS,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text="Where it is needed to look. It is sent to this address alone, and not kept.",
+        help_text="Only if the address requires one. It is sent to this address and not stored.",
     )
 
     def clean_key(self) -> str:
@@ -71,7 +71,7 @@ async def remote_view(request: HttpRequest) -> HttpResponse:
                 form.add_error("url", f"No agent was found there: {error.reason}.")
         else:
             status = 429
-            form.add_error(None, "You looked too often. Wait a little.")
+            form.add_error(None, "Too many attempts. Wait a moment.")
     return await asyncio.to_thread(_page, request, form, found, status)
 
 

@@ -75,7 +75,7 @@ class CheckedList(ChangeList):
         return str(values[-1] if isinstance(values, list) else values)
 
     def _refused(self, request: HttpRequest) -> IncorrectLookupParameters:
-        messages.error(request, "This list has no rows for such a filter: it shows all of them.")
+        messages.error(request, "The filter has an impossible value. This list shows all rows.")
         return IncorrectLookupParameters()
 
 

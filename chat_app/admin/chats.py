@@ -200,11 +200,11 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         return format_html('<a href="{}">Transcript</a>', url)
 
     def row_links(self, request: HttpRequest, row: Chat) -> list[dict[str, str]]:
-        """Return links to its time line and its transcript."""
+        """Return links to its timeline and its transcript."""
         links = []
         if request.user.has_perm("sessions_app.view_response"):
             url = reverse("admin:sessions_app_chat_timeline", args=[quote(row.pk)])
-            links.append({"label": "Time line", "url": url})
+            links.append({"label": "Timeline", "url": url})
         if request.user.has_perms(TRANSCRIPT_RIGHTS):
             url = reverse("admin:chat_app_chat_transcript", args=[row.pk])
             links.append({"label": "Transcript", "url": url})

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
 from audit_app.admin.columns import id_link, linked, moment, short_id
+from audit_app.admin.filters import DateRangeFilter
 from audit_app.admin.operations import OperationsAdmin
 from chat_app import markdown
 from chat_app.admin.history_pages import HistoryAdmin, ValueFilter, pretty
@@ -87,13 +88,13 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
         short_id(), linked("chat"), "seq", "name", "beginning", "status", "transport",
         moment("created_at"),
     )  # fmt: skip
-    list_filter = (RoleFilter, MessageStatusFilter)
+    list_filter = (RoleFilter, MessageStatusFilter, ("created_at", DateRangeFilter))
     list_select_related = ("chat",)
     search_fields = ("id__exact", "chat__id__exact", "response_id__exact")
     search_help_text = (
         "The id of a message, a chat or a response. Words are found by the search on top."
     )
-    ordering = ("-chat", "-seq")  # in the order of their index
+    ordering = ("-created_at", "-id")
     fields = (
         "id", "chat", "seq", "role", "sender_user", "sender_agent", "name", "body", "items",
         "length", "response", "status", "transport", "created_at", "answered", "thread_link",
@@ -108,7 +109,7 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
     content_columns = ("beginning",)
 
     def row_links(self, request: HttpRequest, row: Message) -> list[dict[str, str]]:
-        """Return links to the time lines of its chat, its answer and the answers to it."""
+        """Return links to the timelines of its chat, its answer and the answers to it."""
         if not request.user.has_perm("sessions_app.view_response"):
             return []
         # The rows of sessions_app are reached through the chat, because imports point down.
@@ -125,7 +126,7 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
                 }
                 for pk, name in answers
             ),
-            {"url": f"{chat}?at={row.seq}", "label": "Time line"},
+            {"url": f"{chat}?at={row.seq}", "label": "Timeline"},
         ]
 
     response = staticmethod(id_link("response_id", "sessions_app.response", "response"))

@@ -38,6 +38,13 @@ def _has_no_more(user: User, rights: QuerySet[Permission]) -> bool:
     return not rights.exclude(pk__in=_rights_of(user).values("pk")).exists()
 
 
+def may_act_as(operator: User, person: User) -> bool:
+    """Return whether an operator may get a secret of a person, whose rights it gives them."""
+    if operator.is_superuser or operator.pk == person.pk:
+        return True
+    return not person.is_superuser and _has_no_more(operator, _rights_of(person))
+
+
 admin.site.unregister([User, Group])
 
 
@@ -68,9 +75,7 @@ class PersonAdmin(AuditedAdmin, _UserAdmin):
 
     def _is_below(self, request: HttpRequest, obj: User | None) -> bool:
         user = request.user
-        if obj is None or obj.pk == user.pk or not isinstance(user, User) or user.is_superuser:
-            return True
-        return not obj.is_superuser and _has_no_more(user, _rights_of(obj))
+        return obj is None or not isinstance(user, User) or may_act_as(user, obj)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Offer the roles and rights that an operator may grant."""

@@ -201,6 +201,8 @@ class Message(models.Model):
                 condition=Q(copied_from__isnull=False),
                 name="message_copies",
             ),
+            # For operators: the newest messages of all chats.
+            models.Index(fields=["-created_at", "-id"], name="message_listing"),
             # The messages of a chat without those that only a thread shows.
             models.Index(
                 fields=["chat", "seq"],

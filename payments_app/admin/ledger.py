@@ -164,14 +164,14 @@ class LedgerAdmin(RecordAdmin):
         return [*links, {"url": url, "label": self.operation[1]}]
 
     def ways_back(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        """Return a link from an answer's row to the answer's time line: {url, label}."""
+        """Return a link from an answer's row to the answer's timeline: {url, label}."""
         row = self.get_object(request, unquote(object_id))
         response_id = getattr(row, "response_id", "")
         if not response_id or not request.user.has_perm("sessions_app.view_response"):
             return []
         # The page belongs to sessions_app, which builds on this app.
         url = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
-        return [{"url": url, "label": "Time line of its answer"}]
+        return [{"url": url, "label": "Timeline of its answer"}]
 
     def may_operate(self, request: HttpRequest) -> bool:
         """Return whether a person may perform the operation of this page."""

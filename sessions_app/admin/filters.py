@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import Q
 from django.utils import timezone
 
 from sessions_app.reporting import figures
 
 if TYPE_CHECKING:
-    from django.db.models import Q, QuerySet
+    from django.db.models import QuerySet
     from django.http import HttpRequest
 
 
@@ -37,7 +38,7 @@ class ConditionFilter(admin.SimpleListFilter):
 class StuckCallFilter(ConditionFilter):
     """Tool calls that no worker or client will end."""
 
-    title = "past their time"
+    title = "overdue"
     parameter_name = "stuck"
 
     def condition(self) -> Q:
@@ -45,10 +46,32 @@ class StuckCallFilter(ConditionFilter):
         return figures.stuck_calls(timezone.now())
 
 
+class OpenFilter(ConditionFilter):
+    """Rows that have not ended."""
+
+    title = "unfinished"
+    parameter_name = "open"
+
+    def condition(self) -> Q:
+        """Return the condition."""
+        return Q(finished_at__isnull=True)
+
+
+class UnclaimedCallFilter(ConditionFilter):
+    """Tool calls that wait for a worker."""
+
+    title = "without a worker"
+    parameter_name = "unclaimed"
+
+    def condition(self) -> Q:
+        """Return the current condition."""
+        return figures.unclaimed_calls(timezone.now())
+
+
 class StuckAnswerFilter(ConditionFilter):
     """Answers that no process runs."""
 
-    title = "no process runs them"
+    title = "without a process"
     parameter_name = "stuck"
 
     def condition(self) -> Q:
@@ -59,7 +82,7 @@ class StuckAnswerFilter(ConditionFilter):
 class DisabledFilter(ConditionFilter):
     """Recently disabled webhooks."""
 
-    title = "given up in 14 days"
+    title = "disabled in the last 14 days"
     parameter_name = "disabled"
 
     def condition(self) -> Q:

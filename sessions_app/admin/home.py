@@ -63,6 +63,13 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
             }
             for status, label in _RUNNING.items()
         ]
+    for model, label, count in (
+        ("toolcall", "Unfinished tool calls", found.open_calls),
+        ("webhookdelivery", "Undelivered webhooks", found.open_deliveries),
+    ):
+        if user.has_perm(f"sessions_app.view_{model}"):
+            url = _list(f"sessions_app_{model}", open="yes")
+            cards.append({"label": label, "value": _shown(count), "url": url})
     if user.has_perm("chat_app.view_presence"):
         url = _list("chat_app_presence")
         cards.append({"label": "Open sockets", "value": _shown(found.sockets), "url": url})
@@ -75,23 +82,36 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
 def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
     """Return whatever needs attention, as {label, value, url}."""
     rows = (
-        ("sessions_app", "toolcall", found.stuck_calls, "Tool calls past their time",
+        ("sessions_app", "toolcall", found.stuck_calls, "Overdue tool calls",
          {"stuck": "yes"}),
-        ("sessions_app", "response", found.stuck_answers, "Answers that no process runs",
+        ("sessions_app", "toolcall", found.unclaimed_calls, "Tool calls that no worker takes",
+         {"unclaimed": "yes"}),
+        ("sessions_app", "response", found.stuck_answers, "Answers without a process",
          {"stuck": "yes"}),
-        ("sessions_app", "paymentrequest", found.unpaid, "Payments that answers wait for",
+        ("sessions_app", "paymentrequest", found.unpaid, "Pending payments",
          {"status__exact": "waiting"}),
-        ("sessions_app", "queuedturn", found.refused_turns, "Queued messages that were refused",
+        ("sessions_app", "queuedturn", found.refused_turns, "Refused queued messages",
          {"status__exact": "failed"}),
-        ("sessions_app", "webhook", found.disabled_webhooks, "Webhooks given up in 14 days",
+        ("sessions_app", "webhook", found.disabled_webhooks, "Webhooks disabled in 14 days",
          {"disabled": "yes"}),
-        ("payments_app", "topuprequest", found.top_ups, "Top-ups to decide", {"state": "open"}),
+        ("payments_app", "topuprequest", found.top_ups, "Pending top-ups", {"state": "open"}),
     )  # fmt: skip
     needs = [
         {"label": label, "value": _shown(count), "url": _list(f"{app}_{model}", **query)}
         for app, model, count, label, query in rows
         if count and user.has_perm(f"{app}.view_{model}")
     ]
+    if user.has_perm("sessions_app.view_response"):
+        needs += [
+            {
+                "label": f"of {agent.answers:,} answers of {agent.name} failed in 24 hours",
+                "value": f"{agent.failed:,}",
+                "url": _list(
+                    "sessions_app_response", agent__id__exact=agent.id, status__exact="failed"
+                ),
+            }
+            for agent in found.failing
+        ]
     if found.adjustments and user.has_perm("payments_app.view_account"):
         url = _list("payments_app_adjustmentrequest", state__exact="open")
         label = "Adjustments that need a second operator"
@@ -102,7 +122,7 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
             needs.append({"label": "Payouts are frozen", "value": "!", "url": url})
         if found.health.mismatches:
             count = str(len(found.health.mismatches))
-            needs.append({"label": "Checks of the ledger failed", "value": count, "url": url})
+            needs.append({"label": "Failed ledger checks", "value": count, "url": url})
     return needs
 
 

@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.template.response import TemplateResponse
+from django.utils import timezone
 
+from agents_app.rest.rights import EVERYTHING, SCOPES
 from audit_app.admin.columns import linked, list_buttons, moment
 from audit_app.admin.operations import Operation, OperationsAdmin
 from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.admin.people import may_act_as
+from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
+from payments_app.spending import credential_budgets
+from payments_app.spending.periods import PERIODS
+from sessions_app.access import keys
 from sessions_app.admin.operations import (
     REVOKE_KEY,
     ROTATE_KEY,
@@ -20,6 +28,8 @@ from sessions_app.models import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
@@ -30,13 +40,58 @@ else:
 
 
 class ApiKeyForm(_Form):
-    """A new key: its owner, purpose and expiry."""
+    """A new key: its owner, purpose, rights, budget and expiry."""
+
+    owner = forms.CharField(max_length=150, help_text="The name of the person.")
+    scopes = forms.MultipleChoiceField(
+        choices=SCOPES.items(),
+        initial=list(SCOPES),
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "names"}),
+        help_text="What the key may do, within the rights of its owner.",
+    )
+    budget = forms.CharField(
+        max_length=30,
+        required=False,
+        label=f"Budget in {DEFAULT_ASSET}",
+        help_text="The most that the key may spend. Leave empty for no budget.",
+    )
+    period = forms.ChoiceField(
+        choices=[(period, f"per {period}") for period in PERIODS],
+        initial="month",
+        label="Period of the budget",
+    )
+    operator: User | None = None
 
     class Meta:
         """The secret part is generated, not entered."""
 
         model = ApiKey
-        fields: ClassVar = ["user", "name", "expires_at"]
+        fields: ClassVar = ["name", "expires_at"]
+
+    def clean_owner(self) -> User:
+        """Return the person; refuse one with more rights than the operator."""
+        name = self.cleaned_data["owner"]
+        person = User.objects.filter(username=name, is_active=True).first()
+        if person is None:
+            raise forms.ValidationError(f"There is no active person {name}.")
+        if self.operator is None or not may_act_as(self.operator, person):
+            raise forms.ValidationError(f"{name} has rights that you do not have.")
+        return person
+
+    def clean_budget(self) -> Money | None:
+        """Return the amount."""
+        text = self.cleaned_data["budget"]
+        try:
+            return Money.parse(text) if text else None
+        except InvalidAmount as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def clean_expires_at(self) -> datetime | None:
+        """Refuse a time that has passed."""
+        at: datetime | None = self.cleaned_data["expires_at"]
+        if at is not None and at <= timezone.now():
+            raise forms.ValidationError("This time has passed.")
+        return at
 
 
 @admin.register(ApiKey)
@@ -55,28 +110,70 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
     search_fields = ("prefix__exact", "user__username__exact")
     search_help_text = "The prefix, or the owner's name."
     fields = (
-        "prefix", "user", "name", "created_at", "used_at", "expires_at", "revoked_at",
+        "prefix", "user", "name", "scope", "spending", "created_at", "used_at", "expires_at",
+        "revoked_at",
     )  # fmt: skip
-    raw_id_fields = ("user",)
+    readonly_fields = ("scope", "spending")
     operations = (ROTATE_KEY, REVOKE_KEY)
 
     def row_links(self, request: HttpRequest, row: ApiKey) -> list[dict[str, str]]:
         """Return a link to the sessions that it opened."""
         return list_buttons(request, ("sessions_app.session", "Sessions", {"q": row.prefix}))
 
+    @admin.display(description="may do")
+    def scope(self, key: ApiKey) -> str:
+        """Return its scopes, and the chats, agents and protocols that it is limited to."""
+        parts = ["everything" if EVERYTHING in key.scopes else ", ".join(sorted(key.scopes))]
+        for name in ("chats", "agents", "protocols"):
+            only = getattr(key, name)
+            if only is not None:
+                parts.append(f"only {name}: {', '.join(only)}")
+        return "; ".join(parts)
+
+    @admin.display(description="budget")
+    def spending(self, key: ApiKey) -> str:
+        """Return its budget, and how much of it was spent in the current period."""
+        state = keys.budgets_of([key]).get(key.pk)
+        if state is None:
+            return "none"
+        most, used = state.limit.amount, state.spent + state.held
+        return f"{most} {most.asset} per {state.limit.period}, {used} spent or reserved"
+
+    def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
+        """Show a new secret only to operators who have all rights of the owner."""
+        operator: Any = request.user
+        may = super().may_operate(request, one, row)
+        return may and (one is not ROTATE_KEY or may_act_as(operator, row.user))
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """Return the form, which checks the operator's rights."""
+        form = super().get_form(request, obj, **kwargs)
+        return type("ApiKeyForm", (form,), {"operator": request.user})
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """For a new key, ask for what a person decides."""
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        return [(None, {"fields": ["owner", "name", "scopes", "budget", "period", "expires_at"]})]
+
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
         """Return whether a person may create keys."""
         return request.user.has_perm("sessions_app.add_apikey")
 
-    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        """For a new key, ask only for what a person decides."""
-        return super().get_fields(request, obj) if obj else ApiKeyForm.Meta.fields
-
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: Any) -> None:
-        """Generate the secret and store its hash."""
+        """Generate the secret and store its hash, with the budget in the same transaction."""
         secret = ApiKey.make_secret()
+        wanted = form.cleaned_data
+        budget = wanted["budget"]
         obj.prefix, obj.sha256 = ApiKey.split_secret(secret)
+        obj.user, obj.has_budget = wanted["owner"], budget is not None
+        every = set(wanted["scopes"]) == set(SCOPES)
+        obj.scopes = [EVERYTHING] if every else sorted(wanted["scopes"])
         super().save_model(request, obj, form, change)
+        if budget is not None:
+            credential_budgets.set_budget(
+                obj.user_id, obj.credential, period=wanted["period"], amount=budget
+            )
         obj.secret = secret  # type: ignore[attr-defined] # for response_add, which displays it
 
     def response_add(

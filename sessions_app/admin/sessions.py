@@ -30,7 +30,12 @@ from audit_app.admin.operations import OperationsAdmin
 from audit_app.admin.records import RecordInline
 from chat_app.admin.history_pages import HistoryAdmin, pretty
 from sessions_app import session_states
-from sessions_app.admin.filters import StuckAnswerFilter, StuckCallFilter
+from sessions_app.admin.filters import (
+    OpenFilter,
+    StuckAnswerFilter,
+    StuckCallFilter,
+    UnclaimedCallFilter,
+)
 from sessions_app.admin.money import PaymentRequestInline, cost_line, ledger_link, sees_money
 from sessions_app.admin.operations import (
     CANCEL_RESPONSE,
@@ -61,7 +66,7 @@ else:
     _Form = forms.ModelForm
 
 MINUTE = 60
-CAUSE_CHARS = 70
+CAUSE_CHARS = 200
 _TONES = {
     "completed": "good",
     "done": "good",
@@ -203,7 +208,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         """Return its state, including whether its process has died."""
         lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
         if response.finished_at is None and response.lease_until and response.lease_until < lost:
-            return badge("no process runs it", "bad")
+            return badge("no process", "bad")
         state = badge(response.status.replace("_", " "), _TONES.get(response.status, "busy"))
         if response.error is None:
             return state
@@ -283,7 +288,7 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
         "name", short_id("call_id", "call"), linked("response"), "kind", "state", "attempts",
         moment("created_at"), moment("finished_at"),
     )  # fmt: skip
-    list_filter = ("status", StuckCallFilter, "kind")
+    list_filter = ("status", OpenFilter, StuckCallFilter, UnclaimedCallFilter, "kind")
     list_select_related = ("response",)
     search_fields = ("call_id__exact", "response__id__exact")
     search_help_text = "The id of a call or a response."
@@ -309,5 +314,5 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
         lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
         over = call.deadline < lost or (call.lease_until is not None and call.lease_until < lost)
         if call.finished_at is None and over:
-            return badge("past its time", "bad")
+            return badge("overdue", "bad")
         return badge(call.status, _TONES.get(call.status, "busy"))

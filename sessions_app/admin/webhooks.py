@@ -9,7 +9,7 @@ from django.contrib import admin
 from audit_app.admin.columns import NAME_CHARS, linked, list_link, moment, short
 from audit_app.admin.records import NEWEST, NewestRows, RecordInline
 from chat_app.admin.history_pages import HistoryAdmin
-from sessions_app.admin.filters import DisabledFilter
+from sessions_app.admin.filters import DisabledFilter, OpenFilter
 from sessions_app.models import Webhook, WebhookDelivery
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class WebhookDeliveryAdmin(HistoryAdmin):
     """Deliveries of states and events to receivers, with their attempts and responses."""
 
     list_display = ("webhook", *_ATTEMPT, moment("created_at"), moment("finished_at"))
-    list_filter = ("status",)
+    list_filter = ("status", OpenFilter)
     list_select_related = ("webhook",)
     search_fields = ("webhook__response__id__exact", "webhook__chat__id__exact")
     search_help_text = "The id of a response or a chat."

@@ -27,10 +27,12 @@ from sessions_app.models import (
     Session,
     SessionTransport,
     ToolCall,
+    ToolCallKind,
     Webhook,
+    WebhookDelivery,
 )
 from sessions_app.reporting.hours import DAYS, HOUR, hour_of, recent_figures
-from sessions_app.states import QueuedTurnState
+from sessions_app.states import QueuedTurnState, ToolCallState
 from uamp import SessionState
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ KEY: Final = "sessions:figures"
 MOST: Final = 1_000
 """The most rows that any count of this page reads."""
 ERROR_HOURS: Final = 24
+FAILING_ANSWERS: Final = 3
+FAILING_AGENTS: Final = 5
+UNCLAIMED_SECONDS: Final = 60
+"""After this time without a worker, workers are down or busy; they claim calls within seconds."""
 LOST_LEASE_SECONDS: Final = 30
 """A lease this long expired was not taken over, which the sweep normally does in seconds."""
 
@@ -59,6 +65,16 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailingAgent:
+    """An agent with FAILING_ANSWERS or more failed answers in ERROR_HOURS, at least half of all."""
+
+    id: str
+    name: str
+    failed: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFigures:
     """The figures of the operators' home page as of `at`; counts are capped at MOST."""
 
@@ -66,8 +82,12 @@ class ServerFigures:
     running: Mapping[str, int]
     sockets: int
     sessions: int
+    open_calls: int
+    open_deliveries: int
     stuck_calls: int
+    unclaimed_calls: int
     stuck_answers: int
+    failing: Sequence[FailingAgent]
     unpaid: int
     refused_turns: int
     disabled_webhooks: int
@@ -96,6 +116,16 @@ def stuck_calls(now: datetime) -> Q:
     lost = now - timedelta(seconds=LOST_LEASE_SECONDS)
     return Q(finished_at__isnull=True) & (
         Q(deadline__lt=lost) | Q(lease_until__isnull=False, lease_until__lt=lost)
+    )
+
+
+def unclaimed_calls(now: datetime) -> Q:
+    """Return the condition for tool calls that no worker has taken for UNCLAIMED_SECONDS."""
+    return Q(
+        finished_at__isnull=True,
+        kind=ToolCallKind.LONG,
+        status=ToolCallState.QUEUED,
+        created_at__lt=now - timedelta(seconds=UNCLAIMED_SECONDS),
     )
 
 
@@ -130,7 +160,11 @@ def _read(now: datetime) -> ServerFigures:
         },
         sockets=presence.open_sockets(now, MOST),
         sessions=_count(Session.objects.filter(status=SessionState.ACTIVE)),
+        open_calls=_count(ToolCall.objects.filter(finished_at__isnull=True)),
+        open_deliveries=_count(WebhookDelivery.objects.filter(finished_at__isnull=True)),
         stuck_calls=_count(ToolCall.objects.filter(stuck_calls(now))),
+        unclaimed_calls=_count(ToolCall.objects.filter(unclaimed_calls(now))),
+        failing=_failing((row for row in answers if row.hour in hours), names),
         stuck_answers=_count(Response.objects.filter(stuck_answers(now))),
         unpaid=_count(PaymentRequest.objects.filter(decided_at__isnull=True)),
         refused_turns=_count(QueuedTurn.objects.filter(status=QueuedTurnState.FAILED)),
@@ -167,6 +201,21 @@ def _read(now: datetime) -> ServerFigures:
               row.amount) for row in charged),
         ),
     )  # fmt: skip
+
+
+def _failing(answers: Iterable[Any], names: Mapping[str, str]) -> list[FailingAgent]:
+    """Return the agents that fail most."""
+    failed: defaultdict[str, int] = defaultdict(int)
+    ended: defaultdict[str, int] = defaultdict(int)
+    for row in answers:
+        ended[row.agent_id] += row.answers
+        failed[row.agent_id] += row.answers if row.status == "failed" else 0
+    found = [
+        FailingAgent(id=pk, name=names.get(pk, pk), failed=count, answers=ended[pk])
+        for pk, count in failed.items()
+        if count >= FAILING_ANSWERS and 2 * count >= ended[pk]
+    ]
+    return sorted(found, key=lambda agent: -agent.failed)[:FAILING_AGENTS]
 
 
 def _count(rows: QuerySet[Any]) -> int:

@@ -1,5 +1,5 @@
 /**
- * The live part of a time line: while an answer runs, the page reads its entries again and changes those that are new or different.
+ * The live part of a timeline: while an answer runs, the page reads its entries again and changes those that are new or different.
  * A point of the picture leads to its entry.
  */
 
@@ -67,7 +67,7 @@ async function follow() {
       show(part);
       running = part.is_running;
     } catch (error) {
-      console.info("the time line was not read", error);
+      console.info("the timeline was not read", error);
       running = false;
     }
   }

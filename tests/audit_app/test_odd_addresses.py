@@ -124,7 +124,7 @@ def test_a_page_of_a_row_that_cannot_be_is_missing(object_id: str, root: Client)
 
 
 def test_every_other_page_takes_any_address(root: Client) -> None:
-    """Pages of our own: time lines, statements, operations, the search, completions."""
+    """Pages of our own: timelines, statements, operations, the search, completions."""
     tried = 0
     for name in names_of_pages():
         for value in ("_00", HUGE, "x"):

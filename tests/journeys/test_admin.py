@@ -112,9 +112,15 @@ class Desk:
             # The checker adds its own styles, which the policy blocks.
             self.complaints.clear()
 
-    async def open_list(self, model: str) -> None:
+    async def find(self, text: str) -> None:
+        """Type into the search of every page, and send it with Enter."""
+        await self.page.get_by_role("searchbox").fill(text)
+        await self.page.keyboard.press("Enter")
+        await self.page.wait_for_load_state()
+
+    async def open_list(self, model: str, app: str = "sessions_app") -> None:
         """Click through to the list of a model."""
-        await self.page.locator(f'a[href="/admin/sessions_app/{model}/"]').first.click()
+        await self.page.locator(f'a[href="/admin/{app}/{model}/"]').first.click()
         await self.page.wait_for_load_state()
         self.clicks += 1
 
@@ -157,11 +163,10 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("receipt")).to_have_count(1)
         desk = await at_work(product, running, "Auditor")
-        message = product.run(
-            "from chat_app.models import Message\nfrom django.contrib.admin.utils import quote\n"
-            f"print(quote(Message.objects.get(content={WORDS!r}, role='user').pk))"
-        ).strip()
-        await desk.start(f"/admin/chat_app/message/{message}/change/")
+        await desk.start()
+        await desk.find("vault")
+        await desk.page.locator(".found li", has_text=WORDS).get_by_role("link").first.click()
+        desk.clicks += 1
         await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
         await desk.click(f"Answer of {payer.agent}")
         await desk.click("Transfer")
@@ -169,7 +174,7 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await expect(desk.page.locator("#content")).to_contain_text("answer")
         await desk.click("user:", within="#entries-group")
         await desk.page.go_back()
-        await desk.click("Time line of its answer")
+        await desk.click("Timeline of its answer")
         await desk.click("Asked by")
         await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
         assert desk.is_done_within(6)
@@ -187,10 +192,17 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await finance.start(desk.page.url.removeprefix(product.url))
         edited = finance.page.locator("#content form input:not([type=hidden])")
         await expect(edited).to_have_count(0)
+        await finance.start()
+        await finance.open_list("response")
+        await finance.open_first_row()
         await finance.click("Refund", exact=True)
         await finance.confirm("Refund: 1 USD")
         assert payer.has["available"] == "10"
-        assert finance.is_done_within(3)
+        assert finance.is_done_within(4)
+        # It is done once, and the page leads to the refund.
+        await expect(finance.page.get_by_role("link", name="Refund", exact=True)).to_have_count(0)
+        await finance.click("Transfers", within=".field-money")
+        await expect(finance.page.locator("#result_list")).to_contain_text("refund")
 
 
 async def test_support_finds_why_an_answer_failed(product: Product, chromium: Browser) -> None:
@@ -208,18 +220,24 @@ async def test_support_finds_why_an_answer_failed(product: Product, chromium: Br
         await expect(asker.get_by_text("The model refused the request.").first).to_be_visible()
         desk = await at_work(product, running, "Support")
         await desk.start()
-        await desk.open_list("response")
+        await desk.find("alice")
+        await desk.click("Answers", exact=True)
+        words = "its base_url may not be asked"
+        row = desk.page.locator("#result_list tbody tr").first
+        await expect(row).to_contain_text(words)
+        await expect(row.locator("time")).to_contain_text("UTC")
         await desk.open_first_row()
-        await desk.click("Time line")
+        await expect(desk.page.locator(".field-cause")).to_contain_text(words)
+        await desk.click("Timeline")
         cause = desk.page.locator("#cause")
-        await expect(cause).to_contain_text("its base_url may not be asked")
+        await expect(cause).to_contain_text(words)
         response = number_of(product, "Response.objects.get(agent__name='broken').pk")
         await expect(cause).to_contain_text(response)
         await expect(desk.page.locator("#content")).not_to_contain_text("Are you there?")
         assert desk.is_done_within(3)
 
 
-async def test_an_operator_revokes_a_key_ends_a_session_and_runs_a_tool_again(
+async def test_an_operator_revokes_a_key_ends_a_session_reruns_a_tool_and_stops_an_agent(
     product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
@@ -259,6 +277,25 @@ async def test_an_operator_revokes_a_key_ends_a_session_and_runs_a_tool_again(
                 break
             await desk.page.wait_for_timeout(200)
         assert found == "2 failed"
+
+        # A stopped agent ends what it is writing.
+        await asker.reload()
+        await write(asker, "@slow count")
+        live = asker.get_by_test_id("live-response").filter(has_text="slow")
+        await expect(live).to_contain_text("2")
+        await desk.start()
+        await desk.open_list("agent", app="agents_app")
+        await desk.click("slow", within="#result_list", exact=True)
+        await desk.click("Disable", exact=True)
+        await expect(desk.page.locator("#content")).to_contain_text("1 running answer ends.")
+        await desk.confirm("Disable: disabled")
+        assert desk.is_done_within(3)
+        ended = "Response.objects.filter(agent__name='slow').latest('created_at').status"
+        for _ in range(100):
+            if (found := number_of(product, ended)) == "failed":
+                break
+            await desk.page.wait_for_timeout(200)
+        assert found == "failed"
 
 
 async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium: Browser) -> None:

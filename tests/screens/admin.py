@@ -1,4 +1,4 @@
-"""Every page of the admin that has rows: lists, rows, new rows, time lines and operations.
+"""Every page of the admin that has rows: lists, rows, new rows, timelines and operations.
 
 They are found from the operators' home of the running product, so that a new list is looked at.
 """

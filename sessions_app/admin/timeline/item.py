@@ -80,7 +80,7 @@ def response_links(response_id: str) -> list[Link]:
     line = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
     return [
         page_link("Response", "sessions_app.response", response_id),
-        Link(label="Its time line", url=line, needs="sessions_app.view_response"),
+        Link(label="Its timeline", url=line, needs="sessions_app.view_response"),
     ]
 
 

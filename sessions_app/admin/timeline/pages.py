@@ -154,13 +154,13 @@ class TimelinePages:
             kind = "chat_app.chat" if response is None else "sessions_app.response"
             row_id = page.chat_id if response is None else response.pk
             record_request(
-                request, AuditAction.TRANSCRIPT_READ, (kind, row_id), detail="The time line."
+                request, AuditAction.TRANSCRIPT_READ, (kind, row_id), detail="The timeline."
             )
         query = _query(asked)
         context = {
             **self._site.each_context(request),
             **parts,
-            "title": f"Time line of {page.title}",
+            "title": f"Timeline of {page.title}",
             "page": page,
             "rows": [(item, version_of(item)) for item in items],
             "response": response,

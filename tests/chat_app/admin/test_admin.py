@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -224,6 +225,25 @@ def test_messages_are_found_by_their_chat() -> None:
     page = client.get(address("chat_app.message"), {"q": second.pk}).content.decode()
     assert "person1" in page
     assert "person0" not in page
+
+
+def test_messages_of_all_chats_are_listed_by_time() -> None:
+    ada = factories.user("ada")
+    chats = [factories.chat(ada) for _ in range(4)]
+    now = timezone.now()
+    written = [factories.message(chat, ada) for chat in (*chats, *reversed(chats))]
+    for days, message in enumerate(written):
+        Message.objects.filter(pk=message.pk).update(created_at=now - timedelta(days=days))
+    client = signed_in(factories.superuser())
+    found = client.get(address("chat_app.message")).context["cl"].result_list
+    assert [row.pk for row in found] == [message.pk for message in written]
+    day = (now - timedelta(days=2)).strftime("%Y-%m-%d")
+    some = (
+        client.get(address("chat_app.message"), {"created_at_from": day, "created_at_until": day})
+        .context["cl"]
+        .result_list
+    )
+    assert [row.pk for row in some] == [written[2].pk]
 
 
 def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_an_adjustment_may_be_withdrawn_and_is_not_made_then(account: int) -> No
     assert page.context["links"] == []
 
 
-def test_nobody_asks_for_money_of_their_own() -> None:
+def test_no_operator_asks_for_money_of_their_own() -> None:
     client = finance("fay")
     own = funded_account("own", "1")
     from payments_app.models import Account  # noqa: PLC0415

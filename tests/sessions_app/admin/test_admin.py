@@ -19,9 +19,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from agents_app.rest.rights import SCOPES
 from sessions_app import http_connections
 from sessions_app.access import tickets
 from sessions_app.access.auth import create_api_key, of_user, verify_token
+from sessions_app.access.keys import budgets_of
 from sessions_app.models import (
     AnswerHour,
     ApiKey,
@@ -204,11 +206,16 @@ def test_a_running_response_is_asked_to_stop() -> None:
 # --- Keys ---
 
 
+NEW_KEY: dict[str, Any] = {
+    "owner": "ada", "name": "ci", "scopes": ["chats:read"], "budget": "", "period": "day",
+    "expires_at_0": "", "expires_at_1": "",
+}  # fmt: skip
+
+
 def test_a_new_key_is_shown_once_and_works() -> None:
     ada = factories.user("ada")
     client = signed_in(factories.superuser())
-    form = {"user": ada.pk, "name": "ci", "expires_at_0": "", "expires_at_1": ""}
-    page = client.post(address("sessions_app.apikey", "add"), form)
+    page = client.post(address("sessions_app.apikey", "add"), {**NEW_KEY, "scopes": list(SCOPES)})
     assert page.status_code == 200
     assert "no-store" in page["Cache-Control"]
     found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page.content.decode())
@@ -216,7 +223,7 @@ def test_a_new_key_is_shown_once_and_works() -> None:
     secret = found.group()
     assert verify_token(secret, protocol="uamp").user_id == ada.pk
     key = ApiKey.objects.get()
-    assert (key.prefix, key.name) == (secret[:12], "ci")
+    assert (key.prefix, key.name, key.scopes) == (secret[:12], "ci", ["*"])
     for url in (
         address("sessions_app.apikey"),
         address("sessions_app.apikey", "change", args=[key.pk]),
@@ -229,14 +236,58 @@ def test_a_new_key_is_shown_once_and_works() -> None:
     assert secret not in str(LogEntry.objects.values())
 
 
-def test_no_page_offers_scopes_that_nothing_checks() -> None:
-    create_api_key(factories.user("ada"), name="ci")
+def test_a_new_key_has_a_scope_a_budget_and_an_expiry() -> None:
+    factories.user("ada")
     client = signed_in(factories.superuser())
-    for url in (
-        address("sessions_app.apikey", "add"),
-        address("sessions_app.apikey", "change", args=[ApiKey.objects.get().pk]),
-    ):
-        assert "scopes" not in client.get(url).content.decode().lower()
+    form = {**NEW_KEY, "budget": "2.50", "expires_at_0": "2999-01-01", "expires_at_1": "00:00"}
+    page = client.post(address("sessions_app.apikey", "add"), form).content.decode()
+    found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page)
+    assert found is not None
+    program = Client(headers={"Authorization": f"Bearer {found.group()}"})
+    assert program.get("/api/v1/chats").status_code == 200
+    assert program.post("/api/v1/chats", {}, content_type="application/json").status_code == 403
+    key = ApiKey.objects.get()
+    state = budgets_of([key])[key.pk]
+    assert (str(state.limit.amount), state.limit.period) == ("2.5", "day")
+    shown = client.get(address("sessions_app.apikey", "change", args=[key.pk])).content.decode()
+    assert "chats:read" in shown
+    assert "2.5 USD per day, 0 spent or reserved" in shown
+    assert "2999-01-01 00:00:00 UTC" in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("owner", "eve", "There is no active person eve."),
+        ("owner", "a" * 151, "Ensure this value has at most 150 characters"),
+        ("scopes", ["everything"], "is not one of the available choices"),
+        ("scopes", [], "This field is required."),
+        ("budget", "-1", "An amount has no sign."),
+        ("budget", "1e20", "An amount is written as digits"),
+        ("period", "decade", "is not one of the available choices"),
+        ("expires_at_0", "2001-01-01", "This time has passed."),
+        ("expires_at_0", "99999-01-01", "Enter a valid date"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused(field: str, value: Any, message: str) -> None:
+    factories.user("ada")
+    client = signed_in(factories.superuser())
+    form = {**NEW_KEY, "expires_at_1": "00:00" if field == "expires_at_0" else "", field: value}
+    page = client.post(address("sessions_app.apikey", "add"), form)
+    assert message in str(page.context["adminform"].form.errors)
+    assert not ApiKey.objects.exists()
+
+
+def test_no_operator_gets_a_secret_of_someone_with_more_rights() -> None:
+    boss = factories.superuser("boss")
+    create_api_key(boss, name="ci")
+    key = ApiKey.objects.get()
+    client = signed_in(operator("view_apikey", "add_apikey", "rotate_key"))
+    page = client.post(address("sessions_app.apikey", "add"), {**NEW_KEY, "owner": "boss"})
+    assert "boss has rights that you do not have." in str(page.context["adminform"].form.errors)
+    rotate = address("sessions_app.apikey", "operate", args=[key.pk, "rotate"])
+    assert client.post(rotate, {"reason": "r", "keep": "0", "seen": "0"}).status_code == 403
+    assert ApiKey.objects.get().version == 0
 
 
 def test_a_revoked_key_works_no_more() -> None:

@@ -84,19 +84,28 @@ def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
     lost = timezone.now() - timedelta(minutes=5)
     running = factories.response(answer.agent, answer.chat, lease_until=lost)
     factories.response(answer.agent, answer.chat, status="failed", error={"code": "provider_error"})
+    for _ in range(2):
+        factories.response(answer.agent, answer.chat, status="failed", error={"code": "timeout"})
     call = factories.tool_call(running, "csv_report", deadline=lost)
+    waiting = factories.tool_call(running, "edit_picture", status="queued", created_at=lost)
     root = signed_in(factories.superuser())
     page = root.get("/admin/").content.decode()
     assert "style=" not in page.split('id="content-main"')[1]
+    assert "timeout: 2" in page
     assert "provider_error: 1" in page
     assert "paid: 1,234" in page
     assert "paid: 1.5 USD" in page
     # Each number leads to the rows that it counts.
     stuck = f"{reverse('admin:sessions_app_toolcall_changelist')}?stuck=yes"
-    assert f'<a href="{stuck}"><strong>1</strong> Tool calls past their time' in page
+    assert f'<a href="{stuck}"><strong>1</strong> Overdue tool calls' in page
     listed = root.get(stuck).content.decode()
     assert call.name in listed
-    assert "past its time" in listed
+    assert "overdue" in listed
+    unclaimed = f"{reverse('admin:sessions_app_toolcall_changelist')}?unclaimed=yes"
+    assert f'<a href="{unclaimed}"><strong>1</strong> Tool calls that no worker takes' in page
+    rows = root.get(unclaimed).context["cl"].result_list
+    assert [row.pk for row in rows] == [waiting.pk]
+    assert f"<strong>3</strong> of 4 answers of {answer.agent.name} failed in 24 hours" in page
     stuck = f"{reverse('admin:sessions_app_response_changelist')}?stuck=yes"
     assert stuck in page
     listed = root.get(stuck).content.decode()
@@ -181,7 +190,7 @@ def test_the_search_leads_to_the_row_of_any_id() -> None:
     assert led_to("bob") == reverse("admin:auth_user_change", args=[message.sender_user_id])
     code = Account.objects.get(kind="user").code
     assert "payments_app/account" in led_to(code)
-    assert "Nothing was found" in led_to("resp_0000000000")
+    assert "Nothing found" in led_to("resp_0000000000")
     for odd in ("", "%", "\N{SNOWMAN}" * 300, "' OR 1=1 --", "7" * 40):
         assert "Search" in led_to(odd)
 

@@ -1,4 +1,4 @@
-"""Time lines in the admin: what stands in them, who may see what of it, and what is recorded."""
+"""Timelines in the admin: what stands in them, who may see what of it, and what is recorded."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_one_page_leads_from_the_words_to_the_ledger() -> None:
         for name, way in pages_of(response).items():
             assert f'href="{way}"' in page, (url, name)
         assert CAUSE in page
-    # Each way leads to a page, and those lead back to the time line of the response.
+    # Each way leads to a page, and those lead back to the timeline of the response.
     for name, way in pages_of(response).items():
         back = shown(client, way)
         if name not in {"payments_app_account", "sessions_app_session"}:
