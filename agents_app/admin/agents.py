@@ -14,6 +14,7 @@ from agents_app.admin.trial import trial_view
 from agents_app.models import Agent, AgentKind
 from agents_app.remote.discovery import facts_of
 from agents_app.sponsorships import budgets_of
+from audit_app.admin.columns import linked, moment
 from audit_app.admin.records import AuditedAdmin
 
 # Importing ToolSourceAdmin registers it.
@@ -33,9 +34,8 @@ class AgentAdmin(AuditedAdmin):
         "model",
         "is_public",
         "is_enabled",
-        "trigger",
-        "owner",
-        "updated_at",
+        linked("owner"),
+        moment("updated_at"),
     )
     list_filter = ("is_enabled", "is_public", "kind", "provider", "trigger")
     list_select_related = ("owner",)

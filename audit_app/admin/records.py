@@ -174,23 +174,18 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
         found = super().get_readonly_fields(request, obj)
         if self.has_change_permission(request, obj) or obj is None:
             return found
-        return [*found, *(field for field in self._times.values())]
+        return [*found, *self._times.values()]
 
-    def _field(self, name: str) -> Any:
+    def _field(self, name: Any) -> Any:
         return self._times.get(name, name)
 
     @cached_property
     def _times(self) -> dict[str, Any]:
-        """The columns of times by name, as fields that show them."""
-        return {
-            field.name: moment(field.name, str(field.verbose_name))
-            for field in self.model._meta.concrete_fields  # noqa: SLF001 documented API
-            if isinstance(field, DateTimeField)
-        }
+        return _moments(self.model)
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Leave out written content for people who may not view it."""
-        columns = super().get_list_display(request)
+        """Leave out written content for people who may not view it; show times in UTC."""
+        columns = [self._field(name) for name in super().get_list_display(request)]
         return columns if sees_content(request) else _without(columns, self.content_columns)
 
     def changelist_view(
@@ -240,9 +235,26 @@ class RecordInline(ReadOnly, _Inline):
     content_fields: ClassVar[tuple[str, ...]] = ()
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave out written content for people who may not view it."""
-        fields = super().get_fields(request, obj)
+        """Leave out written content for people who may not view it; show times in UTC."""
+        fields = [self._times.get(name, name) for name in super().get_fields(request, obj)]
         return fields if sees_content(request) else _without(fields, self.content_fields)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return also the fields that show times."""
+        return [*super().get_readonly_fields(request, obj), *self._times.values()]
+
+    @cached_property
+    def _times(self) -> dict[Any, Any]:
+        return _moments(self.model)
+
+
+def _moments(model: type[Model]) -> dict[Any, Any]:
+    """Return the columns of times by name, as fields that show them."""
+    return {
+        field.name: moment(field.name, str(field.verbose_name))
+        for field in model._meta.concrete_fields  # noqa: SLF001 documented API
+        if isinstance(field, DateTimeField)
+    }
 
 
 def _without(names: Any, left_out: Sequence[str]) -> list[Any]:

@@ -20,6 +20,7 @@ from audit_app.admin.columns import (
     linked,
     list_link,
     moment,
+    moment_text,
 )
 from audit_app.admin.filters import DateRangeFilter
 from audit_app.record import AuditAction
@@ -46,8 +47,6 @@ from payments_app.money import Money
 from payments_app.reporting.statement_csv import sent_page_by_page, statement_pages
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
@@ -118,9 +117,9 @@ class EntryAdmin(LedgerAdmin):
         return amount_of(entry.amount, entry.transfer.asset) if entry.amount > 0 else ""
 
     @admin.display(description="at")
-    def at(self, entry: Entry) -> datetime:
+    def at(self, entry: Entry) -> SafeString:
         """Return the time of the transfer."""
-        return entry.transfer.created_at
+        return moment_text(entry.transfer.created_at)
 
 
 @admin.register(Account)

@@ -175,9 +175,9 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
     ordering = ("-created_at",)
     fields = (
         "id", "status", "failure", "cause", "asked_by", "agent", "chat", "session", "message",
-        "messages_of_it", "created_at", "finished_at", "took", "usage_facts", "transport", "text",
-        "answer", "configuration", "process", "fence", "lease_until", "cancel_requested_at",
-        "cancel_requested_by",
+        "messages_of_it", "created_at", "finished_at", "took", "money", "usage_facts",
+        "transport", "text", "answer", "configuration", "process", "fence", "lease_until",
+        "cancel_requested_at", "cancel_requested_by",
     )  # fmt: skip
     readonly_fields = (
         "transport", "configuration", "answer", "usage_facts", "failure", "cause", "money",
@@ -197,7 +197,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         fields = super().get_fields(request, obj)
         if obj is not None and obj.error is None:
             fields = [name for name in fields if name not in {"failure", "cause"}]
-        return (*fields, "money") if sees_money(request) else fields
+        return fields if sees_money(request) else [name for name in fields if name != "money"]
 
     def get_urls(self) -> list[URLPattern]:
         """Add the timelines of chats and responses."""

@@ -316,4 +316,15 @@ async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium
                 if pixels := await desk.page.evaluate(TOO_WIDE):
                     wide[name] = pixels
         assert wide == {}
+        # A row of a list is a card: each value stands on the screen, beside the name of its column.
+        await desk.start("/admin/sessions_app/response/")
+        took = desk.page.locator("#result_list tbody tr").first.locator("td.field-took")
+        box = await took.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+        label = "(cell) => getComputedStyle(cell, '::before').content"
+        assert await took.evaluate(label) == '"Took"'
+        assert await findings(desk.page) == []
+        desk.complaints.clear()
         assert desk.complaints == []
