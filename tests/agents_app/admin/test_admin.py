@@ -216,7 +216,7 @@ def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client)
     url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     page = admin_client.get(url).content.decode()
     assert "sesame" not in page
-    assert "It answers." in page
+    assert "Reachable." in page
 
     admin_client.post(url, _remote(max_steps="3"))
     agent.refresh_from_db()

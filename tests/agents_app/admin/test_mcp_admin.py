@@ -184,7 +184,7 @@ def test_a_value_that_is_not_shown_does_not_follow_to_another_place(
         headers="A: ********\nB: Bearer ${MCP_B}",
     )
     response = admin_client.post(change(source), moved)
-    assert "it is not sent to another place unseen" in response.content.decode()
+    assert "since it would be sent to another address" in response.content.decode()
     written = {**moved, "headers": "A: again\nB: Bearer ${MCP_B}"}
     assert admin_client.post(change(source), written).status_code == 302
     source.refresh_from_db()
@@ -220,7 +220,7 @@ def test_only_superusers_let_this_server_start_programs(
     asked = staff.post(
         reverse(LIST), {"action": "refresh_tools", "_selected_action": [str(source.pk)]}
     )
-    assert "only superusers may ask it" in reported(asked)
+    assert "which only superusers may do" in reported(asked)
     assert lines(journal) == []
     web = mcp_sources.address("http://127.0.0.1:1/mcp")
     moved = staff.post(change(web), program(journal, name="web"))

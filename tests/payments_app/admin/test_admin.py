@@ -265,7 +265,7 @@ def test_the_list_says_whether_the_ledger_adds_up() -> None:
     client = signed_in(factories.superuser())
     payer = funded_account("payer", "5")
 
-    assert "not audited yet" in client.get(address("account")).content.decode()
+    assert "not been audited yet" in client.get(address("account")).content.decode()
     services.audit()
     sound = client.get(address("account")).content.decode()
     assert 'class="success">Audit: the ledger adds up' in sound
@@ -273,8 +273,8 @@ def test_the_list_says_whether_the_ledger_adds_up() -> None:
     services.audit()
     broken = client.get(address("transfer")).content.decode()
     assert 'class="error"' in broken
-    assert "Payouts are frozen" in broken
-    assert "found 2 mismatches. Not true: " in broken
+    assert "Payouts have been frozen" in broken
+    assert "found 2 mismatches. Failed checks: " in broken
     assert "posted is the sum of the entries (user:payer:USD)" in broken
     assert order(client, "account", payer.id, amount="1").status_code == 200
     assert order(client, "ledgerstate", 1, key="u").status_code == 302

@@ -135,7 +135,7 @@ def test_a_list_asks_once_and_leaves_out_what_has_ended() -> None:
     chosen = {"action": "end", "_selected_action": [session.pk, ended.pk]}
     page = client.post(url, chosen).content.decode()
     assert session.pk in page
-    assert "1 of the selected rows are left" in page
+    assert "1 of the selected rows are skipped" in page
     assert Session.objects.get(pk=session.pk).status == "idle"
     assert client.post(url, {**chosen, "reason": "it hung"}).status_code == 302
     assert Session.objects.filter(status="closed").count() == 2
