@@ -1,4 +1,7 @@
-"""The HTTP paths of envelopes (envelope §7, §8)."""
+"""The HTTP paths of envelopes (envelope §7, §8).
+
+`/v1/messages` is shared with another protocol: `uamp_project.messages_path`.
+"""
 
 from django.urls import path, re_path
 
@@ -8,7 +11,6 @@ app_name = "federation_app"
 
 
 urlpatterns = [
-    path("v1/messages", http.messages, name="messages"),
     re_path(r"^v1/stream/(?P<stream_id>[A-Za-z0-9._~:-]{1,128})\Z", http.stream, name="stream"),
     path(".well-known/did.json", documents.did_document, name="did"),
     path(".well-known/agent-manifest.json", documents.manifest, name="manifest"),

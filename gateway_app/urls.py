@@ -7,6 +7,7 @@ from gateway_app.a2a.cards import views as a2a
 from gateway_app.a2a.spec import views as spec_tasks
 from gateway_app.acp import http as acp
 from gateway_app.ag_ui import views as ag_ui
+from gateway_app.anthropic import views as anthropic
 from gateway_app.completions import views as completions
 from gateway_app.openai_responses import views as responses
 from gateway_app.protocols import console, directory, unknown_paths
@@ -22,6 +23,8 @@ DIALECTS = [
     re_path(r"^(?:v1/)?realtime/client_secrets\Z", realtime.client_secrets, name="client_secrets"),
     re_path(r"^(?:v1/)?realtime/sessions\Z", realtime.sessions, name="realtime_sessions"),
     re_path(r"^v1/models/?\Z", completions.models, name="models"),
+    re_path(r"^v1/messages/?\Z", anthropic.messages, name="anthropic_messages"),
+    re_path(r"^v1/messages/count_tokens/?\Z", anthropic.count_tokens, name="count_tokens"),
     re_path(r"^(?:v1/)?responses/?\Z", responses.create, name="responses"),
     re_path(rf"^{_RESPONSE}/?\Z", responses.response, name="response"),
     re_path(rf"^{_RESPONSE}/cancel/?\Z", responses.cancel, name="cancel_response"),

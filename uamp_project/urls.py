@@ -10,12 +10,13 @@ from django.views.generic import RedirectView
 from chat_app.browser import pages
 from chat_app.rest import reference
 from chat_app.rest.edge import UnknownPathView
-from uamp_project import languages
+from uamp_project import languages, messages_path
 from uamp_project.first_start.views import connect_model, setup
 from uamp_project.monitoring.metrics import show_metrics
 from uamp_project.single_sign_on import views as single_sign_on
 
 urlpatterns = [
+    path("v1/messages", messages_path.messages, name="messages"),
     path("", pages.chat, name="home"),
     path("chats/<str:chat_id>", pages.chat, name="chat"),
     path("money", pages.money, name="money"),

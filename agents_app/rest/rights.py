@@ -43,6 +43,7 @@ PROTOCOLS: Final[dict[str, str]] = {
     "rest": "REST",
     "completions": "OpenAI Chat Completions",
     "responses": "OpenAI Responses",
+    "anthropic": "Anthropic Messages",
     "realtime": "OpenAI Realtime",
     "a2a": "A2A",
     "acp": "ACP",

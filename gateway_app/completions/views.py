@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -97,9 +98,18 @@ async def _whole(exchange: Exchange, writer: CompletionWriter) -> HttpResponse:
 
 @dialect_view(refusal, "GET", "HEAD")
 async def models(request: HttpRequest, name: str = "") -> HttpResponseBase:
-    """List the agents that the caller may use as models, or only the agent of the path."""
+    """List the agents that the caller may use as models, or only the agent of the path.
+
+    The list and its models have the members of OpenAI's API and those of Anthropic's.
+    """
     listed = await agents_for(request, name, protocol="completions")
-    return _json({"object": "list", "data": [_model(agent) for agent in listed]})
+    data = [_model(agent) for agent in listed]
+    page = {
+        "has_more": False,
+        "first_id": data[0]["id"] if data else None,
+        "last_id": data[-1]["id"] if data else None,
+    }
+    return _json({"object": "list", "data": data, **page})
 
 
 @dialect_view(refusal, "GET", "HEAD", protocol=TRANSPORT)
@@ -120,4 +130,8 @@ def _model(agent: ListedAgent) -> dict[str, object]:
         "object": "model",
         "created": agent.created,
         "owned_by": agent.owned_by,
+        "type": "model",
+        "lifecycle": "active",
+        "display_name": agent.name,
+        "created_at": datetime.fromtimestamp(agent.created, UTC).isoformat(),
     }

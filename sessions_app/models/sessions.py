@@ -28,6 +28,7 @@ class SessionTransport(models.TextChoices):
     DELEGATE = "delegate", "another agent"
     COMPLETIONS = "completions", "Chat Completions"
     RESPONSES = "responses", "Responses"
+    ANTHROPIC = "anthropic", "Anthropic Messages"
     REALTIME = "realtime", "Realtime"
     AG_UI = "ag-ui", "AG-UI"
     A2A = "a2a", "A2A"

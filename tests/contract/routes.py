@@ -43,6 +43,11 @@ _AG_UI: Final = {
     "context": [],
     "forwardedProps": {},
 }
+_MESSAGES: Final = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "a"}],
+}
 # The query of a path, where one is needed.
 QUERIES: Final = {
     ("PUT", f"{_MESSAGE}/reactions"): "?emoji=%E2%9C%A8",
@@ -243,7 +248,9 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "responses/{response_id}": {"GET": (O, None)},
     "responses/{response_id}/cancel": {"POST": (O, None)},
     "responses/{response_id}/input_items": {"GET": (O, None)},
+    "v1/messages/count_tokens": {"POST": (E, {})},
     # --- Envelopes: the server of this test has no name for them ---
+    # Anthropic's Messages API has the same path; its clients send `anthropic-version`.
     "v1/messages": {"POST": (N, {})},
     "v1/stream/{stream_id}": {"GET": (N, None)},
     ".well-known/did.json": {"GET": (N, None)},
@@ -273,6 +280,8 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "agents/{name}/realtime/sessions": {"POST": (O, {})},
     "agents/{name}/v1/models": {"GET": (O, None)},
     "agents/{name}/models/{model_id}": {"GET": (O, None)},
+    "agents/{name}/v1/messages": {"POST": (O, _MESSAGES)},
+    "agents/{name}/v1/messages/count_tokens": {"POST": (O, _MESSAGES)},
     "agents/{name}/responses": {"POST": (O, {"input": "a"})},
     "agents/{name}/responses/{response_id}": {"GET": (O, None)},
     "agents/{name}/responses/{response_id}/cancel": {"POST": (O, None)},

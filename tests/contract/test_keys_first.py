@@ -186,6 +186,12 @@ def test_a_wrong_query_comes_after_the_key(web: httpx.Client, query: str) -> Non
 
 
 def test_with_a_right_key_the_body_is_refused(web: httpx.Client, alice: Any) -> None:
-    for path in ("chat/completions", "responses", "agents/echo/agui", "agents/echo/acp"):
+    for path in (
+        "chat/completions",
+        "responses",
+        "v1/messages/count_tokens",
+        "agents/echo/agui",
+        "agents/echo/acp",
+    ):
         assert _sent(web, "POST", path, "{", "application/json", **alice.headers) == 400
     assert not Response.objects.exists()

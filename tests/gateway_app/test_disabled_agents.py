@@ -107,6 +107,9 @@ TRANSPORTS: dict[str, Ask] = {
     "Completions, by model": posted("/v1/chat/completions", {"messages": SAID, "model": "helper"}),
     "Responses": posted("/agents/helper/responses", {"input": "hello"}),
     "Responses, streamed": posted("/agents/helper/responses", {"input": "hello", "stream": True}),
+    "Messages": posted(
+        "/agents/helper/v1/messages", {"model": "m", "max_tokens": 9, "messages": SAID}
+    ),
     "AG-UI": posted(
         "/agents/helper/agui",
         {"threadId": "t", "runId": "r", "messages": [{"id": "m", **SAID[0]}]},

@@ -61,6 +61,52 @@ def call(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 VALID: dict[str, tuple[str, Any]] = {
+    "messages": (
+        "/agents/echo/v1/messages",
+        {
+            "model": "m",
+            "max_tokens": 5,
+            "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "x"},
+                        {
+                            "type": "image",
+                            "source": {"type": "base64", "media_type": "image/png", "data": PIXEL},
+                        },
+                        {
+                            "type": "document",
+                            "title": "t",
+                            "source": {"type": "text", "media_type": "text/plain", "data": "d"},
+                        },
+                    ],
+                },
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "t", "signature": "s"},
+                        {"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}},
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": "c", "content": "r"},
+                        {"type": "text", "text": "q"},
+                    ],
+                },
+            ],
+            "stream": False,
+            "temperature": 0.5,
+            "stop_sequences": ["a"],
+            "thinking": {"type": "enabled", "budget_tokens": 1024},
+            "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}],
+            "tool_choice": {"type": "auto", "disable_parallel_tool_use": False},
+            "metadata": {"user_id": "u"},
+        },
+    ),
     "completions": (
         "/agents/echo/chat/completions",
         {

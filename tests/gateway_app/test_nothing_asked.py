@@ -167,6 +167,7 @@ def test_a_shared_chat_has_no_blank_messages(
     for path, body in (
         ("chat/completions", {"messages": [user]}),
         ("responses", {"input": text}),
+        ("agents/dear/v1/messages", {"model": "m", "max_tokens": 9, "messages": [user]}),
         ("agents/dear/agui", run_input(text)),
         (f"api/v1/chats/{chat.pk}/messages", {"content": text}),
     ):

@@ -24,6 +24,7 @@ from tests.client import TERMINAL
 from tests.gateway_app.a2a.calls import call, old_message, text_message
 from tests.gateway_app.acp.test_one_shot import call as call_acp
 from tests.gateway_app.ag_ui.runs import run, run_input, the
+from tests.gateway_app.anthropic.requests import HELLO as MESSAGE
 from tests.gateway_app.completions.requests import HELLO, SEARCH, ask
 from tests.gateway_app.openai_responses.requests import respond
 from tests.gateway_app.test_realtime import END, realtime
@@ -162,6 +163,7 @@ def test_what_a_request_of_acp_carries_is_read(web: httpx.Client, alice: Person)
 
 
 BODIES: Final[dict[str, tuple[str, Any]]] = {
+    "anthropic": ("v1/messages", {**MESSAGE, "metadata": "N"}),
     "completions": ("chat/completions", {**HELLO, "metadata": "N"}),
     "responses": ("responses", {"input": "Hi", "metadata": "N"}),
     "ag-ui": ("agui", run_input("Hi", state={"n": "N"})),

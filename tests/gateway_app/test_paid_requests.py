@@ -32,6 +32,12 @@ PAYERS: Final = 40
 EDGES: Final[dict[str, Any]] = {
     "chat/completions": {"stream": True, "messages": [{"role": "user", "content": SAID}]},
     "responses": {"stream": True, "input": SAID},
+    "v1/messages": {
+        "model": "m",
+        "max_tokens": 9,
+        "stream": True,
+        "messages": [{"role": "user", "content": SAID}],
+    },
     "agui": {
         "threadId": "t",
         "runId": "r",
@@ -71,7 +77,7 @@ def ended() -> bool:
 
 
 def test_one_token_pays_on_every_edge_until_it_is_spent(web: httpx.Client, alice: Person) -> None:
-    agent = priced("dear", per_answer="0.25")
+    agent = priced("dear", per_answer="0.2")
     headers = signature(demanded(web, "dear"), token_of(alice, "1"))
 
     for path, body in EDGES.items():
@@ -80,8 +86,8 @@ def test_one_token_pays_on_every_edge_until_it_is_spent(web: httpx.Client, alice
         assert "Hello" in answer.text, answer.text
     spent = [web.post(f"/agents/dear/{path}", json=EDGES[path], headers=headers) for path in EDGES]
 
-    assert [one.status_code for one in spent[:3]] == [402] * 3
-    assert "payment_required" in spent[3].text or "insufficient" in spent[3].text, spent[3].text
+    assert [one.status_code for one in spent[:-1]] == [402] * 4
+    assert "payment_required" in spent[-1].text or "insufficient" in spent[-1].text, spent[-1].text
     assert Response.objects.filter(status="completed").count() == len(EDGES)
     assert earned(agent) == "1"
     assert clean()

@@ -28,6 +28,7 @@ RUN = {"threadId": "t", "runId": "r", "messages": [{"id": "m", **SAID[0]}]}
 REQUESTS: dict[str, tuple[str, dict[str, Any], int]] = {
     "completions": ("chat/completions", {"messages": SAID}, 404),
     "completions, streamed": ("chat/completions", {"messages": SAID, "stream": True}, 404),
+    "messages": ("v1/messages", {"model": "m", "max_tokens": 9, "messages": SAID}, 404),
     "responses": ("responses", {"input": "hello"}, 404),
     "ag-ui": ("agui", RUN, 404),
     "a2a": ("a2a", {"method": "SendMessage", "params": {"message": TASK}}, 404),

@@ -27,6 +27,7 @@ LOCKS: Final = REQUIREMENTS / "interop"
 INSTALL_SECONDS: Final = 1800
 CLIENTS: Final = (
     "openai",
+    "anthropic",
     "frameworks",
     "litellm",
     "a2a",

@@ -225,7 +225,14 @@ def _said_by_others(message: Message, media: "RequestMedia", *, labelled: bool) 
 def _tool_message(message: Message) -> list[ModelMessage]:
     if message.tool_call_id is None:
         return []
-    result = ToolResult(tool_call_id=message.tool_call_id, result=message.content or "")
+    result = ToolResult(
+        tool_call_id=message.tool_call_id,
+        result=message.content or "",
+        is_error=any(
+            isinstance(item, ToolResultContent) and item.tool_result.is_error
+            for item in message.content_items or ()
+        ),
+    )
     return [ToolResultMessage(results=(result,))]
 
 

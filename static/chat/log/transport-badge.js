@@ -13,6 +13,7 @@ const TRANSPORTS = /** @type {Record<string, {label: string, name: string}>} */ 
   delegate: { label: gettext("Delegated"), name: gettext("a call of another agent") },
   completions: { label: gettext("Completions"), name: gettext("OpenAI Chat Completions") },
   responses: { label: gettext("Responses"), name: gettext("OpenAI Responses") },
+  anthropic: { label: "Messages", name: "Anthropic Messages" },
   realtime: { label: gettext("Realtime"), name: gettext("OpenAI Realtime") },
   "ag-ui": { label: "AG-UI", name: "the Agent-User Interaction Protocol (AG-UI)" },
   a2a: { label: "A2A", name: "the Agent2Agent Protocol (A2A)" },

@@ -15,6 +15,7 @@ from agents_app.providers import scripts
 from payments_app.spending.approvals import approve
 from payments_app.tokens import issuance
 from tests.gateway_app.equality import http_routes as http
+from tests.gateway_app.equality import message_routes as anthropic
 from tests.gateway_app.equality import response_routes as openai
 from tests.gateway_app.equality import socket_routes as sockets
 from tests.gateway_app.equality import task_routes as tasks
@@ -52,6 +53,8 @@ ROUTES = {
     "Responses in the background": Route(
         ask=openai.background_responses, has_tools=False, has_402=True
     ),
+    "Messages": Route(ask=anthropic.messages, has_402=True),
+    "Messages, streamed": Route(ask=anthropic.streamed_messages, has_402=True),
     "AG-UI": Route(ask=http.ag_ui, has_402=True),
     "A2A 1.0 JSON-RPC": Route(ask=tasks.RPC.ask),
     "A2A 0.3 JSON-RPC": Route(ask=tasks.OLD_RPC.ask),
@@ -177,7 +180,7 @@ def test_an_answer_that_is_stopped(
 def test_an_answer_paid_with_a_token_when_it_is_asked_for(place: Place, alice: Person) -> None:
     """The token is sent in the protocol's own words: a header, a member, an event, metadata."""
     agent = priced("dear", **PRICES)
-    user_id = rich(alice, "100").user.pk
+    user_id = rich(alice, "200").user.pk
 
     def paying(route: str) -> Question:
         issued = issuance.issue(key=route, user_id=user_id, amount=usd("5"), expires_in=600)
@@ -193,6 +196,7 @@ def test_an_answer_paid_on_a_chain(place: Place, alice: Person, settings: Settin
     agent = priced("dear", **PRICES)
     agreed(alice, agent)
     settings.UAMP_X402_PAY_TO = "0x" + "ab" * 20
+    settings.UAMP_ANONYMOUS_RESPONSES_PER_MINUTE = 1000
     with facilitator.running() as chain:
         settings.UAMP_X402_FACILITATOR = chain.url
 

@@ -12,12 +12,13 @@ from django.utils import timezone
 from chat_app.models import Chat, Message, Participant
 from gateway_app.protocols.console import FRAMES_BYTES
 from tests.client import wait_until
+from tests.gateway_app.anthropic.requests import message_of
 from tests.gateway_app.protocols.browsers import signed_in
 from tests.live_server import Person, quick_agent, shared_chat
 
 pytestmark = pytest.mark.any_database
 
-PROTOCOLS = ["uamp", "completions", "responses", "ag-ui", "a2a", "acp"]
+PROTOCOLS = ["uamp", "completions", "responses", "anthropic", "ag-ui", "a2a", "acp"]
 Frames = list[dict[str, Any]]
 
 
@@ -74,6 +75,10 @@ def test_an_answer_is_shown_as_each_protocol_sends_it(web: httpx.Client, alice: 
     assert ends["type"] == "response.completed"
     assert ends["response"]["output"][-1]["content"][0]["text"] == answer.content
 
+    message = message_of(found["anthropic"])
+    assert [block["type"] for block in message["content"]] == ["thinking", "text"]
+    assert message["content"][1]["text"] == answer.content
+
     assert (found["ag-ui"][0]["type"], found["ag-ui"][-1]["type"]) == (
         "RUN_STARTED",
         "RUN_FINISHED",
@@ -112,7 +117,7 @@ def test_a_question_is_shown_as_a_client_sends_it_and_its_call_works(
         "message.created",
     ]
     calls = {key: one["call"] for key, one in found.items()}
-    assert [key for key, one in calls.items() if one["in_chat"]] == PROTOCOLS[:4]
+    assert [key for key, one in calls.items() if one["in_chat"]] == PROTOCOLS[:5]
     assert {key: one["call"] for key, one in shown(web, answer, alice).items()} == calls
     assert alice.key not in json.dumps(found)
 
@@ -120,7 +125,7 @@ def test_a_question_is_shown_as_a_client_sends_it_and_its_call_works(
     if bash is None or shutil.which("curl") is None:
         pytest.skip("no bash or no curl")
     before = Message.objects.filter(chat=chat).count()
-    for key in PROTOCOLS[:4]:
+    for key in PROTOCOLS[:5]:
         done = subprocess.run(  # noqa: S603 our own code
             [bash, "-c", calls[key]["curl"]],
             env={"PATH": "/usr/bin:/bin", "KEY": alice.key, "no_proxy": "*"},
@@ -131,7 +136,7 @@ def test_a_question_is_shown_as_a_client_sends_it_and_its_call_works(
         )
         assert streamed(done.stdout), key
     # It asks the same in the same chat.
-    wait_until(lambda: Message.objects.filter(chat=chat).count() == before + 8)
+    wait_until(lambda: Message.objects.filter(chat=chat).count() == before + 10)
     again = Message.objects.filter(chat=chat, role="user").values_list("content", flat=True)
     assert set(again) == {"@echo it's 5 o'clock"}
 

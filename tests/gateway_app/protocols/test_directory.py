@@ -15,7 +15,7 @@ from tests.live_server import Person
 
 pytestmark = pytest.mark.any_database
 
-PROTOCOLS = ["uamp", "completions", "responses", "ag-ui", "a2a", "acp"]
+PROTOCOLS = ["uamp", "completions", "responses", "anthropic", "ag-ui", "a2a", "acp"]
 
 
 def test_an_agent_is_json_for_programs(demo: ServerAddress, web: httpx.Client) -> None:

@@ -27,7 +27,7 @@ PROGRAMS = {
 }
 # Before version 22 a WebSocket of Node has to be asked for.
 OPTIONS = {"JavaScript": ["--no-warnings", "--experimental-websocket"]}
-PROTOCOLS = ["uamp", "completions", "responses", "ag-ui", "a2a", "acp"]
+PROTOCOLS = ["uamp", "completions", "responses", "anthropic", "ag-ui", "a2a", "acp"]
 LANGUAGES = ["curl", "Python", "JavaScript", "Go", "Shell"]
 
 

@@ -404,3 +404,22 @@ async def test_a_sound_that_is_what_was_said_has_no_label() -> None:
     (block,) = media.blocks(said)
     assert isinstance(block, AudioBlock)
     assert media_module.RequestMedia(None, accepts_audio=True).blocks(said) == []
+
+
+async def test_a_clients_result_may_be_a_failure() -> None:
+    result = ToolResultData(call_id="c", result="no such file", is_error=True)
+    failure = (ToolResultContent(tool_result=result),)
+    history = [
+        Message(role="assistant", tool_calls=(call("c"),)),
+        Message(role="tool", tool_call_id="c", content="no such file", content_items=failure),
+        Message(role="assistant", tool_calls=(call("d"),)),
+        Message(role="tool", tool_call_id="d", content="a file"),
+    ]
+
+    sent = (await to_conversation(history, agent_name="echo")).messages
+
+    results = [one.results[0] for one in sent if isinstance(one, ToolResultMessage)]
+    assert [(one.result, one.is_error) for one in results] == [
+        ("no such file", True),
+        ("a file", False),
+    ]

@@ -1,0 +1,275 @@
+"""Content blocks of Anthropic's Messages API, and their conversion to messages (UAMP §8.5)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused
+from gateway_app.openai.request import CallId, content_of
+from gateway_app.shapes import media
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_Name: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.tool_name_chars)
+]
+_MediaType: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[\w.+-]{1,127}/[\w.+-]{1,127}$")]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """A block, or a source of data. Members that are missing here are ignored."""
+
+
+class Base64Source(_Part, frozen=True, kw_only=True, tag="base64"):
+    """A medium in base64."""
+
+    media_type: _MediaType
+    data: str
+
+
+class UrlSource(_Part, frozen=True, kw_only=True, tag="url"):
+    """A medium at an address; a picture may also be a `data:` URL."""
+
+    url: str
+
+
+class FileSource(_Part, frozen=True, kw_only=True, tag="file"):
+    """A stored content of this server."""
+
+    file_id: Annotated[str, msgspec.Meta(max_length=64)]
+
+
+class TextSource(_Part, frozen=True, kw_only=True, tag="text"):
+    """A document that is plain text."""
+
+    data: str
+
+
+class TextBlock(_Part, frozen=True, kw_only=True, tag="text"):
+    """Text."""
+
+    text: str
+
+
+class ContentSource(_Part, frozen=True, kw_only=True, tag="content"):
+    """A document that consists of text blocks."""
+
+    content: str | tuple[TextBlock, ...]
+
+
+class ImageBlock(_Part, frozen=True, kw_only=True, tag="image"):
+    """A picture."""
+
+    source: Base64Source | UrlSource | FileSource
+
+
+class DocumentBlock(_Part, frozen=True, kw_only=True, tag="document"):
+    """A document."""
+
+    source: Base64Source | UrlSource | FileSource | TextSource | ContentSource
+    title: Annotated[str, msgspec.Meta(max_length=255)] | None = None
+    context: str | None = None
+
+
+class SearchResultBlock(_Part, frozen=True, kw_only=True, tag="search_result"):
+    """A search result of the client, which is text with its source and title."""
+
+    source: str
+    title: str
+    content: tuple[TextBlock, ...]
+
+
+class ToolUseBlock(_Part, frozen=True, kw_only=True, tag="tool_use"):
+    """A call of one of the client's tools."""
+
+    id: CallId
+    name: _Name
+    input: dict[str, Any]
+
+
+_Shown: TypeAlias = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock
+
+
+class ToolResultBlock(_Part, frozen=True, kw_only=True, tag="tool_result"):
+    """The result of a call; its media follow it as media of the user."""
+
+    tool_use_id: CallId
+    content: str | tuple[_Shown, ...] | None = None
+    is_error: bool | None = None
+
+
+class ThinkingBlock(_Part, frozen=True, kw_only=True, tag="thinking"):
+    """An earlier thought, which is dropped: models see no other thoughts than their own."""
+
+    thinking: str
+
+
+class RedactedThinkingBlock(_Part, frozen=True, kw_only=True, tag="redacted_thinking"):
+    """An earlier hidden thought, which is dropped."""
+
+    data: str
+
+
+Block: TypeAlias = (
+    TextBlock
+    | ImageBlock
+    | DocumentBlock
+    | SearchResultBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+)
+_Blocks: TypeAlias = Annotated[
+    tuple[Block, ...], msgspec.Meta(max_length=uamp.DEFAULT_LIMITS.messages)
+]
+
+
+class MessageParam(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str | _Blocks
+
+
+def messages_of(messages: Sequence[MessageParam]) -> tuple[uamp.Message, ...]:
+    """Convert a conversation; raises RemoteProtocolError with the place of a mistake."""
+    converted: list[uamp.Message] = []
+    called: set[str] = set()
+    for index, message in enumerate(messages):
+        place = f"messages.{index}.content"
+        given = message.content
+        blocks = (TextBlock(text=given),) if isinstance(given, str) else given
+        if message.role == "assistant":
+            calls = _calls(blocks)
+            called |= {call.id for call in calls}
+            converted.append(_said(blocks, calls, place))
+            continue
+        results, rest = _results(blocks, called, place)
+        converted += results
+        if rest or not results:
+            items = tuple(rest)
+            converted.append(
+                uamp.Message(
+                    role=message.role,
+                    content=uamp.text_of(items),
+                    content_items=None if _is_text(items) else items,
+                )
+            )
+    return tuple(converted)
+
+
+def _is_text(items: Sequence[uamp.ContentItem]) -> bool:
+    return all(isinstance(item, uamp.TextContent) for item in items)
+
+
+def _calls(blocks: Sequence[Block]) -> tuple[uamp.ToolCallData, ...]:
+    """Return the calls of an answer, whose arguments keep numbers of any size."""
+    return tuple(
+        uamp.ToolCallData(
+            id=block.id,
+            name=block.name,
+            arguments=json.dumps(block.input, ensure_ascii=False, separators=(",", ":")),
+        )
+        for block in blocks
+        if isinstance(block, ToolUseBlock)
+    )
+
+
+def _said(
+    blocks: Sequence[Block], calls: tuple[uamp.ToolCallData, ...], place: str
+) -> uamp.Message:
+    texts: list[uamp.ContentItem] = []
+    for index, block in enumerate(blocks):
+        match block:
+            case TextBlock():
+                texts.append(uamp.TextContent(text=block.text))
+            case ToolUseBlock() | ThinkingBlock() | RedactedThinkingBlock():
+                pass
+            case _:
+                raise refused(f"{place}.{index}.type", "An assistant has no such block.")
+    return uamp.Message(
+        role="assistant", content=uamp.text_of(tuple(texts)), tool_calls=calls or None
+    )
+
+
+def _results(
+    blocks: Sequence[Block], called: set[str], place: str
+) -> tuple[list[uamp.Message], list[uamp.ContentItem]]:
+    """Return the tool results of a user's message, and its other content after them."""
+    results: list[uamp.Message] = []
+    rest: list[uamp.ContentItem] = []
+    for index, block in enumerate(blocks):
+        at = f"{place}.{index}"
+        match block:
+            case ToolResultBlock():
+                if block.tool_use_id not in called:
+                    raise refused(
+                        f"{at}.tool_use_id", f"No earlier message calls {block.tool_use_id!r}."
+                    )
+                text, shown = _result(block, at)
+                results.append(text)
+                rest += shown
+            case TextBlock() | ImageBlock() | DocumentBlock() | SearchResultBlock():
+                rest.append(_item(block, at))
+            case _:
+                raise refused(f"{at}.type", "Only an assistant has such a block.")
+    return results, rest
+
+
+def _result(block: ToolResultBlock, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
+    """Return a result and its media, which models take from a user only."""
+    given = block.content or ()
+    shown = (TextBlock(text=given),) if isinstance(given, str) else given
+    items = [_item(one, f"{place}.content.{index}") for index, one in enumerate(shown)]
+    text = "\n".join(item.text for item in items if isinstance(item, uamp.TextContent))
+    failure = (
+        uamp.ToolResultContent(
+            tool_result=uamp.ToolResultData(call_id=block.tool_use_id, result=text, is_error=True)
+        ),
+    )
+    message = uamp.Message(
+        role="tool",
+        content=text,
+        tool_call_id=block.tool_use_id,
+        content_items=failure if block.is_error else None,
+    )
+    return message, [item for item in items if not isinstance(item, uamp.TextContent)]
+
+
+def _item(block: _Shown, place: str) -> uamp.ContentItem:
+    match block:
+        case TextBlock():
+            return uamp.TextContent(text=block.text)
+        case ImageBlock():
+            return uamp.ImageContent(image=media.medium_of(_address(block.source, place)))
+        case SearchResultBlock():
+            texts = "\n".join(one.text for one in block.content)
+            return uamp.TextContent(text=f"{block.title} ({block.source})\n{texts}")
+        case DocumentBlock(source=TextSource(data=text)):
+            return uamp.TextContent(text=_titled(block, text))
+        case DocumentBlock(source=ContentSource(content=given)):
+            text = given if isinstance(given, str) else "\n".join(one.text for one in given)
+            return uamp.TextContent(text=_titled(block, text))
+        case DocumentBlock(source=Base64Source() | UrlSource() | FileSource() as source):
+            return media.file_item(_address(source, place), block.title)
+    raise AssertionError(block)
+
+
+def _titled(block: DocumentBlock, text: str) -> str:
+    return "\n\n".join(part for part in (block.title, block.context, text) if part)
+
+
+def _address(source: Base64Source | UrlSource | FileSource, place: str) -> str:
+    """Return a medium as a URL; raises RemoteProtocolError for an unknown file id."""
+    match source:
+        case Base64Source():
+            return f"data:{source.media_type};base64,{source.data}"
+        case UrlSource():
+            return source.url
+    return content_of(f"{place}.source.file_id", source.file_id)

@@ -1,0 +1,218 @@
+"""The answer of Anthropic's Messages API, as one message or as the events of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.anthropic.errors import error_body
+from gateway_app.shapes.appended_text import AppendedText
+from gateway_app.shapes.media import markdown_link
+from gateway_app.shapes.token_counts import counts_of
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from uamp.events import Event
+    from uamp.types.content import Media
+
+    Frame: TypeAlias = dict[str, Any]
+
+_STOP_REASONS: Final = {
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+}
+_PIECES: Final = {"text": "text", "thinking": "thinking"}
+_NO_ARGUMENTS: Final = "{}"
+
+
+@dataclass(kw_only=True)
+class MessagesWriter:
+    """Converts the events of one response to the frames of a stream, or to one message.
+
+    `model` is the one that the client requested, and `link` returns the address of a medium for the
+    client. Without `shows_thoughts`, thoughts are left out.
+    """
+
+    response_id: str
+    model: str
+    link: Callable[[str], str]
+    shows_thoughts: bool = False
+    has_ended: bool = False
+    _text: AppendedText = field(default_factory=AppendedText)
+    _thought: AppendedText = field(default_factory=AppendedText)
+    _calls: set[str] = field(default_factory=set)
+    _media: set[str] = field(default_factory=set)
+    _open: str = ""
+    _blocks: int = 0
+
+    def begin(self) -> Frame:
+        """Return the first frame: the message without content."""
+        return {"type": "message_start", "message": self._message([], None, None)}
+
+    def feed(self, event: Event) -> Iterator[Frame]:
+        """Yield the frames of an event; raises TextReplacedError (see `AppendedText.append`)."""
+        match event:
+            case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
+                yield from self._piece("text", self._text.append(delta.text or "", event.offset))
+            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
+                label = delta.alt_text or delta.description or delta.filename or ""
+                yield from self._medium(kind, getattr(delta, kind), label)
+            case ev.Thinking(redacted=False):
+                yield from self._thinking(event.content, is_delta=event.is_delta)
+            case ev.ToolCall():
+                yield from self._call(event.call_id, event.name, event.arguments)
+            case ev.ResponseDone(response=ev.ResponseOutput() as done):
+                yield from self._rest(done.output, done.finish_reason)
+                yield from self._end(done.finish_reason, done.usage)
+            case ev.ResponseCancelled():
+                yield from self._rest(event.partial_output, None)
+                yield from self._end(None, event.usage)
+            case ev.ResponseError():
+                self.has_ended = True
+                yield error_body(event.error)
+
+    def whole(self, end: ev.ResponseDone | ev.ResponseCancelled) -> Frame:
+        """Return a completed or cancelled response as one message."""
+        frames = list(self.feed(end))
+        final = next(frame for frame in frames if frame["type"] == "message_delta")
+        message = self._message(_content(frames), final["delta"]["stop_reason"], None)
+        return {**message, "usage": final["usage"]}
+
+    def _rest(self, output: Sequence[uamp.ContentItem], reason: str | None) -> Iterator[Frame]:
+        """Yield the output not yet yielded: all of it for a response that had already ended."""
+        at, has_thought = 0, bool(self._thought.length)
+        answered = {i.tool_result.call_id for i in output if isinstance(i, uamp.ToolResultContent)}
+        for item in output:
+            match item:
+                case uamp.TextContent():
+                    yield from self._piece("text", self._text.append(item.text, at))
+                    at += len(item.text)
+                case uamp.ThinkingContent(redacted=False) if not has_thought:
+                    yield from self._thinking(item.thinking, is_delta=True)
+                case uamp.ImageContent():
+                    label = item.alt_text or item.description or ""
+                    yield from self._medium("image", item.image, label)
+                case uamp.VideoContent():
+                    yield from self._medium("video", item.video, item.description or "")
+                case uamp.FileContent():
+                    yield from self._medium("file", item.file, item.filename)
+                case uamp.ToolCallContent(tool_call=call) if reason == "tool_calls":
+                    # Calls with a result were to tools of the server.
+                    if call.id not in answered:
+                        yield from self._call(call.id, call.name, call.arguments)
+
+    def _piece(self, kind: str, text: str) -> Iterator[Frame]:
+        """Yield text of a block, in a new block if that of another kind is open."""
+        if not text:
+            return
+        if self._open != kind:
+            yield from self._close()
+            empty = {"signature": ""} if kind == "thinking" else {}
+            yield self._start({"type": kind, _PIECES[kind]: "", **empty}, kind)
+        yield self._delta({"type": f"{kind}_delta", _PIECES[kind]: text})
+
+    def _medium(self, kind: str, medium: Media | None, label: str) -> Iterator[Frame]:
+        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
+            self._media.add(medium.url)
+            link = markdown_link(kind, medium, label, self.link)
+            yield from self._piece("text", f"\n\n{link}\n\n")
+
+    def _thinking(self, text: str, *, is_delta: bool) -> Iterator[Frame]:
+        """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
+        if not is_delta and text.startswith(known := self._thought.text):
+            text = text[len(known) :]
+        text = self._thought.append(text, None)
+        if self.shows_thoughts:
+            yield from self._piece("thinking", text)
+
+    def _call(self, call_id: str, name: str, arguments: str) -> Iterator[Frame]:
+        if call_id in self._calls:
+            return
+        self._calls.add(call_id)
+        yield from self._close()
+        yield self._start(
+            {"type": "tool_use", "id": call_id, "name": name, "input": {}}, "tool_use"
+        )
+        yield self._delta({"type": "input_json_delta", "partial_json": _object(arguments)})
+        yield from self._close()
+
+    def _start(self, block: Frame, kind: str) -> Frame:
+        self._open = kind
+        return {"type": "content_block_start", "index": self._blocks, "content_block": block}
+
+    def _delta(self, delta: Frame) -> Frame:
+        return {"type": "content_block_delta", "index": self._blocks, "delta": delta}
+
+    def _close(self) -> Iterator[Frame]:
+        if self._open:
+            yield {"type": "content_block_stop", "index": self._blocks}
+            self._open, self._blocks = "", self._blocks + 1
+
+    def _end(self, reason: str | None, used: uamp.UsageStats | None) -> Iterator[Frame]:
+        self.has_ended = True
+        yield from self._close()
+        yield {
+            "type": "message_delta",
+            "delta": {
+                "stop_reason": _STOP_REASONS.get(reason or "", "end_turn"),
+                "stop_sequence": None,
+            },
+            "usage": _usage(used),
+        }
+        yield {"type": "message_stop"}
+
+    def _message(
+        self, content: list[Frame], reason: str | None, used: uamp.UsageStats | None
+    ) -> Frame:
+        return {
+            "id": f"msg_{self.response_id.removeprefix('resp_')}",
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": content,
+            "stop_reason": reason,
+            "stop_sequence": None,
+            "usage": _usage(used),
+        }
+
+
+def _content(frames: Iterable[Frame]) -> list[Frame]:
+    """Return the content blocks that the frames of a stream add up to."""
+    blocks: list[Frame] = []
+    for frame in frames:
+        if frame["type"] == "content_block_start":
+            blocks.append(dict(frame["content_block"]))
+        elif frame["type"] == "content_block_delta":
+            block, delta = blocks[-1], frame["delta"]
+            if delta["type"] == "input_json_delta":
+                # As the model wrote it: numbers of any size keep their digits.
+                block["input"] = msgspec.Raw(delta["partial_json"].encode())
+            else:
+                member = _PIECES[block["type"]]
+                block[member] += delta[member]
+    return blocks
+
+
+def _object(arguments: str) -> str:
+    """Return the arguments of a call; models may write what is no JSON object."""
+    try:
+        msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return _NO_ARGUMENTS
+    return arguments
+
+
+def _usage(used: uamp.UsageStats | None) -> Frame:
+    counts = counts_of(used)
+    return {
+        "input_tokens": counts.input,
+        "output_tokens": counts.output,
+        "cache_creation_input_tokens": counts.written,
+        "cache_read_input_tokens": counts.read or 0,
+    }

@@ -1,0 +1,50 @@
+"""An estimate of the tokens that an agent's model would read for a turn, without asking it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import uamp
+from agents_app import selectors as agents
+from sessions_app import database
+from sessions_app.billing.media_weights import media_ids, read_extents
+from sessions_app.billing.weights import usual_input
+from sessions_app.response.request import ResponseRequest, run_request
+from sessions_app.transports.http_exchange import count_events, principal_of
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from gateway_app.shapes.client_turn import ClientTurn
+
+
+async def input_tokens(request: HttpRequest, transport: str, turn: ClientTurn) -> int:
+    """Estimate the input of a turn that carries its whole conversation (docs/money.md).
+
+    Nothing is stored and nothing is charged. Raises RemoteProtocolError, also if the caller may use
+    no such agent.
+    """
+    principal = await principal_of(request, protocol=transport, scope="messages:write")
+    await count_events(request, principal)
+    name = turn.session.agent or ""
+    spec = await database.run(partial(agents.get_agent, name, viewer=principal.user_id))
+    if spec is None or not principal.rights.may_ask(spec.id):
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")
+    config = turn.response.response or uamp.ResponseConfig()
+    history = config.messages or ()
+    asked = run_request(
+        "",
+        uamp.SessionConfig(),
+        ResponseRequest(
+            instructions=config.instructions,
+            tools=config.tools,
+            response_format=turn.response.response_format,
+            ends_at_tools=True,
+        ),
+        history,
+    )
+    ids = media_ids(history)
+    extents = await database.run(read_extents, ids) if ids else {}
+    return usual_input(spec, asked, extents).input_tokens or 0
