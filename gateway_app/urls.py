@@ -26,6 +26,7 @@ DIALECTS = [
     re_path(r"^v1/messages/?\Z", anthropic.messages, name="anthropic_messages"),
     re_path(r"^v1/messages/count_tokens/?\Z", anthropic.count_tokens, name="count_tokens"),
     re_path(r"^(?:v1/)?responses/?\Z", responses.create, name="responses"),
+    re_path(r"^(?:v1/)?responses/input_tokens/?\Z", responses.input_tokens, name="input_tokens"),
     re_path(rf"^{_RESPONSE}/?\Z", responses.response, name="response"),
     re_path(rf"^{_RESPONSE}/cancel/?\Z", responses.cancel, name="cancel_response"),
     re_path(rf"^{_RESPONSE}/input_items/?\Z", responses.items, name="input_items"),

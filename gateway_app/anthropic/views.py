@@ -74,7 +74,11 @@ async def messages(request: HttpRequest, name: str = "") -> HttpResponseBase:
 async def count_tokens(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Estimate the tokens of a request's input, without asking the agent."""
     turn = turn_of(read_body(request, CountRequest), agent=name or None, chat=None)
-    return _json({"input_tokens": await input_tokens(request, TRANSPORT, turn)})
+    exchange = await Exchange.of(request, TRANSPORT)
+    try:
+        return _json({"input_tokens": await input_tokens(exchange.principal, turn)})
+    finally:
+        await exchange.close()
 
 
 async def _frames(exchange: Exchange, writer: MessagesWriter) -> AsyncIterator[bytes]:

@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING
 import uamp
 from agents_app import selectors as agents
 from sessions_app import database
+from sessions_app.access.protocol_rights import check_scope
 from sessions_app.billing.media_weights import media_ids, read_extents
 from sessions_app.billing.weights import usual_input
 from sessions_app.response.request import ResponseRequest, run_request
-from sessions_app.transports.http_exchange import count_events, principal_of
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
-
     from gateway_app.shapes.client_turn import ClientTurn
+    from sessions_app.access.principal import Principal
 
 
-async def input_tokens(request: HttpRequest, transport: str, turn: ClientTurn) -> int:
+async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
     """Estimate the input of a turn that carries its whole conversation (docs/money.md).
 
     Nothing is stored and nothing is charged. Raises RemoteProtocolError, also if the caller may use
     no such agent.
     """
-    principal = await principal_of(request, protocol=transport, scope="messages:write")
-    await count_events(request, principal)
+    check_scope(principal, "messages:write")
     name = turn.session.agent or ""
     spec = await database.run(partial(agents.get_agent, name, viewer=principal.user_id))
     if spec is None or not principal.rights.may_ask(spec.id):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gateway_app.doors.exchange import Exchange
     from gateway_app.openai_responses.output import Shown
     from gateway_app.openai_responses.read import ResponsesRequest
+    from gateway_app.shapes.client_turn import ClientTurn
     from gateway_app.shapes.stored_response import StoredResponse
 
 TRANSPORT: Final = "responses"
@@ -54,6 +55,10 @@ class ResponsesService:
 
     async def begin(self, body: ResponsesRequest, chat: str | None) -> None:
         """Begin the response that a request creates."""
+        await self._exchange.begin(await self.turn(body, chat))
+
+    async def turn(self, body: ResponsesRequest, chat: str | None) -> ClientTurn:
+        """Return the turn of a request, with the items that it refers to."""
         previous = None
         if body.previous_response_id is not None:
             previous = await self._found(body.previous_response_id)
@@ -66,14 +71,13 @@ class ResponsesService:
                         "openai_code": "previous_response_not_found",
                     },
                 )
-        turn = turn_of(
+        return turn_of(
             msgspec.structs.replace(body, input=await self._resolved(body.items)),
             agent=self._agent or None,
             chat=chat,
             previous=previous,
             is_visitor=self._reader.is_visitor,
         )
-        await self._exchange.begin(turn)
 
     async def writer_of_begun(self) -> ResponseWriter:
         """Return the writer of the response that `begin` began, or found already begun."""

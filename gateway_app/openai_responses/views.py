@@ -8,8 +8,9 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from gateway_app.doors.exchange import Exchange
+from gateway_app.doors.input_tokens import input_tokens as estimated_tokens
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
-from gateway_app.openai.errors import failed, refused
+from gateway_app.openai.errors import failed, refused, unsupported
 from gateway_app.openai.refusals import demand, refusal, unanswered
 from gateway_app.openai_responses.read import ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
@@ -72,6 +73,22 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
         raise
     await exchange.close()
     return _json(shown, headers)
+
+
+@dialect_view(refusal, "POST", protocol=TRANSPORT)
+async def input_tokens(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Estimate the tokens of a request's input, without asking the agent."""
+    body = read_body(request, ResponsesRequest)
+    check(body)
+    if body.chat:
+        raise unsupported("conversation", "The messages of a chat are not counted. Leave it out.")
+    exchange = await Exchange.of(request, TRANSPORT)
+    try:
+        turn = await ResponsesService(request, exchange, name).turn(body, None)
+        tokens = await estimated_tokens(exchange.principal, turn)
+    finally:
+        await exchange.close()
+    return _json({"object": "response.input_tokens", "input_tokens": tokens})
 
 
 @dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)

@@ -45,6 +45,7 @@ def test_openai_responses(run_client: Run, deployment: Deployment) -> None:
         "Again",
     )
     assert "response.reasoning_summary_text.delta" in seen["kinds"]
+    assert seen["counted"] >= 3
     tool = seen["tool"]
     assert "response.function_call_arguments.delta" in tool.pop("kinds")
     assert tool == {

@@ -240,3 +240,29 @@ def test_a_price_is_a_402_before_anything_runs(web: httpx.Client) -> None:
         assert (answer.status_code, answer.json()["error"]) == (402, "Payment required")
         assert answer.headers["PAYMENT-REQUIRED"]
     assert not Response.objects.exists()
+
+
+def test_the_tokens_of_an_input_are_counted_without_asking_the_agent(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    first = respond(web, "echo", {"input": "x" * 400}, alice).json()["id"]
+    known = Response.objects.count()
+
+    def count(who: Person = alice, **body: Any) -> httpx.Response:
+        asked = {"input": "Hello there", "model": "echo", **body}
+        return web.post("/v1/responses/input_tokens", json=asked, headers=who.headers)
+
+    plain = count().json()
+    assert plain["object"] == "response.input_tokens"
+    assert count(instructions="x" * 400).json()["input_tokens"] == plain["input_tokens"] + 100
+    # The conversation before it, which is the question and its echo.
+    after = count(previous_response_id=first).json()["input_tokens"]
+    assert after == plain["input_tokens"] + 200
+    for refused in (
+        count(bob, previous_response_id=first),
+        count(conversation="chat_1"),
+        count(model="missing"),
+    ):
+        assert refused.status_code in {400, 404}
+        assert refused.json()["error"]["code"]
+    assert Response.objects.count() == known

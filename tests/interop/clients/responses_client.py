@@ -120,6 +120,7 @@ def main() -> dict[str, Any]:
         "kinds": sorted({event.type for event in stream}),
         "chained": chained.output_text,
         "tool": with_tool(),
+        "counted": RESPONSES.input_tokens.count(model="echo", input="Hello there").input_tokens,
         "parsed": RESPONSES.parse(
             model="echo", input='{"n": 3}', text_format=Found
         ).output_parsed.n,
