@@ -13,6 +13,7 @@ from agents_app.rest.views import StrictSerializer
 from chat_app.contents import reading_rights
 from chat_app.contents.quota import ContentOwner
 from chat_app.contents.references import item_of
+from sessions_app.rest_turns.waiting import SECONDS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +53,12 @@ class NewMessageSerializer(StrictSerializer):
         required=False, help_text="Of a message in a thread: whether the chat shows it too."
     )
     queue = serializers.BooleanField(required=False)
+    wait = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=SECONDS_MAX,
+        help_text="How many seconds to wait for the end of the answers.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Reject empty and oversized messages."""
@@ -90,6 +97,12 @@ class RetrySerializer(StrictSerializer):
 
     response = serializers.DictField(
         required=False, help_text="What `response.create` of UAMP has as `response`."
+    )
+    wait = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=SECONDS_MAX,
+        help_text="How many seconds to wait for the end of the answer.",
     )
 
 

@@ -26,11 +26,20 @@ from sessions_app.rest_turns.reading import (
     responses_data,
 )
 from sessions_app.rest_turns.requests import HEADER, key_of, principal_of, send, session_in
+from sessions_app.rest_turns.waiting import (
+    EVENT_STREAM,
+    SECONDS_MAX,
+    send_and_wait,
+    wants_events,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.http import HttpResponseBase
     from rest_framework.request import Request
 
-    from sessions_app.rest_turns.requests import SentEvents
+    from sessions_app.rest_turns.requests import RequestKey, RestSession, SentEvents
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     HEADER,
@@ -103,15 +112,18 @@ class SentMessagesView(MessagesView):
         parameters=[IDEMPOTENCY_KEY],
         request=NewMessageSerializer,
         responses={
-            201: SentMessageSerializer,
+            (201, "application/json"): SentMessageSerializer,
+            (201, EVENT_STREAM): str,
             202: SentMessageSerializer,
             **responses(400, 403, 404, 409, 413, 415, 429, 503),
         },
     )
-    def post(self, request: Request, chat_id: str) -> Response:
+    def post(self, request: Request, chat_id: str) -> HttpResponseBase:
         """Send a message; members see it and its answers live. Status 202 if it is queued.
 
-        The answers continue after this request: read them, or follow `…/events` as a stream.
+        The answers continue after this request: read them, or follow `…/events` as a stream. With
+        `wait` the reply comes when they have ended, and with `Accept: text/event-stream` it is the
+        stream of their events.
         """
         check_member(request, chat_id)
         body = NewMessageSerializer(data=request.data)
@@ -120,8 +132,30 @@ class SentMessagesView(MessagesView):
         key = key_of(request)
         inputs = input_events(values, user_id=caller(request).pk)
         create = {"type": "response.create", "queue": values.get("queue", False)}
-        sent = send(request, session_in(chat_id), [*inputs, create], key=key)
+        return turn_response(request, session_in(chat_id), [*inputs, create], values, key=key)
+
+
+def turn_response(
+    request: Request,
+    session: RestSession,
+    events: Sequence[Mapping[str, Any]],
+    values: Mapping[str, Any],
+    *,
+    key: RequestKey,
+) -> HttpResponseBase:
+    """Send the events of a turn and return its reply: at once, or when its answers have ended.
+
+    `values` is the body of the request. With `Accept: text/event-stream`, the reply is a stream of
+    the turn's events.
+    """
+
+    def shown(sent: SentEvents) -> Response:
         return sent_response(request, sent, queue=values.get("queue", False))
+
+    seconds = values.get("wait", SECONDS_MAX if wants_events(request) else 0)
+    if not seconds:
+        return shown(send(request, session, events, key=key))
+    return send_and_wait(request, session, events, key=key, seconds=seconds, shown=shown)
 
 
 def sent_response(request: Request, sent: SentEvents, *, queue: bool = False) -> Response:

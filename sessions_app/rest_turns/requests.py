@@ -150,6 +150,17 @@ def send(
     """
     principal = principal_of(request)
     row_id, repeated, unanswered = async_to_sync(_send)(request, principal, session, events, key)
+    return outcome_of(row_id, key, repeated=repeated, unanswered=unanswered)
+
+
+def outcome_of(
+    row_id: str,
+    key: RequestKey | None,
+    *,
+    repeated: bool,
+    unanswered: RemoteProtocolError | None,
+) -> SentEvents:
+    """Return the outcome of a request that was sent in the session of a row."""
     outcome = None if key is None else selectors.outcome_of(row_id, key.event_id)
     return SentEvents(
         message_id=None if outcome is None else outcome.message_id,
@@ -166,24 +177,49 @@ async def _send(
     events: Sequence[Mapping[str, Any]],
     key: RequestKey | None,
 ) -> tuple[str, bool, RemoteProtocolError | None]:
+    exchange, session_id = await begun(request, principal, session, events, key)
+    await exchange.close()
+    connection = exchange.connection
+    return session_id, connection.has_repeated, connection.unanswered
+
+
+async def begun(
+    request: Request,
+    principal: Principal,
+    session: RestSession,
+    events: Sequence[Mapping[str, Any]],
+    key: RequestKey | None,
+) -> tuple[HttpExchange, str]:
+    """Send events in a session; return the open exchange, and the id of the session's row.
+
+    Raises Problem on the first refusal, with the exchange closed.
+    """
     exchange = HttpExchange(request._request, principal, TRANSPORT)  # noqa: SLF001 the public request has no scope
     refused: list[RemoteProtocolError] = []
     exchange.connection.on_error = refused.append
     exchange.connection.request_sha256 = "" if key is None else key.sha256
     try:
         session_id = await _attach(exchange, session, refused)
+        # The client asked for a turn, not for the session in which it takes place.
+        exchange.connection.outgoing.take_replies()
         for place, event in enumerate(events, 1):
             named: dict[str, Any] = {**event, "session_id": session_id}
             if key is not None and place == len(events):
                 named["event_id"] = key.event_id
             await exchange.take(msgspec.json.encode(named))
-            if refused:
-                raise problem_of(refused[0])
-        connection = exchange.connection
-        row_id = connection.sessions[session_id].session.id
-        return row_id, connection.has_repeated, connection.unanswered
-    finally:
+            _check(refused)
+        if exchange.connection.has_repeated:
+            await exchange.follow_running(session_id)
+        return exchange, exchange.connection.sessions[session_id].session.id
+    except BaseException:
         await exchange.close()
+        raise
+
+
+def _check(refused: Sequence[RemoteProtocolError]) -> None:
+    """Raise the first refusal as a Problem."""
+    if refused:
+        raise problem_of(refused[0])
 
 
 async def opened(request: Request, principal: Principal, session: RestSession) -> OpenSession:

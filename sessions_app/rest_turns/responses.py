@@ -21,7 +21,7 @@ from sessions_app.rest_turns.bodies import NewResponseSerializer, RetrySerialize
 from sessions_app.rest_turns.messages import (
     IDEMPOTENCY_KEY,
     SentMessageSerializer,
-    sent_response,
+    turn_response,
 )
 from sessions_app.rest_turns.reading import (
     STATES,
@@ -36,8 +36,10 @@ from sessions_app.rest_turns.requests import (
     send,
     session_in,
 )
+from sessions_app.rest_turns.waiting import EVENT_STREAM
 
 if TYPE_CHECKING:
+    from django.http import HttpResponseBase
     from rest_framework.request import Request
 
 
@@ -89,12 +91,13 @@ class ResponsesView(RestView):
         parameters=[IDEMPOTENCY_KEY],
         request=NewResponseSerializer,
         responses={
-            201: SentMessageSerializer,
+            (201, "application/json"): SentMessageSerializer,
+            (201, EVENT_STREAM): str,
             202: SentMessageSerializer,
             **responses(400, 402, 403, 404, 409, 413, 415, 429, 503),
         },
     )
-    def post(self, request: Request) -> Answer:
+    def post(self, request: Request) -> HttpResponseBase:
         """Ask an agent, in a chat that it is a member of or in a new private chat.
 
         `responses[0].chat_id` is the chat in which to ask the next question.
@@ -118,8 +121,7 @@ class ResponsesView(RestView):
         for name in ("response", "response_format"):
             if name in values:
                 create[name] = values[name]
-        sent = send(request, session, [*inputs, create], key=key)
-        return sent_response(request, sent, queue=values.get("queue", False))
+        return turn_response(request, session, [*inputs, create], values, key=key)
 
 
 class ResponseView(RestView):
@@ -172,11 +174,12 @@ class RetryView(RestView):
         parameters=[IDEMPOTENCY_KEY],
         request=RetrySerializer,
         responses={
-            201: SentMessageSerializer,
+            (201, "application/json"): SentMessageSerializer,
+            (201, EVENT_STREAM): str,
             **responses(400, 402, 403, 404, 409, 413, 415, 429, 503),
         },
     )
-    def post(self, request: Request, response_id: str) -> Answer:
+    def post(self, request: Request, response_id: str) -> HttpResponseBase:
         """Regenerate an answer. Allowed for the person who asked, and for owners of the chat.
 
         The previous answer is kept as a version of the message.
@@ -193,5 +196,5 @@ class RetryView(RestView):
         create: dict[str, Any] = {"type": "response.create", "replaces": answer_id}
         if "response" in body.validated_data:
             create["response"] = body.validated_data["response"]
-        sent = send(request, session_in(row.chat_id), [create], key=key)
-        return sent_response(request, sent)
+        session = session_in(row.chat_id)
+        return turn_response(request, session, [create], body.validated_data, key=key)

@@ -111,6 +111,62 @@ def test_a_message_is_sent_once_and_seen_live(
     assert seqs == list(range(int(last.partition(":")[2]) + 1, seqs[-1] + 1))
 
 
+def test_a_request_waits_for_the_end_of_its_answers(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice, agents=("echo", "thinker", "slow"))
+    program = Program(web, alice)
+    path = f"chats/{chat.pk}/messages"
+    body = {"content": "@echo one @thinker two", "wait": 60}
+    sent = program.call("POST", path, body, status=201, Idempotency_Key="w")
+    assert [one["status"] for one in sent["responses"]] == ["completed"] * 2
+    assert all(one["text"] and one["message_id"] for one in sent["responses"])
+    again = program.call("POST", path, body, status=201, Idempotency_Key="w")
+    assert again["responses"] == sent["responses"]
+    # Nobody answers: there is nothing to wait for.
+    assert program.call("POST", path, {**body, "content": "hi"}, status=201)["responses"] == []
+    for wrong in (-1, 301, "x"):
+        program.call("POST", path, {**body, "wait": wrong}, status=400)
+    # An answer that takes longer goes on.
+    (slow,) = program.call("POST", path, {"content": "@slow a", "wait": 1}, status=201)["responses"]
+    assert slow["status"] == "in_progress"
+    program.call("POST", f"responses/{slow['id']}/cancel", status=202)
+    program.ended(slow["id"])
+    asked = program.call(
+        "POST", "responses", {"agent": "echo", "content": "hi", "wait": 60}, status=201
+    )
+    (answer,) = asked["responses"]
+    assert answer["text"] == "hi"
+    retried = program.call("POST", f"responses/{answer['id']}/retry", {"wait": 60}, status=201)
+    assert retried["responses"][0]["status"] == "completed"
+    assert retried["responses"][0]["id"] != answer["id"]
+
+
+def test_a_request_may_be_answered_with_the_events_of_its_turn(
+    web: httpx.Client, alice: Person
+) -> None:
+    chat = shared_chat(alice, agents=("echo", "thinker"))
+    path = f"/api/v1/chats/{chat.pk}/messages"
+    headers = {**alice.headers, **SSE, "Idempotency-Key": "s"}
+    body = {"content": "@echo one @thinker two"}
+    first, again = (web.post(path, json=body, headers=headers) for _ in range(2))
+
+    assert (first.status_code, first.headers["Content-Type"]) == (201, "text/event-stream")
+    assert first.headers["Location"].startswith("/api/v1/messages/msg_")
+    assert again.headers["Idempotency-Replayed"] == "true"
+    ends = {}
+    for answer in (first, again):
+        lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+        assert lines.pop() == "[DONE]"
+        frames = [json.loads(line) for line in lines]
+        assert not {"session.created", "capabilities"} & {frame["type"] for frame in frames}
+        ends[answer] = {
+            frame["response_id"] for frame in frames if frame["type"] == "response.done"
+        }
+    assert len(ends[first]) == 2
+    assert Message.objects.filter(chat=chat, role="user").count() == 1
+    refused = web.post(path, json={"content": ""}, headers=headers)
+    assert refused.headers["Content-Type"] == "application/problem+json"
+
+
 def test_the_same_request_at_once_has_one_effect(web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice)
     program = Program(web, alice)
