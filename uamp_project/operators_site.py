@@ -22,7 +22,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Chats": (
         "chat_app.chat", "chat_app.message", "chat_app.participant", "chat_app.content",
         "chat_app.voicecall", "chat_app.sharelink", "chat_app.invitelink", "chat_app.chatorigin",
-        "chat_app.transcript",
+        "chat_app.transcript", "chat_app.repeatedrequest",
     ),
     "Answers": (
         "sessions_app.response", "sessions_app.toolcall", "sessions_app.session",

@@ -25,13 +25,32 @@ _IF_MATCH: Final = {
 }
 
 
+_IDEMPOTENCY_KEY: Final = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+    "description": "The same request again has no second effect and gets the answer of the first,"
+    " with `Idempotency-Replayed`; another one under the same key is refused (409).",
+}
+
+
 def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add rate limits to every operation, and `If-Match` to writes of readable resources."""
-    for path in result["paths"].values():
+    """Add rate limits to every operation, and the headers of conditions and repeats to writes."""
+    for name, path in result["paths"].items():
         for method, operation in path.items():
             if method in _METHODS:
+                if method == "post" and name.startswith("/api/v1/"):
+                    _add_key(operation)
                 _add(operation, is_conditional="get" in path and method not in {"get", "post"})
     return result
+
+
+def _add_key(operation: dict[str, Any]) -> None:
+    """Add the key of repeats, unless the operation names its own."""
+    parameters = operation.setdefault("parameters", [])
+    if all(one.get("name") != _IDEMPOTENCY_KEY["name"] for one in parameters):
+        parameters.append(dict(_IDEMPOTENCY_KEY))
+    operation["responses"].setdefault("409", dict(_PROBLEM))
 
 
 def _add(operation: dict[str, Any], *, is_conditional: bool) -> None:

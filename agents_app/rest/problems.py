@@ -98,7 +98,14 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         409, "The key was used for another request.", "Use a new Idempotency-Key."
     ),
     "idempotency_key_in_use": ProblemKind(
-        409, "The same batch is being taken.", "Send it again after `retry_after`: it is paid once."
+        409,
+        "The same request is being answered.",
+        "Send it again after `retry_after`: it has one effect.",
+    ),
+    "secret_shown_once": ProblemKind(
+        409,
+        "The first request with this key succeeded.",
+        "Its answer had a secret, which is not stored. `location` is where it is.",
     ),
     "message_conflict": ProblemKind(
         409, "The message was changed meanwhile.", "Take its revision, then edit that one."

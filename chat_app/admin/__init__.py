@@ -10,6 +10,7 @@ from chat_app.admin import (
     members,
     messages,
     people,
+    repeats,
     transcripts,
     uploads,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "members",
     "messages",
     "people",
+    "repeats",
     "transcripts",
     "uploads",
 ]

@@ -4,8 +4,8 @@
 ways in for others, `conversation` what members did with messages, `calls` voice calls, `forks`
 chats that begin with the history of others, `link_cards` previews of linked pages, `people`
 profiles and settings, `threads` replies to messages, `transcripts` the words of recordings,
-`uploads` files that arrive in parts. Other apps call the functions of `log`, `members`, `links`,
-`contents` and `calls`, not these classes.
+`repeats` requests with an `Idempotency-Key`, `uploads` files that arrive in parts. Other apps call
+the functions of `log`, `members`, `links`, `contents` and `calls`, not these classes.
 """
 
 from chat_app.models.calls import (
@@ -60,6 +60,7 @@ from chat_app.models.people import (
     SendKey,
     Theme,
 )
+from chat_app.models.repeats import RepeatedRequest
 from chat_app.models.threads import MessageMention, MessageThread, ThreadFollower
 from chat_app.models.transcripts import Transcript, TranscriptState
 from chat_app.models.uploads import Upload, UploadPart
@@ -103,6 +104,7 @@ __all__ = [
     "ProfilePicture",
     "Reaction",
     "ReadReceipt",
+    "RepeatedRequest",
     "SendKey",
     "ShareLink",
     "SharedState",

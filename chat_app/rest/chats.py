@@ -137,6 +137,7 @@ class ReceiptsView(RestView):
 class RenderView(RestView):
     """Markdown as the chat shows it."""
 
+    answers_repeats = True
     write_scope = ANY
     takes_restricted_keys = True
 

@@ -23,6 +23,7 @@ from rest_framework.response import Response
 from agents_app.rest.problems import Problem
 from agents_app.rest.views import JsonView, caller, json_object, rights_of
 from chat_app.members.chat_lists import chats_of
+from chat_app.rest.repeats import RepeatableRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,13 +64,29 @@ class RestView(JsonView):
     """
 
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
+    answers_repeats = False
+    """Whether a POST handles its `Idempotency-Key` itself, or has no effect."""
+    shows_secret = False
+    """Whether the answer to a POST has a secret, which is not stored for repeats."""
+    _repeatable: RepeatableRequest | None = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the caller, the limits and `If-Match`, in this order."""
+        """Check the caller, the limits, `If-Match` and `Idempotency-Key`, in this order."""
         super().initial(request, *args, **kwargs)
         read = getattr(self, "get", None)
         if "If-Match" in request.headers and read and request.method not in SAFE_METHODS:
             check_match(request, read(request, *args, **kwargs))
+        if request.method == "POST" and hasattr(self, "post") and not self.answers_repeats:
+            self._repeatable = RepeatableRequest.of(request)
+            if self._repeatable is not None and self._repeatable.is_repeated:
+                self.post = self._repeatable.replay
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Store the answer of a request that may be repeated."""
+        done = super().finalize_response(request, response, *args, **kwargs)
+        if self._repeatable is not None:
+            self._repeatable.answered(done, shows_secret=self.shows_secret)
+        return done
 
 
 def check_match(request: Request, current: HttpResponseBase) -> None:

@@ -18,6 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from audit_app.record import AuditAction, record
+from chat_app import repeats
 from chat_app.conversation import erasure as chats
 from sessions_app.models import (
     ApiKey,
@@ -112,6 +113,7 @@ def _close(user: User) -> None:
         user.user_permissions.clear()
         ApiKey.objects.filter(user=user).delete()
         Ticket.objects.filter(user=user).delete()
+        repeats.forget_person(user.pk)
         Webhook.objects.filter(user=user).delete()
         QueuedTurn.objects.filter(user=user).delete()
 

@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from chat_app import repeats
 from chat_app.contents import uploads
 from chat_app.conversation import deletion
 from chat_app.link_cards import cards as link_cards
@@ -77,6 +78,7 @@ def sweep(*, limit: int = BATCH) -> int:
     deleted = _delete_oldest(InboundEvent.objects.all(), forgotten, limit)
     deleted += _delete_oldest(PendingInput.objects.all(), forgotten, limit)
     deleted += _delete_oldest(WebhookDelivery.objects.all(), forgotten, -(-limit // 4))
+    deleted += repeats.forget(forgotten, limit=limit)
     deleted += uploads.forget_expired(limit=-(-limit // 4))
     deleted += link_cards.forget_old(now, limit=limit)
     deleted += deletion.delete_left_copies(-(-limit // 10))

@@ -120,6 +120,7 @@ class PaymentsView(RestView):
 class PoolView(RestView):
     """The money that pays for everyone's answers in a chat."""
 
+    answers_repeats = True
     read_scope = "payments:read"
     write_scope = "payments:write"
 

@@ -147,6 +147,8 @@ class _WebhookView(RestView):
 class WebhooksView(_WebhookView):
     """The caller's webhooks."""
 
+    shows_secret = True
+
     @extend_schema(
         operation_id="list_webhooks",
         parameters=[WebhooksQuery],
@@ -233,6 +235,8 @@ class WebhookView(_WebhookView):
 
 class WebhookRotationView(_WebhookView):
     """Rotation of the secret of one of the caller's webhooks."""
+
+    shows_secret = True
 
     @extend_schema(
         operation_id="rotate_webhook",

@@ -72,6 +72,7 @@ class SentMessageSerializer(serializers.Serializer[Any]):
 class SentMessagesView(MessagesView):
     """The messages of a chat."""
 
+    answers_repeats = True
     write_scope = "messages:write"
     methods_storing_text: ClassVar = ()  # the handler counts the text, as on a socket
 

@@ -81,6 +81,7 @@ class ChatResponsesView(RestView):
 class ResponsesView(RestView):
     """Answers that the caller requests from one agent."""
 
+    answers_repeats = True
     write_scope = "messages:write"
     takes_restricted_keys = True
 
@@ -166,6 +167,7 @@ class CancelView(RestView):
 class RetryView(RestView):
     """An answer that replaces another."""
 
+    answers_repeats = True
     write_scope = "messages:write"
     takes_restricted_keys = True
 

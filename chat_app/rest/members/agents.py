@@ -228,6 +228,7 @@ class AgentView(RestView):
 class DiscoveryView(RestView):
     """The agents behind an address, before creating a remote agent for one."""
 
+    answers_repeats = True
     write_scope = "agents:write"
 
     @extend_schema(
@@ -258,6 +259,7 @@ class DiscoveryView(RestView):
 class ProbeView(RestView):
     """A probe of a remote agent's address."""
 
+    answers_repeats = True
     write_scope = "agents:write"
     takes_restricted_keys = True
 

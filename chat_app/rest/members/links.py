@@ -86,6 +86,7 @@ class InviteLinkSerializer(_LinkSerializer):
 class ShareLinksView(RestView):
     """The share links of a chat."""
 
+    shows_secret = True
     read_scope = "chats:write"
     write_scope = "chats:write"
 
@@ -137,6 +138,7 @@ class ShareLinkView(RestView):
 class InviteLinksView(RestView):
     """The invite links of a chat."""
 
+    shows_secret = True
     read_scope = "chats:write"
     write_scope = "chats:write"
 

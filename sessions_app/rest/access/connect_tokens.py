@@ -61,6 +61,7 @@ class ConnectTokenSecretSerializer(ConnectTokenSerializer):
 class ConnectTokensView(RestView):
     """The caller's connect tokens."""
 
+    shows_secret = True
     read_scope = "keys:read"
     write_scope = "keys:write"
 

@@ -125,6 +125,7 @@ class KeySecretSerializer(KeySerializer):
 class KeysView(RestView):
     """The caller's keys."""
 
+    shows_secret = True
     read_scope = "keys:read"
     write_scope = "keys:write"
 
@@ -183,6 +184,7 @@ class KeyView(RestView):
 class KeyRotationView(RestView):
     """Rotation of the secret of one of the caller's keys."""
 
+    shows_secret = True
     write_scope = "keys:write"
 
     @extend_schema(

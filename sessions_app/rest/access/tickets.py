@@ -34,6 +34,7 @@ class TicketSerializer(serializers.Serializer[Any]):
 class TicketsView(RestView):
     """Tickets requested by the caller."""
 
+    answers_repeats = True
     write_scope = ANY
     takes_restricted_keys = True
 

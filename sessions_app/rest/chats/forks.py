@@ -29,6 +29,7 @@ KEY_CHARS: Final = 128
 class ForksView(RestView):
     """Forks of a chat."""
 
+    answers_repeats = True
     write_scope = "chats:write"
 
     throttle_scope = "forks"

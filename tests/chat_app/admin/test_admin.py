@@ -43,6 +43,7 @@ from chat_app.models import (
     MessageThread,
     Profile,
     ProfilePicture,
+    RepeatedRequest,
     SharedState,
     ThreadFollower,
     Transcript,
@@ -128,6 +129,7 @@ def one_of_each(number: int) -> Chat:
         owner=person, length=2, mime_type="text/plain", expires_at=timezone.now()
     )
     UploadPart.objects.create(upload=upload, start=0, blob="part")
+    RepeatedRequest.objects.create(user=person, key="key", request_sha256="")
     LinkCard.objects.create(url_sha256=f"{number:064}", state=LinkCardState.READ)
     fork_chat(
         chat_id=chat.pk, message_id=act["message_id"], forked_by=person, admit=lambda _size: None

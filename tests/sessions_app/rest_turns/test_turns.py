@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chat_app.models import Message, Participant
+from chat_app.models import Chat, Message, Participant
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
 from tests.client import open_stream, output_text, text_of, wait_until
 from tests.live_server import person, shared_chat
@@ -186,6 +186,23 @@ def test_the_same_request_at_once_has_one_effect(web: httpx.Client, alice: Perso
     assert len(set(ids)) == 1
     assert Message.objects.filter(chat=chat, role="user").count() == 1
     assert InboundEvent.objects.count() == 1
+
+
+def test_the_same_post_at_once_has_one_effect(web: httpx.Client, alice: Person) -> None:
+    statuses: list[int] = []
+
+    def send() -> None:
+        headers = {**alice.headers, "Idempotency-Key": "once"}
+        answer = web.post("/api/v1/chats", json={"title": "Plans"}, headers=headers)
+        statuses.append(answer.status_code)
+
+    threads = [threading.Thread(target=send) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    join_threads(threads)
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert Chat.objects.filter(title="Plans").count() == 1
 
 
 def test_an_answer_is_asked_for_cancelled_and_made_again(web: httpx.Client, alice: Person) -> None:
