@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from uamp.command_line.asking import ask, send
+from uamp.command_line.bridging import acp
 from uamp.command_line.completion import completion
 from uamp.command_line.files import export, verify
 from uamp.command_line.following import tail
@@ -45,7 +46,7 @@ def program(*, verbose: bool) -> None:
     logging.basicConfig(level=level, format="%(name)s: %(message)s")
 
 
-for command in (chat, ask, tail, send, export, verify, agents, chats, keys, completion):
+for command in (chat, ask, tail, send, export, verify, agents, chats, keys, acp, completion):
     program.add_command(command)
 
 
