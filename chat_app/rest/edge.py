@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import Http404
+from django.utils.cache import set_response_etag
 from django.utils.decorators import method_decorator
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.cache import cache_control
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from django.db.models import QuerySet
+    from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from rest_framework.request import Request
 
@@ -80,6 +82,13 @@ class RestView(JsonView):
             self._repeatable = RepeatableRequest.of(request)
             if self._repeatable is not None and self._repeatable.is_repeated:
                 self.post = self._repeatable.replay
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer a request; HEAD gets the ETag of GET, which Django leaves out."""
+        response = super().dispatch(request, *args, **kwargs)
+        if request.method == "HEAD" and isinstance(response, Response):
+            response.add_post_render_callback(set_response_etag)
+        return response
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Store the answer of a request that may be repeated."""

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 # Probes and static files are not counted.
 UNCOUNTED: Final = ("/healthz", "/readyz", "/static/")
 CLOSE_TOO_MANY: Final = 4429
+_ADDRESS_QUOTA: Final = "uamp.address_quota"
 
 
 class Edge:
@@ -118,6 +119,7 @@ async def _refused(scope: Scope, address: str) -> HttpResponse | None:
         return None
     quota = await rates.limiter().take("requests", rates.visitors(address))
     if quota.allowed:
+        scope[_ADDRESS_QUOTA] = quota
         return None
     rates.note(scope, quota)
     return refusals.too_many_requests(scope["path"], quota)
@@ -148,7 +150,9 @@ class _Response:
             self.started = True
             # ASGI and HTTP/3 require names in lower case; Django sends them as they were set.
             headers = [(name.lower(), value) for name, value in message.get("headers", ())]
-            quota: rates.Quota | None = self._scope.get(rates.SCOPE_KEY)
+            # A request that is refused before its caller is known counts for its address alone.
+            address_quota = self._scope.get(_ADDRESS_QUOTA)
+            quota: rates.Quota | None = self._scope.get(rates.SCOPE_KEY, address_quota)
             if quota is not None:
                 headers += [(k.lower().encode(), v.encode()) for k, v in quota.headers()]
             headers += self._request.answered(message["status"], headers)

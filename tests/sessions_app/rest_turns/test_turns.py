@@ -188,6 +188,34 @@ def test_the_same_request_at_once_has_one_effect(web: httpx.Client, alice: Perso
     assert InboundEvent.objects.count() == 1
 
 
+def test_every_answer_has_its_limits_and_an_id(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice)
+    path = f"/api/v1/chats/{chat.pk}"
+    good, wrong = alice.headers, {"Authorization": "Bearer uak_00000000_wrong"}
+    answers = [
+        web.get(path, headers=good),
+        web.get(path),
+        web.get(path, headers=wrong),
+        web.get("/api/v1/chats/missing", headers=good),
+        web.get("/api/v1/missing", headers=good),
+        web.put(path, headers=good),
+        web.post("/api/v1/chats", content=b"{", headers=good),
+        web.get("/api/schema"),
+        web.post("/v1/chat/completions", json={}, headers=wrong),
+    ]
+    statuses = [answer.status_code for answer in answers]
+    assert statuses == [200, 401, 401, 404, 404, 405, 415, 200, 401]
+    for answer in answers:
+        assert int(answer.headers["RateLimit-Remaining"]) >= 0, answer.url
+        assert answer.headers["X-Request-ID"]
+    head = web.head(path, headers=good)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["ETag"] == answers[0].headers["ETag"]
+    same = web.get(path, headers={**good, "If-None-Match": head.headers["ETag"]})
+    assert same.status_code == 304
+    assert "RateLimit-Remaining" in same.headers
+
+
 def test_the_same_post_at_once_has_one_effect(web: httpx.Client, alice: Person) -> None:
     statuses: list[int] = []
 
