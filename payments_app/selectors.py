@@ -7,6 +7,7 @@ captures took, less refunds of captures.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 PAGE: Final = 50
 PAGE_MAX: Final = 500
 
-Dimension = Literal["response", "agent", "user", "chat", "protocol", "kind"]
+Dimension = Literal["response", "agent", "user", "chat", "protocol", "kind", "day"]
 _COLUMNS: Final[dict[Dimension, str]] = {
     "response": "transfer__response_id",
     "agent": "transfer__agent_id",
@@ -35,6 +36,7 @@ _COLUMNS: Final[dict[Dimension, str]] = {
     "chat": "transfer__chat_id",
     "protocol": "transfer__protocol",
     "kind": "transfer__kind",
+    "day": "day",
 }
 
 
@@ -220,7 +222,10 @@ def usage_by(
     asset: str | None = None,
     limit: int = PAGE_MAX,
 ) -> list[Spent]:
-    """Return spending grouped by one dimension, highest first, narrowed by the others."""
+    """Return spending grouped by one dimension, narrowed by the others.
+
+    The highest comes first; days, which are those of UTC, come in their order.
+    """
     column = _COLUMNS[dimension]
     narrowed = {
         "account_id": account_id,
@@ -233,9 +238,10 @@ def usage_by(
     rows: QuerySet[Any, dict[str, Any]] = (
         _spending(since)
         .filter(**{name: value for name, value in narrowed.items() if value is not None})
+        .annotate(day=TruncDate("transfer__created_at", tzinfo=UTC))
         .values(column, "transfer__asset")
         .annotate(total=Sum("amount"), transfers=Count("transfer_id", distinct=True))
-        .order_by("total", column)
+        .order_by(*([column] if dimension == "day" else ["total", column]))
     )
     return [
         Spent(

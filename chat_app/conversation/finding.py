@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,8 @@ from chat_app.search.filters import InvalidSearch
 from chat_app.search.search import filtered_messages, search_messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from chat_app.models import Chat, Message
     from chat_app.search.filters import SearchTerms
 
@@ -23,37 +26,55 @@ CHATS: Final = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundMessages:
-    """Search results, newest first; `searched` is how many of the person's `chats` were covered."""
+    """Search results, newest first; `searched` is how many of the person's `chats` were covered.
+
+    `places` is where the next page continues in each chat, empty on the last page.
+    """
 
     messages: list[Message]
     titles: dict[str, str]
-    has_more: bool
+    places: dict[str, int]
     searched: int
     chats: int
 
 
-def find_messages(terms: SearchTerms, *, user_id: int, limit: int) -> FoundMessages:
-    """Return the messages of a person's chats that match all terms; raises InvalidSearch."""
+def find_messages(
+    terms: SearchTerms, *, user_id: int, limit: int, places: Mapping[str, int] | None = None
+) -> FoundMessages:
+    """Return the messages of a person's chats that match all terms; raises InvalidSearch.
+
+    With the `places` of an earlier page, only messages before them, in the same chats.
+    """
     chats = chats_of(user_id)
     if terms.chat is not None:
         chats = chats.filter(Q(pk=terms.chat) | Q(title__iexact=terms.chat))
+    count = chats.count()
+    if places is not None:
+        chats = chats.filter(pk__in=places)
     searched: list[Chat] = list(chats.order_by("-latest_at", "-pk")[:CHATS])
-    if not searched and terms.chat is not None:
+    if not searched and terms.chat is not None and places is None:
         raise InvalidSearch(f"You are in no chat {terms.chat!r}. in: takes a chat's title or id.")
     filters = _filters(terms, user_id)
-    found: list[Message] = []
+    found: list[list[Message]] = []
+    # Messages that are sent while the pages are read belong to none of them.
+    before = dict(places or {chat.pk: chat.last_seq + 1 for chat in searched})
     for chat in searched:
+        there = filters & Q(seq__lt=before[chat.pk])
         if terms.words:
-            found += search_messages(chat.pk, terms.words, limit=limit + 1, filters=filters)
+            found.append(search_messages(chat.pk, terms.words, limit=limit + 1, filters=there))
         else:
-            found += filtered_messages(chat.pk, filters, limit=limit + 1)
-    found.sort(key=lambda message: (message.created_at, message.seq), reverse=True)
+            found.append(filtered_messages(chat.pk, there, limit=limit + 1))
+    # The messages of a chat stay in the order of its log, whatever the clocks of processes say.
+    merged = list(heapq.merge(*found, key=lambda message: message.created_at, reverse=True))
+    page = merged[:limit]
+    for message in page:
+        before[message.chat_id] = min(before[message.chat_id], message.seq)
     return FoundMessages(
-        messages=found[:limit],
+        messages=page,
         titles={chat.pk: chat.title for chat in searched},
-        has_more=len(found) > limit,
+        places=before if len(merged) > limit else {},
         searched=len(searched),
-        chats=chats.count(),
+        chats=count,
     )
 
 

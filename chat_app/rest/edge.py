@@ -81,7 +81,8 @@ class RestView(JsonView):
         if request.method == "POST" and hasattr(self, "post") and not self.answers_repeats:
             self._repeatable = RepeatableRequest.of(request)
             if self._repeatable is not None and self._repeatable.is_repeated:
-                self.post = self._repeatable.replay
+                # The handler that this request is dispatched to.
+                vars(self)["post"] = self._repeatable.replay
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer a request; HEAD gets the ETag of GET, which Django leaves out."""

@@ -147,7 +147,7 @@ def window_page(
     page = cut(found, request, query["limit"], lambda row: str(row.seq))
     if page.next_cursor is None and (first > below if falling else end < above):
         place = first + 1 if falling else end - 1
-        return Page(rows=page.rows, next_cursor=_make_cursor(request, str(place)))
+        return Page(rows=page.rows, next_cursor=make_cursor(request, str(place)))
     return page
 
 
@@ -184,7 +184,7 @@ def _page_around(
         found, more = kept_newer[::-1] + kept_older, len(older) > len(kept_older)
     else:
         found, more = kept_older[::-1] + kept_newer, len(newer) > len(kept_newer)
-    cursor = _make_cursor(request, str(found[-1].seq)) if more and found else None
+    cursor = make_cursor(request, str(found[-1].seq)) if more and found else None
     return Page(rows=found, next_cursor=cursor)
 
 
@@ -231,7 +231,7 @@ def cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], s
     """Return the first `limit` rows; one more row indicates that there is a next page."""
     if len(found) <= limit:
         return Page(rows=found)
-    return Page(rows=found[:limit], next_cursor=_make_cursor(request, place(found[limit - 1])))
+    return Page(rows=found[:limit], next_cursor=make_cursor(request, place(found[limit - 1])))
 
 
 def list_response(
@@ -278,7 +278,8 @@ def _list_of(request: Request) -> str:
     return hashlib.sha256(repr((request.path, filters)).encode()).hexdigest()[:16]
 
 
-def _make_cursor(request: Request, place: str) -> str:
+def make_cursor(request: Request, place: str) -> str:
+    """Return the cursor of a place in the list that a request selects."""
     return signing.dumps([_list_of(request), place], salt=_SALT)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 _SALT: Final = "rest.ledger.entries"
-DIMENSIONS: Final = ("agent", "chat", "protocol", "kind")
+DIMENSIONS: Final = ("agent", "chat", "protocol", "kind", "day")
 
 
 class EntriesQuery(CurrencyQuery):
@@ -60,9 +60,9 @@ class UsageQuery(CurrencyQuery):
 
 
 class UsedSerializer(serializers.Serializer[Any]):
-    """The spending on one agent, chat, protocol or kind of charge."""
+    """The spending on one agent, chat, protocol or kind of charge, or on one day."""
 
-    id = serializers.CharField(help_text="Of the agent or chat; the protocol or kind itself.")
+    id = serializers.CharField(help_text="Of the agent or chat; the protocol, kind or day itself.")
     name = serializers.CharField(help_text="The agent's; empty for others.")
     amount = serializers.CharField()
     charges = serializers.IntegerField()
@@ -141,7 +141,10 @@ class UsageView(PaymentView):
         responses={200: UsageSerializer, **refusals(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return the spending of the last `days` days, grouped, the largest first."""
+        """Return the spending of the last `days` days, grouped, the largest first.
+
+        By day, the days are in their order.
+        """
         query = queried(request, UsageQuery)
         first = datetime.now(UTC).date() - timedelta(days=query["days"] - 1)
         since = datetime.combine(first, datetime.min.time(), UTC)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
-from rest_framework.response import Response
 
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.views import caller
 from chat_app.conversation.finding import find_messages
 from chat_app.rest.edge import RestView
 from chat_app.rest.messages.message_serializers import MessageSerializer, messages_data
-from chat_app.rest.paging import read_query
+from chat_app.rest.paging import list_response, make_cursor, place_before, read_query
 from chat_app.search.filters import InvalidSearch, parse_search
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
+    from rest_framework.response import Response
 
 LIMIT_MAX = 50
 QUERY_CHARS = 500
@@ -31,6 +32,9 @@ class SearchQuery(serializers.Serializer[Any]):
         help_text="Words that a message has, and from:, agent:, in:, has:file, before:, after:.",
     )
     limit = serializers.IntegerField(min_value=1, max_value=LIMIT_MAX, default=20)
+    cursor = serializers.CharField(
+        required=False, help_text="`next_cursor` of the page before, unchanged."
+    )
 
 
 class FoundMessageSerializer(MessageSerializer):
@@ -44,10 +48,11 @@ FOUND = inline_serializer(
     "Found",
     {
         "object": serializers.CharField(default="list"),
+        "first_id": serializers.CharField(allow_null=True),
+        "last_id": serializers.CharField(allow_null=True),
         "data": FoundMessageSerializer(many=True),
-        "has_more": serializers.BooleanField(
-            help_text="Narrow the search by before: for the rest."
-        ),
+        "has_more": serializers.BooleanField(),
+        "next_cursor": serializers.CharField(allow_null=True),
         "searched_chats": serializers.IntegerField(),
         "chats": serializers.IntegerField(),
     },
@@ -67,23 +72,32 @@ class SearchView(RestView):
         responses={200: FOUND, **responses(400)},
     )
     def get(self, request: Request) -> Response:
-        """Return messages that contain all words and match all filters, newest first."""
+        """Return a page of messages that contain all words and match all filters, newest first."""
         query = read_query(request, SearchQuery)
         reader = caller(request).pk
         try:
-            found = find_messages(parse_search(query["q"]), user_id=reader, limit=query["limit"])
+            found = find_messages(
+                parse_search(query["q"]),
+                user_id=reader,
+                limit=query["limit"],
+                places=place_before(request, query, _places),
+            )
         except InvalidSearch as error:
             detail = str(error)
             raise Problem(
                 "invalid", detail, errors=[{"parameter": "q", "detail": detail}]
             ) from error
         data = messages_data(found.messages, html=False, reader=reader)
-        return Response(
-            {
-                "object": "list",
-                "data": [{**row, "chat_title": found.titles[row["chat_id"]]} for row in data],
-                "has_more": found.has_more,
-                "searched_chats": found.searched,
-                "chats": found.chats,
-            }
+        following = make_cursor(request, json.dumps(found.places)) if found.places else None
+        page = list_response(
+            request,
+            [{**row, "chat_title": found.titles[row["chat_id"]]} for row in data],
+            next_cursor=following,
         )
+        page.data |= {"searched_chats": found.searched, "chats": found.chats}
+        return page
+
+
+def _places(place: str) -> dict[str, int]:
+    places: dict[str, int] = json.loads(place)
+    return places

@@ -117,6 +117,7 @@ def test_entries_are_the_callers_own_and_their_cursor_too() -> None:
     check_problem(of_another, 400, "invalid_cursor")
     usage = clients["ada"].get("/api/v1/usage?by=chat&days=2").json()
     assert (usage["by"], usage["data"]) == ("chat", [])
+    assert clients["ada"].get("/api/v1/usage?by=day").json()["by"] == "day"
 
 
 REMOTE = {

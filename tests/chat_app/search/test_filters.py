@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from chat_app.conversation import finding
 from chat_app.conversation.deletion import delete_message
@@ -134,3 +135,37 @@ def test_what_is_not_there_is_said_and_strangers_learn_nothing(
     factories.chat(eve)
     answer = found(eve, "word")
     assert (answer["searched_chats"], answer["chats"]) == (1, 2)
+
+
+@pytest.mark.django_db
+def test_a_cursor_leads_through_all_chats_once() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chats = [factories.chat(ada, bob, title=f"Chat {number}") for number in range(3)]
+    sent = [factories.message(chats[n % 3], ada, f"sunny {n}").content for n in range(11)]
+    # The clock of one process was wrong.
+    first = Message.objects.get(content="sunny 3")
+    Message.objects.filter(pk=first.pk).update(created_at=first.created_at + timedelta(hours=1))
+
+    for q in ("sunny", "from:ada"):
+        page, seen, pages = found(ada, q, limit=4), [], 1
+        while True:
+            seen += [row["content"] for row in page["data"]]
+            assert page["searched_chats"] == 3
+            if not page["has_more"]:
+                break
+            if pages == 1:
+                factories.message(chats[0], ada, "sunny later")
+            page = found(ada, q, limit=4, cursor=page["next_cursor"])
+            pages += 1
+        assert pages >= 3
+        assert sorted(seen) == sorted({*sent, *(["sunny later"] if q == "from:ada" else [])})
+        assert len(seen) == len(set(seen))
+    cursor = found(ada, "sunny", limit=4)["next_cursor"]
+    for wrong in (cursor + "x", "x"):
+        assert found(ada, "sunny", cursor=wrong)["code"] == "invalid_cursor"
+    assert found(ada, "rainy", cursor=cursor)["code"] == "invalid_cursor"
+    # Who left a chat, or was never in it, finds nothing there with a cursor.
+    assert found(factories.user("eve"), "sunny", cursor=cursor)["data"] == []
+    Participant.objects.filter(chat=chats[1], user=ada).update(left_at=timezone.now())
+    rest = found(ada, "sunny", cursor=cursor)
+    assert chats[1].pk not in {row["chat_id"] for row in rest["data"]}

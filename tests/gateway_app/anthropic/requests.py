@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     from tests.live_server import Person
 
-HELLO = {
+HELLO: dict[str, Any] = {
     "model": "claude-sonnet-4-5",
     "max_tokens": 1024,
     "messages": [{"role": "user", "content": "Hello there"}],
 }
-SEARCH = {
+SEARCH: dict[str, Any] = {
     "name": "search",
     "description": "Find",
     "input_schema": {"type": "object", "properties": {}},

@@ -328,12 +328,13 @@ def test_spending_is_read_from_the_ledgers_rows() -> None:
     ]
     by = {
         dimension: {row.name: str(row.amount) for row in selectors.usage_by(dimension)}
-        for dimension in ("chat", "protocol", "user", "response")
+        for dimension in ("chat", "protocol", "user", "response", "day")
     }
     assert by == {
         "chat": {"c1": "3", "c2": "4.5"},
         "protocol": {"uamp": "6", "a2a": "1.5"},
         "user": {str(person.pk): "7.5"},
+        "day": {str(timezone.now().date()): "7.5"},
         "response": {"r1": "3", "r2": "1.5", "r3": "3"},
     }
     assert selectors.usage_by("agent", chat_id="c2", user_id=person.pk)[0].amount == usd("3")
