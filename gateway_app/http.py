@@ -41,7 +41,12 @@ def read_body(request: HttpRequest, body_type: type[_Body]) -> _Body:
 
     Raises RemoteProtocolError, whose details name the offending place as `param`.
     """
-    return _converted(uamp.load_json(request.body, _BODY_LIMITS), body_type)
+    return body_of(request.body, body_type)
+
+
+def body_of(raw: bytes, body_type: type[_Body]) -> _Body:
+    """Parse JSON like the body of a request; raises RemoteProtocolError."""
+    return _converted(uamp.load_json(raw, _BODY_LIMITS), body_type)
 
 
 def _converted(value: Any, body_type: type[_Body], *, strict: bool = True) -> _Body:

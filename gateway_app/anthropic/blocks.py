@@ -21,70 +21,72 @@ _Name: TypeAlias = Annotated[
 _MediaType: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[\w.+-]{1,127}/[\w.+-]{1,127}$")]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+class _BlockParam(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """A block, or a source of data. Members that are missing here are ignored."""
 
 
-class Base64Source(_Part, frozen=True, kw_only=True, tag="base64"):
+class Base64SourceParam(_BlockParam, frozen=True, kw_only=True, tag="base64"):
     """A medium in base64."""
 
     media_type: _MediaType
     data: str
 
 
-class UrlSource(_Part, frozen=True, kw_only=True, tag="url"):
+class UrlSourceParam(_BlockParam, frozen=True, kw_only=True, tag="url"):
     """A medium at an address; a picture may also be a `data:` URL."""
 
     url: str
 
 
-class FileSource(_Part, frozen=True, kw_only=True, tag="file"):
+class FileSourceParam(_BlockParam, frozen=True, kw_only=True, tag="file"):
     """A stored content of this server."""
 
     file_id: Annotated[str, msgspec.Meta(max_length=64)]
 
 
-class TextSource(_Part, frozen=True, kw_only=True, tag="text"):
+class TextSourceParam(_BlockParam, frozen=True, kw_only=True, tag="text"):
     """A document that is plain text."""
 
     data: str
 
 
-class TextBlock(_Part, frozen=True, kw_only=True, tag="text"):
+class TextBlockParam(_BlockParam, frozen=True, kw_only=True, tag="text"):
     """Text."""
 
     text: str
 
 
-class ContentSource(_Part, frozen=True, kw_only=True, tag="content"):
+class ContentSourceParam(_BlockParam, frozen=True, kw_only=True, tag="content"):
     """A document that consists of text blocks."""
 
-    content: str | tuple[TextBlock, ...]
+    content: str | tuple[TextBlockParam, ...]
 
 
-class ImageBlock(_Part, frozen=True, kw_only=True, tag="image"):
+class ImageBlockParam(_BlockParam, frozen=True, kw_only=True, tag="image"):
     """A picture."""
 
-    source: Base64Source | UrlSource | FileSource
+    source: Base64SourceParam | UrlSourceParam | FileSourceParam
 
 
-class DocumentBlock(_Part, frozen=True, kw_only=True, tag="document"):
+class DocumentBlockParam(_BlockParam, frozen=True, kw_only=True, tag="document"):
     """A document."""
 
-    source: Base64Source | UrlSource | FileSource | TextSource | ContentSource
+    source: (
+        Base64SourceParam | UrlSourceParam | FileSourceParam | TextSourceParam | ContentSourceParam
+    )
     title: Annotated[str, msgspec.Meta(max_length=255)] | None = None
     context: str | None = None
 
 
-class SearchResultBlock(_Part, frozen=True, kw_only=True, tag="search_result"):
+class SearchResultBlockParam(_BlockParam, frozen=True, kw_only=True, tag="search_result"):
     """A search result of the client, which is text with its source and title."""
 
     source: str
     title: str
-    content: tuple[TextBlock, ...]
+    content: tuple[TextBlockParam, ...]
 
 
-class ToolUseBlock(_Part, frozen=True, kw_only=True, tag="tool_use"):
+class ToolUseBlockParam(_BlockParam, frozen=True, kw_only=True, tag="tool_use"):
     """A call of one of the client's tools."""
 
     id: CallId
@@ -92,10 +94,10 @@ class ToolUseBlock(_Part, frozen=True, kw_only=True, tag="tool_use"):
     input: dict[str, Any]
 
 
-_Shown: TypeAlias = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock
+_Shown: TypeAlias = TextBlockParam | ImageBlockParam | DocumentBlockParam | SearchResultBlockParam
 
 
-class ToolResultBlock(_Part, frozen=True, kw_only=True, tag="tool_result"):
+class ToolResultBlockParam(_BlockParam, frozen=True, kw_only=True, tag="tool_result"):
     """The result of a call; its media follow it as media of the user."""
 
     tool_use_id: CallId
@@ -103,27 +105,27 @@ class ToolResultBlock(_Part, frozen=True, kw_only=True, tag="tool_result"):
     is_error: bool | None = None
 
 
-class ThinkingBlock(_Part, frozen=True, kw_only=True, tag="thinking"):
+class ThinkingBlockParam(_BlockParam, frozen=True, kw_only=True, tag="thinking"):
     """An earlier thought, which is dropped: models see no other thoughts than their own."""
 
     thinking: str
 
 
-class RedactedThinkingBlock(_Part, frozen=True, kw_only=True, tag="redacted_thinking"):
+class RedactedThinkingBlockParam(_BlockParam, frozen=True, kw_only=True, tag="redacted_thinking"):
     """An earlier hidden thought, which is dropped."""
 
     data: str
 
 
 Block: TypeAlias = (
-    TextBlock
-    | ImageBlock
-    | DocumentBlock
-    | SearchResultBlock
-    | ToolUseBlock
-    | ToolResultBlock
-    | ThinkingBlock
-    | RedactedThinkingBlock
+    TextBlockParam
+    | ImageBlockParam
+    | DocumentBlockParam
+    | SearchResultBlockParam
+    | ToolUseBlockParam
+    | ToolResultBlockParam
+    | ThinkingBlockParam
+    | RedactedThinkingBlockParam
 )
 _Blocks: TypeAlias = Annotated[
     tuple[Block, ...], msgspec.Meta(max_length=uamp.DEFAULT_LIMITS.messages)
@@ -144,7 +146,7 @@ def messages_of(messages: Sequence[MessageParam]) -> tuple[uamp.Message, ...]:
     for index, message in enumerate(messages):
         place = f"messages.{index}.content"
         given = message.content
-        blocks = (TextBlock(text=given),) if isinstance(given, str) else given
+        blocks = (TextBlockParam(text=given),) if isinstance(given, str) else given
         if message.role == "assistant":
             calls = _calls(blocks)
             called |= {call.id for call in calls}
@@ -177,7 +179,7 @@ def _calls(blocks: Sequence[Block]) -> tuple[uamp.ToolCallData, ...]:
             arguments=json.dumps(block.input, ensure_ascii=False, separators=(",", ":")),
         )
         for block in blocks
-        if isinstance(block, ToolUseBlock)
+        if isinstance(block, ToolUseBlockParam)
     )
 
 
@@ -187,9 +189,9 @@ def _said(
     texts: list[uamp.ContentItem] = []
     for index, block in enumerate(blocks):
         match block:
-            case TextBlock():
+            case TextBlockParam():
                 texts.append(uamp.TextContent(text=block.text))
-            case ToolUseBlock() | ThinkingBlock() | RedactedThinkingBlock():
+            case ToolUseBlockParam() | ThinkingBlockParam() | RedactedThinkingBlockParam():
                 pass
             case _:
                 raise refused(f"{place}.{index}.type", "An assistant has no such block.")
@@ -207,7 +209,7 @@ def _results(
     for index, block in enumerate(blocks):
         at = f"{place}.{index}"
         match block:
-            case ToolResultBlock():
+            case ToolResultBlockParam():
                 if block.tool_use_id not in called:
                     raise refused(
                         f"{at}.tool_use_id", f"No earlier message calls {block.tool_use_id!r}."
@@ -215,17 +217,22 @@ def _results(
                 text, shown = _result(block, at)
                 results.append(text)
                 rest += shown
-            case TextBlock() | ImageBlock() | DocumentBlock() | SearchResultBlock():
+            case (
+                TextBlockParam()
+                | ImageBlockParam()
+                | DocumentBlockParam()
+                | SearchResultBlockParam()
+            ):
                 rest.append(_item(block, at))
             case _:
                 raise refused(f"{at}.type", "Only an assistant has such a block.")
     return results, rest
 
 
-def _result(block: ToolResultBlock, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
+def _result(block: ToolResultBlockParam, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
     """Return a result and its media, which models take from a user only."""
     given = block.content or ()
-    shown = (TextBlock(text=given),) if isinstance(given, str) else given
+    shown = (TextBlockParam(text=given),) if isinstance(given, str) else given
     items = [_item(one, f"{place}.content.{index}") for index, one in enumerate(shown)]
     text = "\n".join(item.text for item in items if isinstance(item, uamp.TextContent))
     failure = (
@@ -244,32 +251,34 @@ def _result(block: ToolResultBlock, place: str) -> tuple[uamp.Message, list[uamp
 
 def _item(block: _Shown, place: str) -> uamp.ContentItem:
     match block:
-        case TextBlock():
+        case TextBlockParam():
             return uamp.TextContent(text=block.text)
-        case ImageBlock():
+        case ImageBlockParam():
             return uamp.ImageContent(image=media.medium_of(_address(block.source, place)))
-        case SearchResultBlock():
+        case SearchResultBlockParam():
             texts = "\n".join(one.text for one in block.content)
             return uamp.TextContent(text=f"{block.title} ({block.source})\n{texts}")
-        case DocumentBlock(source=TextSource(data=text)):
+        case DocumentBlockParam(source=TextSourceParam(data=text)):
             return uamp.TextContent(text=_titled(block, text))
-        case DocumentBlock(source=ContentSource(content=given)):
+        case DocumentBlockParam(source=ContentSourceParam(content=given)):
             text = given if isinstance(given, str) else "\n".join(one.text for one in given)
             return uamp.TextContent(text=_titled(block, text))
-        case DocumentBlock(source=Base64Source() | UrlSource() | FileSource() as source):
+        case DocumentBlockParam(
+            source=Base64SourceParam() | UrlSourceParam() | FileSourceParam() as source
+        ):
             return media.file_item(_address(source, place), block.title)
     raise AssertionError(block)
 
 
-def _titled(block: DocumentBlock, text: str) -> str:
+def _titled(block: DocumentBlockParam, text: str) -> str:
     return "\n\n".join(part for part in (block.title, block.context, text) if part)
 
 
-def _address(source: Base64Source | UrlSource | FileSource, place: str) -> str:
+def _address(source: Base64SourceParam | UrlSourceParam | FileSourceParam, place: str) -> str:
     """Return a medium as a URL; raises RemoteProtocolError for an unknown file id."""
     match source:
-        case Base64Source():
+        case Base64SourceParam():
             return f"data:{source.media_type};base64,{source.data}"
-        case UrlSource():
+        case UrlSourceParam():
             return source.url
     return content_of(f"{place}.source.file_id", source.file_id)

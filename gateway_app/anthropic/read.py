@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 
 import uamp
-from gateway_app.anthropic.blocks import MessageParam, TextBlock, messages_of
+from gateway_app.anthropic.blocks import MessageParam, TextBlockParam, messages_of
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import ModelName, TokenLimit, chat_inputs, token_limit
 from gateway_app.shapes.client_turn import ClientTurn
@@ -92,7 +92,7 @@ class CountRequest(msgspec.Struct, frozen=True, kw_only=True):
         tuple[MessageParam, ...],
         msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.messages),
     ]
-    system: str | tuple[TextBlock, ...] | None = None
+    system: str | tuple[TextBlockParam, ...] | None = None
     tools: tuple[ToolParam, ...] | None = None
     tool_choice: ToolChoiceParam | None = None
     thinking: ThinkingParam | None = None

@@ -115,6 +115,10 @@ class ForeignDialect(SocketDialect, ABC):
         await self.send(create)
         return next(id_ for id_ in self.connection.sessions if id_ not in known)
 
+    def leave_session(self, session_id: str) -> None:
+        """Detach a session, whose responses continue without this client."""
+        self.connection.detach(session_id)
+
     async def resume_session(
         self, session_id: str, *, after: tuple[str, int] | None = None
     ) -> None:

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import uamp
-from gateway_app.doors.responses import ResponseReader
 from gateway_app.openai.errors import refused
 from gateway_app.openai_responses.items import InputItem
 from gateway_app.openai_responses.output import input_items, response_of, shown_request
-from gateway_app.openai_responses.read import EXTENSION, turn_of
+from gateway_app.openai_responses.read import turn_of
 from gateway_app.openai_responses.write import ResponseWriter
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from django.http import HttpRequest
-
     from gateway_app.doors.exchange import Exchange
+    from gateway_app.doors.responses import ResponseReader
     from gateway_app.openai_responses.output import Shown
     from gateway_app.openai_responses.read import ResponsesRequest
     from gateway_app.shapes.client_turn import ClientTurn
@@ -42,20 +40,9 @@ class ResponsesService:
     Methods are called from the request's task, and raise RemoteProtocolError.
     """
 
-    def __init__(self, request: HttpRequest, exchange: Exchange, agent: str) -> None:
+    def __init__(self, reader: ResponseReader, agent: str) -> None:
         self._agent = agent
-        self._exchange = exchange
-        self._reader = ResponseReader(
-            request.build_absolute_uri(),
-            exchange.principal,
-            transport=TRANSPORT,
-            agent=agent,
-            extension=EXTENSION,
-        )
-
-    async def begin(self, body: ResponsesRequest, chat: str | None) -> None:
-        """Begin the response that a request creates."""
-        await self._exchange.begin(await self.turn(body, chat))
+        self._reader = reader
 
     async def turn(self, body: ResponsesRequest, chat: str | None) -> ClientTurn:
         """Return the turn of a request, with the items that it refers to."""
@@ -79,9 +66,9 @@ class ResponsesService:
             is_visitor=self._reader.is_visitor,
         )
 
-    async def writer_of_begun(self) -> ResponseWriter:
-        """Return the writer of the response that `begin` began, or found already begun."""
-        stored = await self._reader.find(self._exchange.response_id)
+    async def writer_of_begun(self, response_id: str) -> ResponseWriter:
+        """Return the writer of a response that has just begun, or was found already begun."""
+        stored = await self._reader.find(response_id)
         if stored is None:
             raise RemoteProtocolError(
                 ErrorCode.UNKNOWN_SESSION, "The response was deleted with its chat."
@@ -123,13 +110,13 @@ class ResponsesService:
             )
         return end
 
-    async def cancel(self, response_id: str) -> StoredResponse:
+    async def cancel(self, exchange: Exchange, response_id: str) -> StoredResponse:
         """Cancel a response, in whichever process it runs, unless it has ended."""
         stored = await self.find(response_id)
         if stored.has_ended:
             return stored
         try:
-            return await self._reader.cancel(self._exchange, response_id) or stored
+            return await self._reader.cancel(exchange, response_id) or stored
         except RemoteProtocolError:
             stored = await self.find(response_id)
             if not stored.has_ended:

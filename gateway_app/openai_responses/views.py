@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.input_tokens import input_tokens as estimated_tokens
+from gateway_app.doors.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
 from gateway_app.openai.errors import failed, refused, unsupported
 from gateway_app.openai.refusals import demand, refusal, unanswered
-from gateway_app.openai_responses.read import ResponsesRequest, check
+from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
 from gateway_app.shapes.appended_text import TextReplacedError
 from uamp import ErrorCode, RemoteProtocolError
@@ -47,6 +48,17 @@ class InputItemsQuery(msgspec.Struct, frozen=True, kw_only=True):
     after: Annotated[str, msgspec.Meta(max_length=128)] = ""
 
 
+def _service(request: HttpRequest, exchange: Exchange, agent: str) -> ResponsesService:
+    reader = ResponseReader(
+        request.build_absolute_uri(),
+        exchange.principal,
+        transport=TRANSPORT,
+        agent=agent,
+        extension=EXTENSION,
+    )
+    return ResponsesService(reader, agent)
+
+
 @dialect_view(refusal, "POST", protocol=TRANSPORT)
 async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Begin a response and return it: at its end, as a stream, or at once."""
@@ -59,14 +71,16 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
         request, TRANSPORT, demand_body=demand, leaving="continue" if is_kept else "cancel"
     )
     try:
-        service = ResponsesService(request, exchange, name)
-        await service.begin(body, chat)
+        service = _service(request, exchange, name)
+        await exchange.begin(await service.turn(body, chat))
         if body.stream:
-            return exchange.stream(_frames(exchange, await service.writer_of_begun()))
+            writer = await service.writer_of_begun(exchange.response_id)
+            return exchange.stream(_frames(exchange, writer))
         if body.background:
             shown = await service.shown(await service.find(exchange.response_id))
         else:
-            shown = await _whole(exchange, await service.writer_of_begun())
+            writer = await service.writer_of_begun(exchange.response_id)
+            shown = await _whole(exchange, writer)
         headers = exchange.headers
     except BaseException:
         await exchange.close()
@@ -84,7 +98,7 @@ async def input_tokens(request: HttpRequest, name: str = "") -> HttpResponseBase
         raise unsupported("conversation", "The messages of a chat are not counted. Leave it out.")
     exchange = await Exchange.of(request, TRANSPORT)
     try:
-        turn = await ResponsesService(request, exchange, name).turn(body, None)
+        turn = await _service(request, exchange, name).turn(body, None)
         tokens = await estimated_tokens(exchange.principal, turn)
     finally:
         await exchange.close()
@@ -99,7 +113,7 @@ async def response(request: HttpRequest, response_id: str, name: str = "") -> Ht
     query = read_query(request, RetrieveQuery)
     exchange = await Exchange.of(request, TRANSPORT)
     try:
-        service = ResponsesService(request, exchange, name)
+        service = _service(request, exchange, name)
         stored = await service.find(response_id)
         if query.stream:
             answer = await _stream_again(service, exchange, stored, query.starting_after)
@@ -151,8 +165,8 @@ async def cancel(request: HttpRequest, response_id: str, name: str = "") -> Http
     """Cancel a response, unless it has ended, and return it."""
     exchange = await Exchange.of(request, TRANSPORT)
     try:
-        service = ResponsesService(request, exchange, name)
-        return _json(await service.shown(await service.cancel(response_id)))
+        service = _service(request, exchange, name)
+        return _json(await service.shown(await service.cancel(exchange, response_id)))
     finally:
         await exchange.close()
 
@@ -163,7 +177,7 @@ async def items(request: HttpRequest, response_id: str, name: str = "") -> HttpR
     query = read_query(request, InputItemsQuery)
     exchange = await Exchange.of(request, TRANSPORT)
     try:
-        service = ResponsesService(request, exchange, name)
+        service = _service(request, exchange, name)
         shown = service.input_items(await service.find(response_id))
     finally:
         await exchange.close()

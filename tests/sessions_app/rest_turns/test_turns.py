@@ -121,7 +121,7 @@ def test_a_request_waits_for_the_end_of_its_answers(web: httpx.Client, alice: Pe
     assert all(one["text"] and one["message_id"] for one in sent["responses"])
     again = program.call("POST", path, body, status=201, Idempotency_Key="w")
     assert again["responses"] == sent["responses"]
-    # Nobody answers: there is nothing to wait for.
+    # No agent answers: there is nothing to wait for.
     assert program.call("POST", path, {**body, "content": "hi"}, status=201)["responses"] == []
     for wrong in (-1, 301, "x"):
         program.call("POST", path, {**body, "wait": wrong}, status=400)

@@ -1,0 +1,159 @@
+"""The Responses API on a WebSocket: `response.create` in, the events of the stream out.
+
+A socket has one response at a time. It may continue a response of another socket or of HTTP, with
+`previous_response_id`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import msgspec
+
+from gateway_app.doors.responses import ResponseReader
+from gateway_app.doors.socket import ForeignDialect, SocketApplication
+from gateway_app.http import body_of
+from gateway_app.openai.errors import error_body, refused
+from gateway_app.openai_responses.output import shown_request
+from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
+from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
+from gateway_app.openai_responses.write import ResponseWriter
+from gateway_app.shapes.appended_text import TextReplacedError
+from gateway_app.shapes.lost_sessions import lost_session
+from uamp import ErrorCode, RemoteProtocolError
+from uamp.errors.http_status import http_status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gateway_app.openai_responses.output import Shown
+    from gateway_app.shapes.client_turn import ClientTurn
+    from uamp.events import Event
+
+CREATE: Final = "response.create"
+_encoder: Final = msgspec.json.Encoder()
+
+
+class _ClientEvent(msgspec.Struct):
+    """The type of a client event."""
+
+    type: str
+
+
+@dataclass(kw_only=True)
+class _Running:
+    """The response that a socket is answering; its writer exists from its first event on."""
+
+    session_id: str
+    asked: Shown
+    writer: ResponseWriter | None = None
+
+
+class ResponsesDialect(ForeignDialect):
+    """The connection of one client, with one response at a time."""
+
+    transport: ClassVar[str] = TRANSPORT
+
+    def prepare(self) -> None:
+        """Start without a response, and require turns to be paid for before they begin."""
+        self.check_host()
+        self.demand_payments()
+        self._running: _Running | None = None
+
+    async def receive(self, frame: str | bytes) -> None:
+        """Begin the response that an event asks for, or send why it is refused."""
+        try:
+            await self._begin(frame)
+        except RemoteProtocolError as error:
+            self._refuse(error)
+
+    def _refuse(self, error: RemoteProtocolError) -> None:
+        self.send_json(_failure(error))
+
+    async def _begin(self, frame: str | bytes) -> None:
+        raw = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
+        head = body_of(raw, _ClientEvent)
+        if head.type != CREATE:
+            raise refused("type", f"There is no event {head.type!r} here. Send {CREATE}.")
+        if self._running is not None:
+            raise RemoteProtocolError(
+                ErrorCode.BUSY, "A response is running on this connection. Wait for its end."
+            )
+        body = body_of(raw, ResponsesRequest)
+        check(body)
+        if body.background:
+            raise refused("background", "A socket streams its responses. Leave it out.")
+        agent = self.agent or ""
+        reader = ResponseReader(
+            f"{self.handshake.base_url}/v1/responses",
+            self.connection.principal,
+            transport=TRANSPORT,
+            agent=agent,
+            extension=EXTENSION,
+        )
+        turn = await ResponsesService(reader, agent).turn(body, body.chat)
+        await self._start(turn)
+
+    async def _start(self, turn: ClientTurn) -> None:
+        turn.check_content()
+        self.connection.defaults.ephemeral = not turn.is_kept
+        session_id = await self.open_session(turn.session)
+        asked = shown_request(turn.response, turn.session.session.extensions[EXTENSION])
+        self._running = _Running(session_id=session_id, asked=asked)
+        try:
+            for event in (*turn.inputs, turn.response):
+                await self.send(msgspec.structs.replace(event, session_id=session_id))
+            _ = self.started
+        except RemoteProtocolError:
+            self._running = None
+            self.leave_session(session_id)
+            raise
+
+    # --- Server to client ---
+
+    def frames(self, event: Event) -> Iterator[str]:
+        """Yield the stream events of a server event."""
+        for shown in self._shown(event):
+            yield _encoder.encode(shown).decode()
+
+    def _shown(self, event: Event) -> Iterable[Shown]:
+        running = self._running
+        if running is None or event.session_id != running.session_id:
+            return
+        if (lost := lost_session(event)) is not None:
+            self._running = None
+            yield _failure(lost)
+            return
+        response_id = getattr(event, "response_id", None)
+        if not response_id:
+            return
+        if running.writer is None:
+            running.writer = ResponseWriter(
+                response_id=response_id,
+                created_at=int(time.time()),
+                link=self.link,
+                asked=running.asked,
+            )
+            yield from running.writer.begin()
+        if running.writer.response_id != response_id:
+            return
+        try:
+            yield from running.writer.feed(event)
+        except TextReplacedError:
+            again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was written anew.")
+            yield from running.writer.fail(again)
+            running.writer.has_ended = True
+        if running.writer.has_ended:
+            self._running = None
+            self.leave_session(running.session_id)
+
+
+def _failure(error: RemoteProtocolError) -> dict[str, Any]:
+    """Return the event for a request that is refused."""
+    shown = msgspec.to_builtins(error_body(error))["error"]
+    return {"type": "error", "status": http_status(ErrorCode(error.code)), "error": shown}
+
+
+application: Final = SocketApplication(ResponsesDialect)

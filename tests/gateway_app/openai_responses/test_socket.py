@@ -1,0 +1,152 @@
+"""The Responses API on a WebSocket."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from sessions_app.models import Response, Session
+from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, text_of
+from tests.live_server import shared_chat
+from tests.sessions_app.billing.paid_agents import priced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+    from websockets.sync.client import ClientConnection
+
+    from tests.conftest import ServerAddress
+    from tests.live_server import Person
+
+pytestmark = pytest.mark.any_database
+
+ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
+
+
+class Client:
+    """A client of the socket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    def send(self, event: Any) -> None:
+        """Send an event, or a frame as it is."""
+        self._socket.send(event if isinstance(event, str) else json.dumps(event))
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the events up to the end of a response."""
+        seen: list[dict[str, Any]] = []
+        while not seen or seen[-1]["type"] not in ENDS:
+            seen.append(json.loads(self._socket.recv(30)))
+        return seen
+
+    def ask(self, **body: Any) -> dict[str, Any]:
+        """Ask, and return the last event."""
+        self.send({"type": "response.create", "model": "echo", **body})
+        return self.events()[-1]
+
+
+@contextmanager
+def responses(
+    address: ServerAddress, who: Person | None, path: str = "/v1/responses"
+) -> Iterator[Client]:
+    headers = who.headers if who else {}
+    with connect(f"{address.ws}{path}", additional_headers=headers, proxy=None) as socket:
+        yield Client(socket)
+
+
+def test_a_socket_streams_the_events_of_http(
+    demo: ServerAddress, web: httpx.Client, alice: Person
+) -> None:
+    streamed = respond(web, "thinker", {"stream": True, "model": "m"}, alice).text
+    with responses(demo, alice, "/agents/thinker/responses") as client:
+        client.send({"type": "response.create", "model": "m", "input": "Hello there"})
+        events = client.events()
+    of_http = [json.loads(line[6:]) for line in streamed.splitlines() if line.startswith("data: {")]
+
+    assert kinds(events) == kinds(of_http)
+    assert [event["sequence_number"] for event in events] == sorted(
+        event["sequence_number"] for event in events
+    )
+    assert text_of(events[-1]["response"]) == text_of(of_http[-1]["response"])
+    kept = read(web, events[-1]["response"]["id"], alice).json()
+    assert kept["output"] == events[-1]["response"]["output"]
+    assert (kept["model"], kept["usage"]) == ("m", events[-1]["response"]["usage"])
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    """Return the types of events, without repeated deltas."""
+    types = [event["type"] for event in events]
+    return [kind for at, kind in enumerate(types) if at == 0 or types[at - 1] != kind]
+
+
+def test_a_conversation_goes_on_with_tools_and_over_http(
+    demo: ServerAddress, web: httpx.Client, alice: Person
+) -> None:
+    with responses(demo, alice) as client:
+        first = client.ask(input="Hello there", model="tool-user", tools=[SEARCH])["response"]
+        (call,) = first["output"]
+        result = {"type": "function_call_output", "call_id": call["call_id"], "output": "cats"}
+        second = client.ask(
+            input=[result], model="tool-user", tools=[SEARCH], previous_response_id=first["id"]
+        )["response"]
+        assert text_of(second) == "The tool answered: cats"
+        for number in range(3):
+            assert text_of(client.ask(input=f"{number}")["response"]) == f"{number}"
+    body = {"input": "Again", "previous_response_id": second["id"]}
+    assert respond(web, "tool-user", body, alice).status_code == 200
+    gone = client_answer(demo, alice, store=False)
+    assert read(web, gone["response"]["id"], alice).status_code == 404
+    assert set(Session.objects.values_list("transport", flat=True)) == {"responses"}
+
+
+def client_answer(demo: ServerAddress, who: Person | None, **body: Any) -> dict[str, Any]:
+    with responses(demo, who) as client:
+        return client.ask(**{"input": "Hello there", **body})
+
+
+def test_what_is_refused_leaves_the_socket_open(
+    demo: ServerAddress, alice: Person, bob: Person
+) -> None:
+    priced("dear", per_answer="1")
+    with responses(demo, alice) as client:
+        for body, status, code in (
+            ({"input": ""}, 400, "invalid_event"),
+            ({"input": "x", "model": "missing"}, 404, "agent_not_found"),
+            ({"input": "x", "model": "dear"}, 402, "payment_required"),
+            ({"input": "x", "background": True}, 400, "invalid_event"),
+            ({"input": "x", "temperature": 9}, 400, "invalid_event"),
+            ({"input": "x", "previous_response_id": "resp_0"}, 400, "previous_response_not_found"),
+        ):
+            refused = client.ask(**body)
+            assert (refused["type"], refused["status"], refused["error"]["code"]) == (
+                "error",
+                status,
+                code,
+            ), body
+        for frame in ("{", "[]", json.dumps({"type": "session.update"})):
+            client.send(frame)
+            assert client.events()[-1]["status"] == 400
+        assert not Response.objects.exists()
+        client.send({"type": "response.create", "model": "slow", "input": "a"})
+        client.send({"type": "response.create", "model": "echo", "input": "b"})
+        assert client.events()[-1]["error"]["code"] == "busy"
+        assert Response.objects.count() == 1
+    assert text_of(client_answer(demo, bob)["response"]) == "Hello there"
+
+
+def test_a_socket_may_answer_in_a_chat(demo: ServerAddress, alice: Person, bob: Person) -> None:
+    chat = shared_chat(alice)
+    done = client_answer(demo, alice, conversation=chat.pk)
+    assert text_of(done["response"]) == "Hello there"
+    assert done["response"]["conversation"] == {"id": chat.pk}
+    assert client_answer(demo, bob, conversation=chat.pk)["error"]["code"] == "chat_not_found"
+    wrong = type(alice)(alice.user, "uak_00000000_wrong")
+    with pytest.raises(InvalidStatus, match="HTTP 40"), responses(demo, wrong):
+        pass
