@@ -74,8 +74,8 @@ class ChatSubscription:
         self._outgoing = outgoing
         self._origin = origin
         self._on_left, self._on_elsewhere = on_left, on_elsewhere
-        self._is_closed = False
-        self._has_left = False
+        self._is_closed = self._has_left = False
+        self._back_at = 0  # who left before this entry is a member again
         # Running responses, and the number of code points sent of each.
         self._sent: dict[str, int] = {}
         # Responses whose end was recently sent: reading the log can overtake queued frames.
@@ -265,6 +265,11 @@ class ChatSubscription:
         log. A replay omits the text of ended responses.
         """
         page = await self._reader.events_after(self._chat_id, self.cursor)
+        left = any(
+            entry.type == "participant.left" and self._is_own(entry.payload) for entry in page
+        )
+        if left and await self._reader.is_member(self._chat_id, self._session.principal.user_id):
+            self._back_at = page[-1].seq
         has_more = len(page) == PAGE
         queued = self._queued.seqs()
         for entry in page:
@@ -338,12 +343,13 @@ class ChatSubscription:
             self._complete(response_id, text, replay=replay)
         if self._session.chat_scoped or event_type in TURN_EVENTS:
             self._emit(text, seq)
-        if event_type == "participant.left" and self._is_own(text):
+        has_left = event_type == "participant.left" and seq > self._back_at
+        if has_left and self._is_own(msgspec.json.decode(text)):
             self._has_left = True
             self._on_left()
 
-    def _is_own(self, text: str) -> bool:
-        left: dict[str, str] = msgspec.json.decode(text)["participant"]
+    def _is_own(self, event: dict[str, Any]) -> bool:
+        left: dict[str, str] = event["participant"]
         user_id = str(self._session.principal.user_id)
         return left["kind"] == "user" and left["id"] == user_id
 

@@ -30,5 +30,8 @@ class LogReader(Protocol):
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next log entries, at most PAGE."""
 
+    async def is_member(self, chat_id: str, user_id: int | None) -> bool:
+        """Return whether a person is in the chat now."""
+
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return the responses running in the chat."""

@@ -14,6 +14,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from chat_app.log import history as chat_history
+from chat_app.members import membership
 from chat_app.members.agents.agent_mentions import may_mention
 from sessions_app import database, selectors
 from sessions_app.connected.directory import ConnectedAgents
@@ -127,6 +128,10 @@ class Process:
     async def events_after(self, chat_id: str, after: int) -> Sequence[LoggedEvent]:
         """Return the next entries of a chat's log."""
         return await self._reads.read(chat_history.events_after, chat_id, after)
+
+    async def is_member(self, chat_id: str, user_id: int | None) -> bool:
+        """Return whether a person is in a chat now."""
+        return await database.run(membership.is_member, chat_id, user_id)
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return a chat's running responses, from memory or else as last flushed."""

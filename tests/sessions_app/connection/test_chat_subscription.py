@@ -54,6 +54,10 @@ class LocalChat:
         assert chat_id == CHAT
         return self.log[after : after + PAGE]
 
+    async def is_member(self, chat_id: str, user_id: int | None) -> bool:
+        """See LogReader."""
+        return False
+
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return the texts as they were last flushed: another process may hold more."""
         assert chat_id == CHAT

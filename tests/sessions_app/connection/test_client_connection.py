@@ -59,6 +59,10 @@ class Log:
             for seq in places
         ]
 
+    async def is_member(self, chat_id: str, user_id: int | None) -> bool:
+        """See LogReader."""
+        return False
+
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """See LogReader."""
         del chat_id

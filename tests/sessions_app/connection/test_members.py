@@ -303,6 +303,12 @@ def test_who_leaves_receives_nothing_more(
     again = joined(dial, bob, chat)
     staying.ask("Welcome back")
     assert text_of(received(again)) == "Welcome back"
+    # A session that reads the log from before they left does not end there.
+    third = dial(bob)
+    third.create_session(chat=chat.pk, resume={"epoch": chat.epoch, "after": 0})
+    third.until("participant.joined")
+    third.ask("Thank you")
+    assert text_of(received(staying)) == "Thank you"
 
 
 def test_a_new_member_is_announced(dial: Dial, alice: Person, mallory: Person, chat: Chat) -> None:
