@@ -37,6 +37,7 @@ urlpatterns = [
     ),
     re_path(rf"{_CHAT}/checkpoint\Z", checkpoints.CheckpointView.as_view(), name="checkpoint"),
     re_path(rf"{_CHAT}/mute\Z", members.MuteView.as_view(), name="mute"),
+    re_path(rf"{_CHAT}/place\Z", members.PlaceView.as_view(), name="place"),
     re_path(rf"{_CHAT}/call\Z", calls.CallView.as_view(), name="call"),
     re_path(rf"{_CHAT}/share-links\Z", links.ShareLinksView.as_view(), name="share_links"),
     re_path(

@@ -72,6 +72,11 @@ class Participant(models.Model):
     notifications = models.CharField(  # noqa: DJ001 as above
         max_length=10, choices=NotificationLevel, null=True, blank=True
     )
+    # For a person, in their own list: when they pinned and archived the chat, and whether they
+    # marked it as unread. An archived chat is back in the list with its next entry.
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    marked_unread = models.BooleanField(default=False, db_default=False)
     joined_at = models.DateTimeField(default=timezone.now)
     left_at = models.DateTimeField(null=True, blank=True)
     # For a person who left: whether they chose to; None if unknown. A person who was removed cannot

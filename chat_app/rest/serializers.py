@@ -163,6 +163,11 @@ class ChatSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="What the caller may do (docs/members.md)."
     )
     muted = serializers.BooleanField(help_text="Whether the caller muted the chat.")
+    pinned = serializers.BooleanField(help_text="Whether the caller pinned it in their list.")
+    archived = serializers.BooleanField(
+        help_text="Whether the caller archived it, and nothing happened in it since."
+    )
+    marked_unread = serializers.BooleanField(help_text="Whether the caller marked it as unread.")
     notifications = serializers.CharField(
         help_text="The caller's for this chat: all, mentions or none; empty for their settings'."
     )
@@ -288,6 +293,21 @@ class MuteSerializer(StrictSerializer):
         attrs = super().validate(attrs)
         if not attrs:
             raise serializers.ValidationError("Send muted, notifications or both.")
+        return attrs
+
+
+class PlaceSerializer(StrictSerializer):
+    """The body of PUT /api/v1/chats/{id}/place: at least one field."""
+
+    pinned = serializers.BooleanField(required=False)
+    archived = serializers.BooleanField(required=False)
+    marked_unread = serializers.BooleanField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a body that changes nothing."""
+        attrs = super().validate(attrs)
+        if not attrs:
+            raise serializers.ValidationError("Send pinned, archived or marked_unread.")
         return attrs
 
 

@@ -15,6 +15,7 @@ from chat_app.members import participants
 from chat_app.members.agents import agent_settings
 from chat_app.members.agents.agent_settings import AgentSettings
 from chat_app.members.muting import set_muted
+from chat_app.members.places import set_place
 from chat_app.members.presence import online_user_ids
 from chat_app.models import Participant
 from chat_app.rest import overview
@@ -28,6 +29,7 @@ from chat_app.rest.serializers import (
     NoQuery,
     ParticipantChangeSerializer,
     ParticipantSerializer,
+    PlaceSerializer,
 )
 
 if TYPE_CHECKING:
@@ -137,6 +139,26 @@ class MuteView(RestView):
         body.is_valid(raise_exception=True)
         with refused():
             set_muted(chat_id=chat_id, user_id=caller(request).pk, **body.validated_data)
+        return Response(chat_data(request, chat_id))
+
+
+class PlaceView(RestView):
+    """Where the caller's list shows a chat."""
+
+    write_scope = "chats:write"
+
+    @extend_schema(
+        operation_id="place_chat",
+        request=PlaceSerializer,
+        responses={200: ChatSerializer, **responses(400, 403, 404, 413, 415)},
+    )
+    def put(self, request: Request, chat_id: str) -> Response:
+        """Pin, archive or mark the chat as unread for the caller; other members do not see it."""
+        check_member(request, chat_id)
+        body = PlaceSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        with refused():
+            set_place(chat_id=chat_id, user_id=caller(request).pk, **body.validated_data)
         return Response(chat_data(request, chat_id))
 
 

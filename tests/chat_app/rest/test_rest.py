@@ -804,6 +804,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "remove_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "update_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "mute_chat": "/api/v1/chats/{chat_id}/mute",
+        "place_chat": "/api/v1/chats/{chat_id}/place",
         "fork_chat": "/api/v1/chats/{chat_id}/forks",
         "list_share_links": "/api/v1/chats/{chat_id}/share-links",
         "create_share_link": "/api/v1/chats/{chat_id}/share-links",

@@ -122,6 +122,7 @@ REST = [
     ("chat", "DELETE", "/api/v1/chats/ONE/participants/1", None),
     ("chat", "PATCH", "/api/v1/chats/ONE/participants/1", {"role": "owner"}),
     ("chat", "PUT", "/api/v1/chats/ONE/mute", {"muted": True}),
+    ("chat", "PUT", "/api/v1/chats/ONE/place", {"pinned": True}),
     ("chat", "GET", "/api/v1/chats/ONE/budgets", None),
     ("chat", "POST", "/api/v1/chats/ONE/forks", {"message_id": "msg_none"}),
     ("chat", "POST", "/api/v1/chats/ONE/forks", {"nonsense": 1}),
