@@ -114,15 +114,18 @@ def revoke_invite_link(*, chat_id: str, link_id: int, revoked_by: User) -> None:
         end_link(link, by=revoked_by)
 
 
-def invitation(secret: str, user: User) -> Invitation | None:
-    """Return the invitation behind a link for a person; None if the link is not active."""
+def invitation(secret: str, user: User | None) -> Invitation | None:
+    """Return the invitation behind a link for a person or (with None) a visitor.
+
+    Returns None if the link is not active.
+    """
     link = link_of(InviteLink, secret)
     if not isinstance(link, InviteLink):
         return None
     people = Participant.objects.filter(
         chat_id=link.chat_id, user__isnull=False, left_at__isnull=True
     )
-    own = _membership(link, user)
+    own = _membership(link, user) if user is not None else None
     return Invitation(
         chat_id=link.chat_id,
         title=link.chat.title,

@@ -134,7 +134,7 @@ def _checked(change: ProfileChange, user: User) -> dict[str, Any]:
     if change.display_name is not None:
         values["display_name"] = name = _clean("display_name", clean_name, change.display_name)
         values["name_key"] = key_of(name) or None
-        if name and _is_taken(name, user):
+        if name and is_taken(name, user):
             raise _taken()
     if change.status_text is not None:
         values["status_text"] = _clean("status_text", clean_status, change.status_text)
@@ -157,7 +157,7 @@ def _clean(field: str, clean: Any, text: str) -> str:
     return cleaned
 
 
-def _is_taken(name: str, user: User) -> bool:
+def is_taken(name: str, user: User) -> bool:
     """Return whether another person, or an agent that the person may use, has the name.
 
     Agents that they may not use are ignored: the answer would reveal that one exists.

@@ -84,7 +84,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     # A form without the seconds for which the old key stays is answered like a wrong id.
     "account/keys/{key_id}/rotate": {"POST": (N, None)},
     "account/keys/{key_id}/revoke": {"POST": (O, None)},
-    "join/{secret}": {"GET": (P, None)},
+    "join/{secret}": {"GET": (E, None)},
     "shared/{secret}": {"GET": (E, None)},
     "shared/files/{content_id}": {"GET": (N, None)},
     "docs/problems": {"GET": (E, None)},
@@ -135,6 +135,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
         "DELETE": (O, None),
     },
     f"{_CHAT}/mute": {"PUT": (M, {"muted": True})},
+    f"{_CHAT}/place": {"PUT": (M, {"pinned": True})},
     f"{_CHAT}/call": {"GET": (M, None)},
     f"{_CHAT}/share-links": {"GET": (M, None), "POST": (O, {})},
     f"{_CHAT}/share-links/{{link_id}}": {"DELETE": (O, None)},

@@ -22,6 +22,9 @@ UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
 # The tolerated difference between an issuer's clock and this server's.
 UAMP_JWT_LEEWAY_SECONDS = integer("UAMP_JWT_LEEWAY_SECONDS", 30, most=120)
 
+# Whether visitors with an invite link may make an account; with a provider, they sign in there.
+UAMP_INVITED_ACCOUNTS = switch("UAMP_INVITED_ACCOUNTS", "1")
+
 UAMP_OIDC_ISSUER = string("UAMP_OIDC_ISSUER")
 UAMP_OIDC_CLIENT_ID = string("UAMP_OIDC_CLIENT_ID")
 UAMP_OIDC_CLIENT_SECRET = string("UAMP_OIDC_CLIENT_SECRET")
