@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext, gettext_lazy
 
 from gateway_app.doors.agents.agent_directory import agents_for, page, problem_for
 from gateway_app.http import dialect_view
@@ -32,11 +34,11 @@ HTML: Final = "text/html"
 CACHE_SECONDS: Final = 60
 VARY: Final = "Accept, Authorization, X-API-Key, Cookie, Origin"
 _INPUTS: Final = {
-    "text": "Text",
-    "image": "Pictures",
-    "audio": "Sound",
-    "video": "Video",
-    "file": "Files",
+    "text": gettext_lazy("Text"),
+    "image": gettext_lazy("Pictures"),
+    "audio": gettext_lazy("Sound"),
+    "video": gettext_lazy("Video"),
+    "file": gettext_lazy("Files"),
 }
 
 
@@ -137,34 +139,45 @@ def _shown(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
     can = agent.capabilities
     return {
         "name": agent.name,
-        "description": agent.description or f"The agent {agent.name}.",
+        "description": agent.description or gettext("The agent %(name)s.") % {"name": agent.name},
         "base": _base(request, agent),
         "path": f"/agents/{quote(agent.name)}",
         "inputs": [_INPUTS.get(kind, kind) for kind in can.modalities],
         "tools": list(can.provides or ()),
-        "prices": _prices(can.extensions.get("pricing")),
+        "price": _price(can.extensions.get("pricing")),
+        "is_free": can.extensions.get("pricing") is None,
     }
 
 
-def _prices(pricing: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return each priced item with its price as people read it."""
+def _price(pricing: dict[str, Any] | None) -> str:
+    """Return an agent's prices in words, in the reader's language."""
     if pricing is None:
-        return []
-    named = [
-        ("an answer", pricing["per_answer"]),
-        ("1,000 tokens that it reads", pricing["input_per_1k"]),
-        ("1,000 tokens that it writes", pricing["output_per_1k"]),
-        ("1,000 tokens that are read from the cache", pricing["cache_read_per_1k"] or "0"),
-        ("1,000 tokens that are written to the cache", pricing["cache_write_per_1k"] or "0"),
-        *((f"a call of {tool}", price) for tool, price in pricing["tools"].items()),
-    ]
+        return gettext("Free")
     currency = pricing["currency"]
-    return [(what, shown_amount(price, currency)) for what, price in named if price != "0"]
+    priced = [
+        (gettext("%(price)s per answer"), pricing["per_answer"]),
+        (gettext("%(price)s per 1,000 input tokens"), pricing["input_per_1k"]),
+        (gettext("%(price)s per 1,000 output tokens"), pricing["output_per_1k"]),
+        (gettext("%(price)s per 1,000 tokens read from the cache"), pricing["cache_read_per_1k"]),
+        (gettext("%(price)s per 1,000 tokens cached"), pricing["cache_write_per_1k"]),
+    ]
+    words = [
+        text % {"price": shown_amount(price, currency)} for text, price in priced if _is(price)
+    ]
+    for tool, price in pricing["tools"].items():
+        if _is(price):
+            values = {"price": shown_amount(price, currency), "tool": tool}
+            words.append(gettext("%(price)s per %(tool)s call") % values)
+    return " + ".join(words) or gettext("Free")
+
+
+def _is(price: str | None) -> bool:
+    return price not in {None, "0"}
 
 
 async def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
     """Render a page that browsers revalidate, since it shows who is signed in."""
-    response = await page(request, template, context)
+    response = await page(request, template, {"csrf_cookie": settings.CSRF_COOKIE_NAME, **context})
     response["Cache-Control"] = "private, no-cache"
     return response
 

@@ -54,7 +54,7 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
 
     assert answer.headers["Content-Type"].startswith("text/html")
     assert "Says your words back for a price" in page
-    assert "$0.02 for an answer" in page
+    assert "$0.02 per answer + $0.01 per 1,000 output tokens" in page
     assert "<code>websockets</code> for Python" in page
     assert re.findall(r'data-protocol="([^"]+)"', page) == PROTOCOLS
     assert f"{demo.http}/agents/paid-echo/chat/completions" in page
@@ -66,8 +66,7 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
 
     listed = html.unescape(web.get("/agents", headers=BROWSER).text)
     assert 'href="/agents/paid-echo"' in listed
-    assert "$0.02 for an answer" in listed
-    assert "$0.01 for 1,000 tokens that it writes" in listed
+    assert "$0.02 per answer + $0.01 per 1,000 output tokens" in listed
 
 
 def test_a_private_agent_is_for_its_people(
