@@ -31,6 +31,7 @@ from pygments.util import ClassNotFound
 
 from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
 from chat_app.markdown_rules import add_rules
+from chat_app.markdown_scripts import add_scripts
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -72,7 +73,7 @@ BARE_LINKS: Final = 300
 _CONTENT_URL = re.compile(r"/api/content/[0-9a-fA-F-]{36}\Z")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}", re.ASCII)
 _WANTED = {
-    ("a", "href"): re.compile(r"https?://|mailto:|/(?!/)", re.IGNORECASE),
+    ("a", "href"): re.compile(r"https?://|mailto:|tel:|sms:|/(?!/)", re.IGNORECASE),
     ("img", "src"): _CONTENT_URL,
 }
 _ALIGNMENT = re.compile(r"text-align:(left|center|right)")
@@ -80,8 +81,8 @@ _ALIGNMENT = re.compile(r"text-align:(left|center|right)")
 # fmt: off
 _TAGS = {
     "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
-    "hr", "img", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th",
-    "thead", "tr", "ul",
+    "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span", "strong", "sub", "sup",
+    "table", "tbody", "td", "th", "thead", "tr", "ul",
 }
 # fmt: on
 _ATTRIBUTES = {
@@ -115,7 +116,7 @@ _CLEANER = nh3.Cleaner(
     attributes=_ATTRIBUTES,
     allowed_classes=_CLASSES,
     attribute_filter=_allow_attribute,
-    url_schemes={"http", "https", "mailto"},
+    url_schemes={"http", "https", "mailto", "tel", "sms"},
     link_rel="noopener nofollow noreferrer",
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )
@@ -213,6 +214,7 @@ def _make_parser(*, linkify: bool) -> MarkdownIt:
         "td_open": _cell_open,
     }.items():
         parser.add_render_rule(name, rule)
+    add_scripts(parser)
     add_rules(parser)
     return parser
 

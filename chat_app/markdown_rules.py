@@ -33,6 +33,9 @@ _CODE_INDENT: Final = 4
 _ENDS: Final = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
 _WORD = re.compile(r"\w")
 _SPACE = re.compile(r"\s")
+# A dollar sign before one of these begins no formula.
+_CLOSING = frozenset(")]\"'\u201d\u2019\u00bb,.;:!?")
+_AT = re.compile(r"[@\uff20]")
 _BOX = re.compile(r"\[([ xX])\](?=[ \t])")
 
 
@@ -68,7 +71,9 @@ def _dollar_end(text: str, start: int, most: int) -> int:
 
     A dollar sign next to a space, a letter or a digit is an amount.
     """
-    if _is_word(text, start - 2) or start >= most or _SPACE.match(text[start]):
+    if _is_word(text, start - 2) or start >= most:
+        return -1
+    if _SPACE.match(text[start]) or text[start] in _CLOSING:
         return -1
     end = text.find("$", start + 1, most)
     while end != -1 and text[end - 1] == "\\":
@@ -162,13 +167,13 @@ def _tasks(state: StateCore) -> None:
 
 def _mentions(state: StateCore) -> None:
     for token in state.tokens:
-        if token.type == "inline" and "@" in token.content:
+        if token.type == "inline" and _AT.search(token.content):
             token.children = [piece for child in token.children or () for piece in _pieces(child)]
 
 
 def _pieces(token: Token) -> list[Token]:
     """Split a text token into text and mentions; return any other token unchanged."""
-    if token.type != "text" or "@" not in token.content:
+    if token.type != "text" or not _AT.search(token.content):
         return [token]
     text, found, start = token.content, [], 0
     for match in MENTION.finditer(text):

@@ -7,6 +7,8 @@
 const INLINE_CHARS = 1_000;
 const WORD = /[\p{L}\p{N}_]/u;
 const SPACE = /\s/;
+/** What closes no formula that has not begun: a dollar sign before it is an amount, or the sign itself. */
+const CLOSING = /[)\]"'\u201d\u2019\u00bb,.;:!?]/;
 /** @type {Record<string, string>} */
 const ENDS = { "$$": "$$", "\\[": "\\]", "\\(": "\\)" };
 
@@ -19,7 +21,7 @@ const isWord = (text, at) => at >= 0 && at < text.length && WORD.test(text[at]);
  * @param {number} most it ends before
  */
 function dollarEnd(text, from, most) {
-  if (isWord(text, from - 2) || from >= most || SPACE.test(text[from])) return -1;
+  if (isWord(text, from - 2) || from >= most || SPACE.test(text[from]) || CLOSING.test(text[from])) return -1;
   for (let end = text.indexOf("$", from + 1); end !== -1 && end < most; end = text.indexOf("$", end + 1)) {
     if (text[end - 1] === "\\") continue;
     return SPACE.test(text[end - 1]) || isWord(text, end + 1) ? -1 : end;

@@ -26,8 +26,8 @@ function pieces(state, token) {
 /** A rule for the tokens of a whole text. @param {import("./types.js").CoreState} state */
 function mentions(state) {
   for (const token of state.tokens) {
-    if (token.type !== "inline" || !token.content.includes("@")) continue;
-    token.children = (token.children ?? []).flatMap((child) => (child.type === "text" && child.content.includes("@") ? pieces(state, child) : [child]));
+    if (token.type !== "inline" || !/[@\uff20]/.test(token.content)) continue;
+    token.children = (token.children ?? []).flatMap((child) => (child.type === "text" && /[@\uff20]/.test(child.content) ? pieces(state, child) : [child]));
   }
 }
 

@@ -6,6 +6,7 @@
 import { MarkdownIt } from "../../vendor/markdown/markdown.js";
 import { addMath } from "./math.js";
 import { addMentions } from "./mentions.js";
+import { addScripts } from "./scripts.js";
 import { addTasks } from "./tasks.js";
 
 const CONTENT_URL = /^\/api\/content\/[0-9a-f-]{36}$/i;
@@ -59,6 +60,7 @@ function linkOpen(tokens, at, options, env, renderer) {
 
 // "main.py" and "notes.md" are file names in a chat, not hosts in Paraguay or Moldova.
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+addScripts(parser);
 addMath(parser);
 addTasks(parser);
 addMentions(parser);
