@@ -103,7 +103,7 @@ class AmountForm(OrderForm):
     """An order with an amount, as a decimal string."""
 
     amount = forms.CharField(max_length=30)
-    field_order = ("amount", "reason")
+    field_order: tuple[str, ...] = ("amount", "reason")
 
 
 class RefundForm(AmountForm):
@@ -236,8 +236,7 @@ class LedgerAdmin(RecordAdmin):
         preview = self.preview(row, options)
         if options["confirmed"] == preview:
             return ""
-        form.data = form.data.copy()
-        form.data["confirmed"] = preview
+        form.data = {**form.data, "confirmed": preview}
         return preview
 
     def preview(self, row: Any, options: dict[str, Any]) -> str:

@@ -145,9 +145,15 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         may = super().may_operate(request, one, row)
         return may and (one is not ROTATE_KEY or may_act_as(operator, row.user))
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Any = None,
+        change: bool = False,  # noqa: FBT001, FBT002 part of the interface
+        **kwargs: Any,
+    ) -> Any:
         """Return the form, which checks the operator's rights."""
-        form = super().get_form(request, obj, **kwargs)
+        form = super().get_form(request, obj, change, **kwargs)
         return type("ApiKeyForm", (form,), {"operator": request.user})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -62,6 +63,31 @@ def test_a_row_says_who_did_what_to_what_and_outlives_the_person() -> None:
     assert named.actor_id == actor_id
     page = signed_in(factories.superuser()).get(reverse("admin:audit_app_auditrecord_changelist"))
     assert "transcript.read" in page.content.decode()
+
+
+def test_an_auditor_exports_the_filtered_records_and_it_is_recorded() -> None:
+    gone = factories.user("gone")
+    record(gone, AuditAction.KEY_REVOKED, ("sessions_app.apikey", "7"), reason="=it leaked")
+    record(None, AuditAction.MESSAGES_ERASED, None, detail="3 messages")
+    gone_id = gone.pk
+    gone.delete()
+    auditor = signed_in(member_of("Auditor"))
+    url = reverse("admin:audit_app_auditrecord_changelist")
+    form = {"action": "export_records", "_selected_action": ["0"], "select_across": "1"}
+    found = auditor.post(f"{url}?action=key.revoked", form)
+    assert found["Content-Type"] == "application/x-ndjson"
+    (row,) = [json.loads(line) for line in found.content.decode().splitlines()]
+    assert (row["actor"], row["action"], row["object_id"], row["reason"]) == (
+        gone_id,
+        "key.revoked",
+        "7",
+        "=it leaked",
+    )
+    kept = AuditRecord.objects.latest("pk")
+    assert (kept.action, kept.detail) == ("audit.exported", "1 records action=key.revoked")
+    support = signed_in(member_of("Support")).post(url, form)
+    assert support.status_code == 403
+    assert AuditRecord.objects.filter(action="audit.exported").count() == 1
 
 
 def test_rows_are_neither_changed_nor_deleted() -> None:

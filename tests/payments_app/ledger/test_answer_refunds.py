@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from payments_app import services
@@ -25,7 +27,12 @@ def test_an_answer_with_two_charges_is_refunded_whole_and_once() -> None:
     # One charge and a part of the other were refunded before.
     services.refund(key="all", transfer_id=charges[0], by=None, reason="r")
     services.refund(key="part", transfer_id=charges[1], amount=usd("0.5"), by=None, reason="r")
-    arguments = {"key": "k", "response_id": "resp_1", "by": None, "reason": "it was wrong"}
+    arguments: dict[str, Any] = {
+        "key": "k",
+        "response_id": "resp_1",
+        "by": None,
+        "reason": "it was wrong",
+    }
     done = services.refund_answer(**arguments)
     assert [one.amount for one in done] == [usd("1.5")]
     assert usd(available(payer.id)) == usd("10")
