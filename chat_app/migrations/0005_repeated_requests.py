@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0001_first_release"),
+        ("chat_app", "0004_message_listing"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents_app", "0001_first_release"),
-        ("chat_app", "0001_first_release"),
+        ("chat_app", "0003_copies_of_deleted_messages"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

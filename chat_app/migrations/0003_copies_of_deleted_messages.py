@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0001_first_release"),
+        ("chat_app", "0002_chat_places"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
