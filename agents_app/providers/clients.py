@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
 import httpx
+from django.conf import settings
 
 from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Target, Unreachable
@@ -282,6 +283,8 @@ def _provider(spec: AgentSpec) -> _Provider:
             timeout=timeout,
             retry=RETRY,
             connector=None if target is None else partial(guarded_connector, target),
+            # Who chose the address may also have written the server that counts there.
+            hidden_tokens=None if target is None else settings.UAMP_RESERVE_REASONING_TOKENS,
         )
         _providers[kept] = _KINDS[spec.provider](config=config)
     return _providers[kept]

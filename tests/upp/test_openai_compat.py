@@ -37,7 +37,9 @@ KEY = "sk-secret"
 async def ask(answer: Answer, **options: Any) -> Turn:
     """Return the turn of a model on a server that answers so."""
     async with serve(answer) as wire:
-        config = ProviderConfig(timeout=options.pop("timeout", None))
+        config = ProviderConfig(
+            timeout=options.pop("timeout", None), hidden_tokens=options.pop("hidden_tokens", None)
+        )
         provider = OpenAICompatProvider(base_url=wire.url, api_key=KEY, config=config)
         try:
             return await asyncio.wait_for(
@@ -201,6 +203,33 @@ async def test_reasoning_tokens_are_output_and_counted_once(
     assert turn.usage == TokenUsage(
         input_tokens=10, output_tokens=output, total_tokens=10 + output, reasoning_tokens=32
     )
+
+
+@pytest.mark.parametrize("hidden", [None, 0, 500])
+async def test_a_server_that_is_not_trusted_counts_at_most_its_bytes(hidden: int | None) -> None:
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="Hi")
+        await exchange.chunk(
+            usage={
+                "prompt_tokens": 10**9,
+                "completion_tokens": 10**9,
+                "total_tokens": 2 * 10**9,
+                "prompt_tokens_details": {"cached_tokens": 10**9},
+                "completion_tokens_details": {"reasoning_tokens": 10**9},
+            }
+        )
+        await exchange.finish()
+
+    usage = (await ask(answer, hidden_tokens=hidden)).usage
+    if hidden is None:
+        assert usage.total_tokens == 2 * 10**9
+        return
+    assert 0 < usage.input_tokens < 500
+    assert hidden < usage.output_tokens < hidden + 1500
+    assert usage.total_tokens == usage.input_tokens + usage.output_tokens
+    assert usage.cache_read_tokens <= usage.input_tokens
+    assert usage.reasoning_tokens <= usage.output_tokens
 
 
 async def test_a_refusal_is_what_the_model_said() -> None:

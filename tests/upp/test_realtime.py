@@ -84,7 +84,10 @@ async def ask(
 ) -> tuple[list[StreamEvent], Turn]:
     """Return the events and the turn of a model of the vendor."""
     config = ProviderConfig(
-        timeout=options.pop("timeout", 20), retry=options.pop("retry", None), headers={"X-A": "b"}
+        timeout=options.pop("timeout", 20),
+        retry=options.pop("retry", None),
+        headers={"X-A": "b"},
+        hidden_tokens=options.pop("hidden_tokens", None),
     )
     name = options.pop("model", "gpt-realtime")
     key = options.pop("key", KEY)
@@ -396,6 +399,19 @@ async def test_words_that_come_late_are_awaited_for_a_moment(
     assert turn.response.text == "You are welcome"
     received = [delta.text for delta in deltas(events, "input_transcript")]
     assert received == (["a sound of 100 ms"] if when == "after" else [])
+
+
+async def test_a_vendor_that_is_not_trusted_counts_at_most_its_bytes() -> None:
+    tokens = {"input_tokens": 10**9, "output_tokens": 10**9}
+    sent = [
+        {"type": "response.output_text.delta", "delta": "Hello"},
+        {"type": "response.done", "response": {"status": "completed", "usage": tokens}},
+    ]
+    with realtime_vendor(Raw(tuple(map(json.dumps, sent)))) as vendor:
+        _, turn = await ask(vendor, "Hello", hidden_tokens=100)
+
+    assert 0 < turn.usage.input_tokens < 1000
+    assert 100 < turn.usage.output_tokens < 2000
 
 
 async def test_what_was_not_asked_for_is_neither_shown_nor_paid() -> None:

@@ -24,7 +24,8 @@ class ProviderConfig:
     `timeout` is how many seconds the server may be silent. `connector` makes the aiohttp connector
     of an event loop, replacing the provider's own (UPP's `fetch`). `headers` override the
     provider's own. `api_version` is interpreted by the provider. Without `retry`, nothing is
-    retried.
+    retried. With `hidden_tokens`, a server's token counts are not trusted: a token is at least a
+    byte of what was sent or received, except for so many tokens of reasoning that it may keep.
     """
 
     api_key: Key | None = field(default=None, repr=False)
@@ -34,6 +35,7 @@ class ProviderConfig:
     retry: RetryStrategy | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     api_version: str | None = None
+    hidden_tokens: int | None = None
 
     def merged(self, over: ProviderConfig | None) -> ProviderConfig:
         """Return this configuration with another one's values merged over it, header by header."""

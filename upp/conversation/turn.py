@@ -39,6 +39,24 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             audio_output_tokens=self.audio_output_tokens + other.audio_output_tokens,
         )
 
+    def within(self, *, read: int, written: int) -> "TokenUsage":
+        """Return counts between 0 and these bounds, for a server whose counts are not trusted."""
+        taken, said = _between(self.input_tokens, read), _between(self.output_tokens, written)
+        return TokenUsage(
+            input_tokens=taken,
+            output_tokens=said,
+            total_tokens=taken + said,
+            cache_read_tokens=_between(self.cache_read_tokens, read),
+            cache_write_tokens=_between(self.cache_write_tokens, read),
+            reasoning_tokens=_between(self.reasoning_tokens, said),
+            audio_input_tokens=_between(self.audio_input_tokens, taken),
+            audio_output_tokens=_between(self.audio_output_tokens, said),
+        )
+
+
+def _between(count: int, most: int) -> int:
+    return min(max(count, 0), most)
+
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The new inputs and everything produced from them, without the given history.

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agents_app.remote.protocols.conversations import one_text
 from agents_app.remote.protocols.peers import PeerQuestion, ask_peer
-from agents_app.remote.protocols.server import Called, Shown, believed
+from agents_app.remote.protocols.server import Called, Shown
 from agents_app.remote.protocols.uamp_events import UampAnswer, provider_code
 from uamp import RemoteProtocolError
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, StreamEvent
@@ -59,6 +59,6 @@ class EnvelopeModel(EmittingModel):
             raise self.failures.error(message, ErrorCode.INVALID_RESPONSE)
         response = answer.response()
         written = len(answer.text.encode()) + self.called.reasoning
-        usage = believed(response.usage, read=len(text.encode()), written=written)
+        usage = response.usage.within(read=len(text.encode()), written=written)
         await emit(StreamEvent(type="message_stop", delta=EventDelta(usage=usage)))
         return replace(response, usage=usage)

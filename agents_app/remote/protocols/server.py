@@ -19,7 +19,6 @@ from agents_app.remote.onward import OnwardPayments
 from agents_app.remote.tasks import Ids, TrackedTask
 from uamp.events import Event
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, ProviderConfig, StreamEvent
-from upp.conversation.turn import TokenUsage
 from upp.json_values import plain
 from upp.providers.http.connections import HttpSession
 from upp.providers.http.failures import Failures
@@ -208,22 +207,8 @@ class _BoundedAnswer:
     def response(self) -> LLMResponse:
         """See Answer. A token is at least one byte of the data sent or received."""
         response = self._answer.response()
-        usage = believed(
-            response.usage,
+        usage = response.usage.within(
             read=self._server.sent_bytes if response.usage.input_tokens else 0,
             written=self._received + self._server.called.reasoning,
         )
         return replace(response, usage=usage)
-
-
-def believed(usage: TokenUsage, *, read: int, written: int) -> TokenUsage:
-    """Clamp another server's token counts between 0 and the bytes that were exchanged."""
-    taken = min(max(usage.input_tokens, 0), read)
-    said = min(max(usage.output_tokens, 0), written)
-    return TokenUsage(
-        input_tokens=taken,
-        output_tokens=said,
-        total_tokens=taken + said,
-        cache_read_tokens=min(max(usage.cache_read_tokens, 0), taken),
-        reasoning_tokens=min(max(usage.reasoning_tokens, 0), said),
-    )

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from agents_app.remote import hops
 from agents_app.remote.addresses import session_of
-from agents_app.remote.protocols.server import Called, Shown, believed
+from agents_app.remote.protocols.server import Called, Shown
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, StreamEvent
 from upp.model import EmittingModel
 from upp.providers.http.failures import Failures
@@ -137,7 +137,7 @@ class SocketModel(EmittingModel):
     def believed(self, response: LLMResponse, frames: SocketFrames) -> LLMResponse:
         """Return a response with its token counts capped."""
         written = frames.received + self.called.reasoning
-        return replace(response, usage=believed(response.usage, read=frames.sent, written=written))
+        return replace(response, usage=response.usage.within(read=frames.sent, written=written))
 
 
 _CLOSING: set[asyncio.Future[None]] = set()

@@ -120,7 +120,11 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
         ({"options__script": "echo"}, "options", "Script: Also set in the JSON"),
         (_of_model() | {"options__timeout": "0"}, "options", "Timeout: Ensure"),
         ({"pricing__per_answer": "-1"}, "pricing", "Per answer: Ensure this value is greater"),
-        ({"pricing__per_answer": "0.0000000001"}, "pricing", "Per answer: Ensure that there are no"),
+        (
+            {"pricing__per_answer": "0.0000000001"},
+            "pricing",
+            "Per answer: Ensure that there are no",
+        ),
         ({"pricing__unfinished": "share"}, "pricing", "expected_tokens"),
         ({"pricing": '{"currency": "EUR"}'}, "pricing", "Prices are in USD."),
         (

@@ -660,6 +660,23 @@ def model_agent(url: str) -> AgentSpec:
     )
 
 
+async def test_a_server_at_an_address_of_the_agents_own_counts_at_most_its_bytes(
+    settings: Settings,
+) -> None:
+    settings.UAMP_RESERVE_REASONING_TOKENS = 0
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        await exchange.delta(content="Hi")
+        await exchange.chunk(usage={"prompt_tokens": 10**9, "completion_tokens": 10**9})
+        await exchange.finish()
+
+    async with serve(answer) as wire, aclosing_providers():
+        _, end = await run(model_agent(wire.url), asked("Hello"))
+    assert end.usage is not None
+    assert (end.usage.input_tokens or 0) + (end.usage.output_tokens or 0) < 2000
+
+
 async def test_an_agent_with_a_model_sends_its_media_and_streams_its_answer() -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)

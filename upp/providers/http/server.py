@@ -7,7 +7,7 @@ from typing import ClassVar
 from upp.config.keys import Key, resolve_key
 from upp.config.provider_config import ProviderConfig
 from upp.errors import ErrorCode, UPPError
-from upp.model import LLMCapabilities
+from upp.model import LLMCapabilities, LLMResponse
 from upp.providers.http.connections import HttpSession, Sessions
 from upp.providers.http.failures import Failures
 
@@ -88,3 +88,13 @@ class VendorServer(ABC):
             message = f"The key for {self.name} has characters that no key has."
             raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED)
         return key or None
+
+
+def believed(
+    response: LLMResponse, config: ProviderConfig, *, sent: int, received: int
+) -> LLMResponse:
+    """Return a response; of a server that is not trusted, with counts that its bytes bear out."""
+    if config.hidden_tokens is None:
+        return response
+    usage = response.usage.within(read=sent, written=received + config.hidden_tokens)
+    return replace(response, usage=usage)

@@ -25,7 +25,7 @@ from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.http.failures import Failures, request_id_of
-from upp.providers.http.server import VendorServer
+from upp.providers.http.server import VendorServer, believed
 from upp.providers.http.sse import EventReader, TextReader
 from upp.stream import Emit, EventDelta, StreamEvent
 
@@ -145,18 +145,19 @@ class _Inference:
         post = server.post(self._model.model_id, request, config, key)
         failures = Failures(provider=server.name, key=key, url=post.url)
         answer = server.answer(request, failures)
+        body = _content(post, failures)
         with failures.translated():
             response = await server.session(config).post(
                 post.url,
                 headers=_headers(post, config),
-                body=_content(post, failures),
+                body=body,
                 silent=SILENT_SECONDS if config.timeout is None else config.timeout,
             )
         try:
             if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
                 with failures.translated():
-                    body = await _error_body(response)
-                raise failures.refused(response.status, response.headers, body)
+                    refusal = await _error_body(response)
+                raise failures.refused(response.status, response.headers, refusal)
             is_json = server.takes_json and response.content_type == "application/json"
             reader = TextReader() if is_json else EventReader()
             reading = _Reading(response.content, answer, failures, reader, most=server.answer_bytes)
@@ -170,7 +171,9 @@ class _Inference:
             await reading.drain()
             if not self._began:
                 raise failures.no_stream(reading.head)
-            finished = _finished(answer, failures)
+            finished = believed(
+                _finished(answer, failures), config, sent=len(body), received=reading.received
+            )
         except UPPError as error:
             error.request_id = error.request_id or request_id_of(response.headers)
             raise
@@ -219,7 +222,7 @@ async def _error_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 class _Reading:
-    """A response as its bytes arrive; `head` keeps the first of them."""
+    """A response as its bytes arrive; `head` keeps the first of them, `received` counts them."""
 
     def __init__(
         self,
@@ -231,8 +234,8 @@ class _Reading:
         most: int | None = None,
     ) -> None:
         self.head = b""
+        self.received = 0
         self._most = most
-        self._received = 0
         self._content = content
         self._answer = answer
         self._failures = failures
@@ -286,8 +289,8 @@ class _Reading:
 
     async def _piece(self) -> bytes:
         piece = await self._content.readany()
-        self._received += len(piece)
-        if self._most is not None and self._received > self._most:
+        self.received += len(piece)
+        if self._most is not None and self.received > self._most:
             message = f"The answer has more than {self._most} bytes."
             raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
         await self._count(len(piece))

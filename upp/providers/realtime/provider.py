@@ -20,7 +20,7 @@ from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.http.connections import CLOSE_SECONDS
 from upp.providers.http.failures import Failures
-from upp.providers.http.server import VendorServer
+from upp.providers.http.server import VendorServer, believed
 from upp.providers.http.transport import SILENT_SECONDS
 from upp.providers.realtime.answer import RealtimeAnswer
 from upp.providers.realtime.request import SPEECH, Sent, events_of, transcripts_of
@@ -124,7 +124,7 @@ class _RealtimeInference:
                     await self._emit(event)
         finally:
             await talk.close()
-        finished = answer.response()
+        finished = believed(answer.response(), config, sent=talk.sent, received=talk.received)
         if finished.stop_reason == "content_filter" and not finished.message.text:
             raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
         await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
@@ -132,7 +132,7 @@ class _RealtimeInference:
 
 
 class _VendorSocket:
-    """The socket of one attempt."""
+    """The socket of one attempt; `sent` and `received` count its characters."""
 
     def __init__(
         self,
@@ -147,13 +147,16 @@ class _VendorSocket:
         self._failures = failures
         self._silent = silent
         self._deadline: float | None = None
+        self.sent = self.received = 0
 
     async def send(self, events: Iterable[Sent]) -> None:
         """Send events; raises UPPError if an event is invalid or the server is unreachable."""
         for event in events:
             with self._failures.translated():
+                text = plain.encode(event).decode()
+                self.sent += len(text)
                 async with asyncio.timeout(self._silent):
-                    await self._socket.send_str(plain.encode(event).decode())
+                    await self._socket.send_str(text)
             # Audio can be megabytes, which a fast network accepts without a pause.
             await asyncio.sleep(0)
 
@@ -164,6 +167,7 @@ class _VendorSocket:
         with self._failures.translated():
             message = await self._socket.receive()
             if message.type is aiohttp.WSMsgType.TEXT:
+                self.received += len(message.data)
                 return self._answer.add(message.data)
         raise self._ended(message)
 
