@@ -407,7 +407,7 @@ def test_a_downloaded_receipt_is_verified_without_a_server(
 
     code, said = printed()
     assert (code, said.startswith("0.25 USD for an answer of paid, ")) == (0, True), said
-    # With the keys of the file alone, its reader is told so.
+    # With the keys of the file alone, it says so.
     done = CliRunner().invoke(program, ["verify", str(file)])
     assert (done.exit_code, "verify it with --keys" in done.output) == (0, True)
     for changes in (

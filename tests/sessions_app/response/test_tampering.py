@@ -104,7 +104,8 @@ def test_a_changed_response_shows(paid_answer: Message, column: str) -> None:
     if column == "output":
         row.output[0]["text"] = row.output[0]["text"].replace("w", "v", 1)
     else:
-        row.usage["cost"]["total_cost"] = 0.24
+        usage = row.usage or {}
+        row.usage = {**usage, "cost": {**usage["cost"], "total_cost": 0.24}}
     row.save()
     found = verified_rows(paid_answer.chat_id)
     sentence = "The stored answer or its cost is not the one that the log has."
