@@ -34,8 +34,10 @@ _AFTER_ADDRESS: Final = regex.compile(
     r"\uff3b\uff3d\uff5b\uff5d\u2026\u201c\u201d\u2018\u2019]"
 )
 _TAG: Final = regex.compile(r"<(?:br ?/?|/?(?:sub|sup|kbd|mark))>", regex.IGNORECASE)
-# Addresses that lead somewhere.
-_LINK: Final = regex.compile(r"https?://|mailto:|tel:|sms:|/(?!/)", regex.IGNORECASE)
+# Addresses that lead somewhere, and pictures, whose description is shown.
+_LINK: Final = regex.compile(
+    r"https?://|mailto:|tel:|sms:|data:image/(?:gif|png|jpeg|webp);|/(?!/)", regex.IGNORECASE
+)
 
 
 class _State(StateInline):

@@ -8,8 +8,8 @@ const CJK = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bo
 const AFTER_ADDRESS = /[\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\u2026\u201c\u201d\u2018\u2019]/;
 const TAG = /^<(?:br ?\/?|\/?(?:sub|sup|kbd|mark))>/i;
 const TAG_CHARS = 8;
-/** Addresses that lead somewhere. */
-const LINK = /^(?:https?:\/\/|mailto:|tel:|sms:|\/(?!\/))/i;
+/** Addresses that lead somewhere, and pictures, whose description is shown. */
+const LINK = /^(?:https?:\/\/|mailto:|tel:|sms:|data:image\/(?:gif|png|jpeg|webp);|\/(?!\/))/i;
 
 /** @param {string} text @param {number} at @param {boolean} isBefore */
 const characterAt = (text, at, isBefore) => (isBefore ? Array.from(text.slice(Math.max(0, at - 2), at)).at(-1) : Array.from(text.slice(at, at + 2))[0]) ?? " ";
