@@ -151,6 +151,12 @@ def any_agent_takes_calls() -> bool:
     return Agent.objects.filter(provider=ModelProvider.OPENAI_REALTIME, is_enabled=True).exists()
 
 
+def any_agent_has_a_model() -> bool:
+    """Return whether an agent here answers with a model, on this server or on another one."""
+    scripted = Q(provider=ModelProvider.SCRIPTED, kind=AgentKind.HOSTED)
+    return Agent.objects.filter(is_enabled=True).exclude(scripted).exists()
+
+
 def models_without_a_price() -> list[tuple[str, str]]:
     """Return name and model of the public agents that run at the operator's expense, by name."""
     agents = Agent.objects.filter(is_enabled=True, is_public=True)

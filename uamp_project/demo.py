@@ -31,7 +31,7 @@ PEOPLE = ("alice", "bob", "admin")
 CHAT_TITLE = "Welcome"
 KEY_NAME = "demo"
 CHAT_PEOPLE = ("alice", "bob")
-CHAT_AGENTS = ("echo", "paid-echo", "slow")
+CHAT_AGENTS = ("assistant", "echo", "paid-echo", "slow")
 MONEY = Money.parse("5")
 """The amount with which each demo account is topped up."""
 

@@ -23,7 +23,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from agents_app.rest.views import caller
-from agents_app.selectors import any_agent_takes_calls
+from agents_app.selectors import any_agent_has_a_model, any_agent_takes_calls
 from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import settings_data, settings_of
@@ -114,6 +114,8 @@ def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
         "chat_id": chat_id,
         "upload_bytes": largest_file(ContentOwner(user_id=caller(request).pk)),
         "link_cards": settings.UAMP_LINK_CARDS,
+        "needs_model": not any_agent_has_a_model(),
+        "may_connect_model": caller(request).is_superuser,
         "transcripts": bool(settings.UAMP_TRANSCRIPTION_URL) or any_agent_takes_calls(),
         "languages": settings.LANGUAGES,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,

@@ -40,9 +40,9 @@ def test_the_example_needs_nothing_that_make_run_does_not_install() -> None:
 
 
 def test_the_page_of_the_demo_says_which_agents_are_in_the_chat() -> None:
-    assert "*Welcome* has the first three." in DEMO
+    assert "*Welcome* has the first four." in DEMO
     listed = re.findall(r"^\| `@([\w-]+)` \|", DEMO, re.MULTILINE)
-    assert set(listed[:3]) == set(CHAT_AGENTS)
+    assert set(listed[:4]) == set(CHAT_AGENTS)
 
 
 def run(serving: Serving, key: str) -> subprocess.CompletedProcess[str]:

@@ -293,7 +293,7 @@ async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said:
 
 async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
     named = re.findall(r"\*\*@([\w-]+)\*\*", text_of(await play("guide", "what can you do?")))
-    assert set(named[:3]) == set(CHAT_AGENTS)
+    assert {"assistant", *named[:3]} == set(CHAT_AGENTS)
     # One works for other agents, one with tools that a program declares.
     assert set(named) == set(DEMO_AGENTS) - {"darkroom", "tool-user"}
 
