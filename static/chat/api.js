@@ -113,7 +113,7 @@ export class Api {
     let response;
     try {
       const url = path.startsWith("/api/") ? path : `/api/v1${path}`;
-      response = await fetch(url, { method, headers, body });
+      response = await fetch(url, { keepalive: method === "DELETE", method, headers, body });
     } catch {
       throw new ApiError(0);
     }

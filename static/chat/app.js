@@ -66,7 +66,7 @@ class ChatApp extends HTMLElement {
   }
 
   _listen() {
-    on("open-chat", (/** @type {string} */ chatId) => this._go(chatId, "push"));
+    on("open-chat", (/** @type {string} */ chatId) => this._openToWrite(chatId));
     on("open-message", (/** @type {{chatId: string, messageId: string, threadId?: string}} */ { chatId, messageId, threadId }) => this._go(chatId, "push", { messageId, threadId }));
     on("open-thread", (/** @type {Entry} */ entry, origin) => this._openThread(entry, origin));
     on("close-thread", () => this._closeThread());
@@ -85,6 +85,8 @@ class ChatApp extends HTMLElement {
       if (this._members.hidden && hadFocus) /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
     });
     people.addEventListener("change", () => this._showMe());
+    // A person who leaves a chat goes home; one who is removed stays and reads that they were.
+    on("left-chat", (/** @type {string} */ chatId) => { if (chatId === this._chatId) this._go("", "replace"); });
     this.querySelector(".settings-button")?.addEventListener("click", () => dispatchEvent(new CustomEvent("open-settings")));
     addEventListener("pagehide", () => drafts.save());
     this.querySelector("form[action$=logout]")?.addEventListener("submit", (event) => this._signOut(event));
@@ -103,6 +105,7 @@ class ChatApp extends HTMLElement {
       if (status === 401 || status === 403) checkSignedIn();
     });
     store.addEventListener("change", () => this._showTitle());
+    if (!start.chat_id) store.addEventListener("change", () => this._openFirst(), { once: true });
   }
 
   /**
@@ -116,6 +119,7 @@ class ChatApp extends HTMLElement {
     const path = chatId ? `/chats/${encodeURIComponent(chatId)}` : "/";
     const address = place.size ? `${path}?${place}` : path;
     if (history === "push" && address !== location.pathname + location.search) window.history.pushState(null, "", address);
+    if (history === "replace" && address !== location.pathname + location.search) window.history.replaceState(null, "", address);
     // The chat around a thread is opened at the message with which the thread begins.
     if (!chatId) this._view.showNothing();
     else if (!isOpen) this._opened = this._view.open(chatId, threadId || messageId);
@@ -127,6 +131,20 @@ class ChatApp extends HTMLElement {
     this._showTitle();
     // What had the focus is out of reach behind the drawer now.
     if (chatId && isNarrow.matches) this._main.focus({ preventScroll: true });
+  }
+
+  /** Open a chat that the person chose, with the focus where they write. @param {string} chatId "" for none */
+  async _openToWrite(chatId) {
+    this._go(chatId, "push");
+    await this._opened;
+    // On a phone the keyboard would cover the chat.
+    if (chatId && chatId === this._chatId && matchMedia("(pointer: fine)").matches && !document.querySelector("dialog[open]")) this._view.focusComposer();
+  }
+
+  /** Who has one chat, and nothing in it, begins there. */
+  _openFirst() {
+    const [first, second] = store.list;
+    if (!this._chatId && first && !second && !first.preview) this._go(first.id, "none");
   }
 
   /** @param {Entry} entry in the thread, or the message with which it begins @param {HTMLElement} origin */

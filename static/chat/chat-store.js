@@ -51,6 +51,9 @@ const UNREAD_MAX = 100;
  * @property {number} unread
  * @property {number} [unread_mentions] how many of the unread messages mention the person
  * @property {boolean} [muted]
+ * @property {boolean} [pinned] in the list of the person
+ * @property {boolean} [archived]
+ * @property {boolean} [marked_unread]
  * @property {""|"all"|"mentions"|"none"} [notifications]
  * @property {number} [unread_replies] in threads that the person follows
  * @property {{name: string, content: string}|null} preview
@@ -59,7 +62,7 @@ const UNREAD_MAX = 100;
  */
 
 /**
- * Events: `change` (anything about the chats), `arrived` (detail: the chat and a new message of another member),
+ * Events: `change` (anything about the chats), `removed` (detail: the id of a chat that the person is no longer in), `arrived` (detail: the chat and a new message of another member),
  * `load-error` (detail: ApiError).
  */
 export class ChatStore extends EventTarget {
@@ -172,11 +175,16 @@ export class ChatStore extends EventTarget {
     return chat;
   }
 
+  /** Take a chat as the server answered with it. @param {Chat} chat */
+  take(chat) {
+    this._chats.set(chat.id, this._newer(chat, ++this._clock));
+    this._changed();
+  }
+
   /** Make a chat, with people and agents by their names. @param {string} title @param {string[]} users @param {string[]} agents @returns {Promise<Chat>} */
   async create(title, users, agents) {
     const chat = await this._api.post("/chats", { title, users, agents });
-    this._chats.set(chat.id, this._newer(chat, ++this._clock));
-    this._changed();
+    this.take(chat);
     return chat;
   }
 
@@ -188,8 +196,7 @@ export class ChatStore extends EventTarget {
   async fork(id, messageId, title, key) {
     const body = { message_id: messageId, title };
     const chat = await this._api.post(`/chats/${encodeURIComponent(id)}/forks`, body, { "Idempotency-Key": key });
-    this._chats.set(chat.id, this._newer(chat, ++this._clock));
-    this._changed();
+    this.take(chat);
     return chat;
   }
 
@@ -207,6 +214,19 @@ export class ChatStore extends EventTarget {
     if (chat.title) return chat.title;
     const others = chat.participants.filter((one) => !this._isMe(one)).map((one) => (one.kind === "user" ? people.nameOf(one.name) : one.name));
     return others.join(", ") || gettext("Notes to self");
+  }
+
+  /** The chat without a title of the person and one other person. @param {string} username @returns {Chat|undefined} */
+  directWith(username) {
+    return this.list.find((chat) => {
+      const others = this.others(chat);
+      return !chat.title && others.length === 1 && others[0].kind === "user" && others[0].name === username;
+    });
+  }
+
+  /** Open the chat with one person, which is made if there is none. @param {string} username @returns {Promise<Chat>} */
+  async message(username) {
+    return this.directWith(username) ?? (await this.create("", [username], []));
   }
 
   /** @param {Participant} participant */
@@ -237,7 +257,9 @@ export class ChatStore extends EventTarget {
   /** @param {string} id of a chat that the person is no longer in */
   _remove(id) {
     this._removedAt.set(id, ++this._clock);
-    if (this._chats.delete(id)) this._changed();
+    if (!this._chats.delete(id)) return;
+    this.dispatchEvent(new CustomEvent("removed", { detail: id }));
+    this._changed();
   }
 
   /** @param {string} id @param {any} message @param {number} seq its place in the log */
@@ -246,6 +268,7 @@ export class ChatStore extends EventTarget {
     if (!chat || seq <= chat.last_seq) return;
     chat.last_seq = seq;
     chat.latest_at = new Date(message.created_at).toISOString();
+    chat.archived = false;
     const isOwn = message.sender_kind === "user" && String(message.sender_id) === this._me.id;
     if (message.thread && !message.also_in_chat) {
       this._reply(chat, message, isOwn);

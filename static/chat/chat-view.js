@@ -1,14 +1,14 @@
 /** The open chat: its head, its messages, the people typing, and the composer. */
 
 import { isApiError } from "./api.js";
-import { api, checkSignedIn, me, page, store } from "./context.js";
+import { api, checkSignedIn, client, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./chat-money.js";
 import { decide, mayDecide } from "./decisions.js";
 import { loadLog } from "./deferred.js";
+import { editLast, escape } from "./keyboard/chat-keys.js";
 import { announce } from "./dom.js";
 import { Announcements } from "./log/announcements.js";
-import { people } from "./person/looks.js";
 import { markRead, showReader } from "./read-marker.js";
 import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
@@ -65,10 +65,13 @@ export class ChatView extends View {
   connectedCallback() {
     super.connectedCallback();
     this.addEventListener("show-message", (event) => this.showMessage(/** @type {CustomEvent<string>} */ (event).detail));
+    this.addEventListener("choose-files", () => this._composer?.chooseFiles());
     this.addEventListener("say", (event) => this._composer?.say(/** @type {CustomEvent<string>} */ (event).detail));
     store.addEventListener("change", () => {
       this.chat = (this.chatId && store.get(this.chatId)) || this.chat;
+      if (this._error?.code === "removed" && store.get(this.chatId)) void this.open(this.chatId);
     });
+    store.addEventListener("removed", (event) => this._removed(/** @type {CustomEvent<string>} */ (event).detail));
     document.addEventListener("visibilitychange", () => this._markRead());
     addEventListener("focus", () => this._markRead());
   }
@@ -90,7 +93,7 @@ export class ChatView extends View {
         @decide=${(/** @type {CustomEvent} */ e) => this._decide(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._stopAnswer(e.detail)}></message-list>
       <typing-line></typing-line><queue-strip @queue-start=${(/** @type {CustomEvent} */ e) => this._actOnQueue(e.detail, "start")}
         @queue-remove=${(/** @type {CustomEvent} */ e) => this._actOnQueue(e.detail, "remove")} @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}></queue-strip>
-      <chat-composer @keydown=${(/** @type {KeyboardEvent} */ e) => this._editLast(e)}></chat-composer>`);
+      <chat-composer @keydown=${(/** @type {KeyboardEvent} */ e) => editLast(e, this._composer)}></chat-composer>`);
   }
 
   /** @returns {import("./log/message-list.js").MessageList|null} */
@@ -109,9 +112,7 @@ export class ChatView extends View {
   }
 
   /** No chat is open. */
-  showNothing() {
-    this._leave();
-  }
+  showNothing = () => this._leave();
 
   /** @param {string} chatId @param {string} [messageId] where the chat is opened, instead of at its end */
   async open(chatId, messageId = "") {
@@ -145,17 +146,27 @@ export class ChatView extends View {
     this._listeners.abort();
     this._listeners = new AbortController();
     this.session?.typing(false);
-    this.session = null;
-    this.chat = null;
-    this.chatId = "";
-    this._error = null;
-    this._hasReaders = false;
+    [this.session, this.chat, this._error] = [null, null, null];
+    [this.chatId, this._hasReaders] = ["", false];
   }
 
-  /** What the composer says for a moment. @param {string} text */
-  _say(text) {
-    this._composer?.say(text);
+  /** Give the composer the focus. */
+  focusComposer() {
+    this._composer?.focusText();
   }
+
+  /** The person was removed from the chat that is open, and what they see ends. @param {string} chatId */
+  _removed(chatId) {
+    client.leave(chatId);
+    if (chatId !== this.chatId) return;
+    this._leave();
+    this.chatId = chatId;
+    page.dispatch({ type: "opened", chatId });
+    this._error = { code: "removed", message: "" };
+  }
+
+  /** @param {string} text that the composer shows for a moment */
+  _say = (text) => this._composer?.say(text);
 
   /** @param {{approval: {key: string}, approved: boolean, reason: string}} decision */
   _decide(decision) {
@@ -290,10 +301,13 @@ export class ChatView extends View {
       this._typing?.stopped(entry.sender_id);
       return;
     }
-    if (isFrom(entry, me.id)) this._list?.toBottom?.();
+    if (isFrom(entry, me.id)) {
+      this._list?.toBottom?.();
+      if (!this._isReplayed(seq)) this.dispatchEvent(new Event("message-sent", { bubbles: true }));
+    }
     else if (entry.sender_kind === "user") {
       this._typing?.stopped(entry.sender_id);
-      if (!this._isReplayed(seq)) announce(interpolate(gettext("New message from %(name)s"), { name: people.nameOf(entry.name) }));
+      if (!this._isReplayed(seq)) this._announcements.message(entry);
     }
     this._markRead();
   }
@@ -316,15 +330,6 @@ export class ChatView extends View {
   _reply(entry) {
     page.dispatch({ type: "reply-to", entry });
     this._composer?.focusText();
-  }
-
-  /** The arrow up, where nothing is written, changes one's last message. @param {KeyboardEvent} event */
-  _editLast(event) {
-    if (event.key !== "ArrowUp" || event.defaultPrevented || !(event.target instanceof HTMLTextAreaElement) || !this._composer?.isEmpty) return;
-    const last = page.state.entries.findLast((entry) => isFrom(entry, me.id) && !entry.deletedAt);
-    if (!last) return;
-    event.preventDefault();
-    page.dispatch({ type: "editing", id: last.id });
   }
 
   /** @param {LiveResponse} response */
@@ -370,13 +375,7 @@ export class ChatView extends View {
    * @returns {boolean} whether the key had this meaning
    */
   escape(event) {
-    const isWriting = event.isComposing || event.keyCode === 229 || Boolean(/** @type {HTMLInputElement} */ (event.target).value);
-    if (!this.session || isWriting || !this.contains(/** @type {Node} */ (event.target))) return false;
-    if (page.state.replyTo) {
-      page.dispatch({ type: "reply-to", entry: null });
-      return true;
-    }
-    return Boolean(this._composer?.isEmpty && this._composer.stopOwn());
+    return Boolean(this.session && this.contains(/** @type {Node} */ (event.target)) && escape(event, this._composer));
   }
 
   _markRead() {

@@ -8,8 +8,8 @@ import { gettext } from "./words.js";
 
 /** For which only parts in `later.js` listen. */
 const EVENTS = [
-  "add-members", "chat-settings", "delete-message", "message-menu", "new-chat", "open-member",
-  "open-search", "open-settings", "open-threads", "react", "set-payer", "share-chat",
+  "add-members", "chat-menu", "chat-settings", "delete-message", "message-menu", "new-chat", "open-member",
+  "open-search", "open-settings", "open-threads", "pick-emoji", "react", "set-payer", "share-chat",
   "show-frames", "show-revisions", "show-shortcuts", "view-media",
 ];
 

@@ -3,6 +3,8 @@
 import type { EmojiPicker } from "./actions/emoji-picker.js";
 import type { DeleteDialog, RevisionsDialog } from "./actions/message-dialogs.js";
 import type { MessageMenu } from "./actions/message-menu.js";
+import type { UndoBar } from "./actions/undo-bar.js";
+import type { ChatMenu } from "./panels/chat-menu.js";
 import type { ChatView } from "./chat-view.js";
 import type { ChatSettingsDialog } from "./dialogs/chat-settings-dialog.js";
 import type { LinksDialog } from "./dialogs/links-dialog.js";
@@ -28,6 +30,8 @@ declare global {
     "members-panel": MembersPanel;
     "message-console": MessageConsole;
     "message-menu": MessageMenu;
+    "chat-menu": ChatMenu;
+    "undo-bar": UndoBar;
     "new-chat-dialog": NewChatDialog;
     "payer-dialog": PayerDialog;
     "revisions-dialog": RevisionsDialog;

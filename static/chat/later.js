@@ -4,6 +4,8 @@ import { on, part } from "./dom.js";
 import "./actions/emoji-picker.js";
 import "./actions/message-dialogs.js";
 import "./actions/message-menu.js";
+import "./actions/undo-bar.js";
+import "./panels/chat-menu.js";
 import "./panels/members-panel.js";
 import "./panels/thread-panel.js";
 import "./dialogs/chat-settings-dialog.js";
@@ -30,7 +32,9 @@ on("chat-settings", (/** @type {Chat} */ chat) => part("chat-settings-dialog").o
 on("share-chat", (/** @type {Chat} */ chat) => part("links-dialog").open(chat));
 on("set-payer", (/** @type {Chat} */ chat) => part("payer-dialog").open(chat));
 on("message-menu", (/** @type {Entry} */ entry, origin) => part("message-menu").open(origin, entry));
+on("chat-menu", (/** @type {Chat} */ chat, origin) => part("chat-menu").open(origin, chat));
 on("react", (/** @type {Entry} */ entry, origin) => part("emoji-picker").open(origin, entry));
+on("pick-emoji", (/** @type {(emoji: string) => void} */ take, origin) => part("emoji-picker").open(origin, null, take));
 on("delete-message", (/** @type {Entry} */ entry, origin) => part("delete-dialog").open(origin, entry));
 on("show-revisions", (/** @type {Entry} */ entry, origin) => part("revisions-dialog").open(origin, entry));
 on("show-frames", (/** @type {Entry} */ entry) => part("message-console").open(entry));

@@ -7,11 +7,13 @@ import { answerWith } from "./network.js";
 import { store } from "../chat/context.js";
 import { entryOf } from "../chat/store/entry.js";
 import { View } from "../chat/view.js";
-import { html } from "../vendor/lit/lit.js";
+import { html, render } from "../vendor/lit/lit.js";
+import { welcome } from "../chat/log/welcome.js";
 import "../agents/code-examples.js";
 import "../chat/actions/emoji-picker.js";
 import "../chat/actions/message-dialogs.js";
 import "../chat/actions/message-menu.js";
+import "../chat/actions/undo-bar.js";
 import "../chat/calls/call-bar.js";
 import "../chat/chat-view.js";
 import "../chat/dialogs/chat-settings-dialog.js";
@@ -25,6 +27,7 @@ import "../chat/keyboard/palette.js";
 import "../chat/keyboard/shortcuts-dialog.js";
 import "../chat/notifications/notification-banner.js";
 import "../chat/panels/chat-list.js";
+import "../chat/panels/chat-menu.js";
 import "../chat/panels/connection-banner.js";
 import "../chat/panels/members-panel.js";
 import "../chat/panels/thread-panel.js";
@@ -46,7 +49,7 @@ answerWith(answerOf);
 
 const SECTIONS = { tokens: "Tokens", controls: "Controls", chat: "The chat", panels: "Panels", dialogs: "Dialogs and menus", money: "Money", agents: "Agents" };
 const THEMES = { system: "System", light: "Light", dark: "Dark" };
-const WORDS = { theme: "Theme", sections: "Sections", connection: "Connection", nothing: "No chat is open", thread: "Thread", list: "Chats", members: "Members" };
+const WORDS = { theme: "Theme", sections: "Sections", connection: "Connection", nothing: "No chat is open", thread: "Thread", list: "Chats", members: "Members", welcome: "A chat without messages" };
 const EXAMPLES = { Python: "client.responses.create(model=\"report\")", Shell: "curl $URL" };
 
 /** @type {import("../uamp/client.js").ConnectionState[]} */
@@ -86,6 +89,7 @@ const OPENERS = {
   "media-viewer of a PDF": (origin) => part("media-viewer").open(origin, { kind: "pdf", url: new URL("sample.pdf", import.meta.url).href, name: "sample.pdf" }),
   "delete-dialog": (origin) => part("delete-dialog").open(origin, entry("mine")),
   "revisions-dialog": (origin) => part("revisions-dialog").open(origin, entry("mine")),
+  "chat-menu": (origin) => part("chat-menu").open(origin, CHAT),
   "message-menu": (origin) => part("message-menu").open(origin, entry("mine")),
   "emoji-picker": (origin) => part("emoji-picker").open(origin, entry("root")),
 };
@@ -105,11 +109,11 @@ class StylePage extends View {
         <div class="style-columns"><div><h3>${WORDS.list}</h3><div class="style-frame"><chat-list></chat-list></div></div>
           <div><h3>${WORDS.members}</h3><div class="style-frame"><members-panel></members-panel></div></div>
           <div><h3>${WORDS.thread}</h3><div class="style-frame"><thread-panel></thread-panel></div></div>
-          <div><h3>${WORDS.nothing}</h3><div class="style-frame"><chat-view class="is-empty"></chat-view></div></div></div>`)}
+          <div><h3>${WORDS.nothing}</h3><div class="style-frame"><chat-view class="is-empty"></chat-view></div></div><div><h3>${WORDS.welcome}</h3><div class="style-frame" id="style-welcome"></div></div></div><notification-banner></notification-banner>`)}
       ${this._section("dialogs", html`<div class="style-row">${Object.entries(OPENERS).map(([name, open]) => html`<button type="button" class="button" data-opens=${name.split(" ")[0]}
         @click=${(/** @type {MouseEvent} */ event) => open(/** @type {HTMLElement} */ (event.currentTarget))}>${name}</button>`)}</div>
         <new-chat-dialog></new-chat-dialog><payer-dialog></payer-dialog><member-dialog></member-dialog><chat-settings-dialog></chat-settings-dialog><links-dialog></links-dialog>
-        <settings-dialog></settings-dialog><message-menu></message-menu><emoji-picker></emoji-picker><delete-dialog></delete-dialog><revisions-dialog></revisions-dialog>
+        <settings-dialog></settings-dialog><message-menu></message-menu><chat-menu></chat-menu><emoji-picker></emoji-picker><delete-dialog></delete-dialog><undo-bar></undo-bar><revisions-dialog></revisions-dialog>
         <search-dialog></search-dialog><threads-dialog></threads-dialog><command-palette></command-palette><shortcuts-dialog></shortcuts-dialog><message-console></message-console><media-viewer></media-viewer>`)}
       ${this._section("money", html`<div class="money"><money-balance></money-balance><money-topup></money-topup><money-spend></money-spend><money-limits></money-limits>
         <money-approvals></money-approvals><money-tokens></money-tokens><money-statement></money-statement></div>`)}
@@ -125,6 +129,7 @@ class StylePage extends View {
     await store.refresh();
     const view = part("chat-view");
     await view.open(CHAT.id);
+    render(welcome(CHAT.id), /** @type {HTMLElement} */ (document.getElementById("style-welcome")));
     part("members-panel").chatId = CHAT.id;
     part("chat-list").select(CHAT.id);
     await part("thread-panel").open(CHAT.id, "root");

@@ -25,9 +25,9 @@ const CHATS = [
   CHAT,
   { ...OTHER, id: "chat_2", title: "Mentions", unread: 7, unread_mentions: 2, latest_at: ago(2) },
   { ...OTHER, id: "chat_3", title: "Muted", unread: 3, muted: true, latest_at: ago(5) },
-  { ...OTHER, id: "chat_4", title: "Threads", unread_replies: 4, latest_at: ago(26) },
+  { ...OTHER, id: "chat_4", title: "Threads", marked_unread: true, unread_replies: 4, latest_at: ago(26) },
   { ...OTHER, id: "chat_5", title: "", participants: [ME, CARO], preview: null, latest_at: ago(50) },
-  { ...OTHER, id: "chat_6", title: "Picture of its own", avatar: "🎒", latest_at: ago(90) },
+  { ...OTHER, id: "chat_6", title: "Picture of its own", archived: true, avatar: "🎒", latest_at: ago(90) },
 ];
 
 const MARKDOWN = `## Plan for Saturday

@@ -244,7 +244,7 @@ async def sign_in(
     await page.goto(f"{product.next_url()}/chats/{chat_id or product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
     # The chat is open when its history, or its absence, is on the page.
-    said = page.get_by_test_id("message").or_(page.get_by_text("No messages yet. Say hello!"))
+    said = page.get_by_test_id("message").or_(page.get_by_test_id("no-messages"))
     await said.first.wait_for()
     return page
 

@@ -48,8 +48,11 @@ async def test_the_first_operator_sets_up_a_server_on_a_phone(
             await page.keyboard.press("Enter")
 
             await page.wait_for_url(re.compile(r"/chats/"))
-            await page.get_by_test_id("composer").click()
-            await page.keyboard.type("Hello, who are you?")
+            await expect(page.get_by_text("I answer everything you write here.")).to_be_visible()
+            hint = page.get_by_test_id("needs-model").get_by_role("link")
+            await expect(hint).to_have_attribute("href", "/connect-model")
+            await page.get_by_test_id("try-ask").click()
+            await expect(page.get_by_test_id("composer")).to_have_value("What can you do?")
             await page.keyboard.press("Enter")
             link = page.get_by_role("link", name="connect one")
             async with context.expect_page() as opened:

@@ -17,6 +17,7 @@ import { gettext, interpolate } from "../words.js";
  * @property {keyof typeof import("../dom.js").PATHS} icon
  * @property {string} [key] runs it while the message has the focus
  * @property {boolean} [isQuick] it has a button beside the message, too
+ * @property {boolean} [isBelow] it has a button below an answer, too
  * @property {boolean} [isDangerous] it takes something away
  * @property {(entry: Entry) => boolean} [isOffered] always where it is missing
  * @property {(entry: Entry, origin: HTMLElement) => void} run `origin` is what was pressed; an event
@@ -80,8 +81,8 @@ const ACTIONS = [
   { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
   { name: "reply", label: () => gettext("Reply"), icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
   { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => isThere(entry) || Boolean(entry.replies), run: fires("open-thread") },
-  { name: "answer-again", label: () => gettext("Regenerate"), icon: "again", key: "g", isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
-  { name: "copy-text", label: () => gettext("Copy text"), icon: "copy", key: "c", isOffered: hasText, run: ({ content }) => copy(content, gettext("Copied.")) },
+  { name: "answer-again", label: () => gettext("Regenerate"), icon: "again", key: "g", isBelow: true, isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
+  { name: "copy-text", label: () => gettext("Copy text"), icon: "copy", key: "c", isBelow: true, isOffered: hasText, run: ({ content }) => copy(content, gettext("Copied.")) },
   { name: "read-aloud", label: ({ id }) => (speaking() === id ? gettext("Stop reading") : gettext("Read aloud")), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },
   { name: "copy-link", label: () => gettext("Copy link"), icon: "link", key: "l", run: (entry) => copy(linkTo(entry), gettext("Link copied.")) },
   { name: "fork", label: () => gettext("Fork from here"), icon: "fork", key: "f", isOffered: isThere, run: forkFrom },

@@ -1,28 +1,26 @@
-/** A small choice of emoji for a reaction, and a field for any other one. */
+/** A choice of emoji with a search, for a reaction or for a text; any other emoji can be written in its field. */
 
+import { emojiFor } from "../emoji.js";
 import { View } from "../view.js";
-import { html } from "../../vendor/lit/lit.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, react } from "./acts.js";
 import { placeBeside } from "./placing.js";
 import { gettext } from "../words.js";
 
-/** Each with its name for screen readers. */
-const EMOJI = [
-  ["👍", "thumbs up"], ["👎", "thumbs down"], ["❤️", "heart"], ["😂", "laughing"], ["🎉", "party"], ["👀", "eyes"],
-  ["✅", "done"], ["❌", "no"], ["🙏", "thanks"], ["🔥", "fire"], ["🚀", "rocket"], ["💯", "hundred"],
-  ["😀", "smile"], ["😢", "sad"], ["😮", "surprised"], ["🤔", "thinking"], ["👏", "applause"], ["💡", "idea"],
-];
 const COLUMNS = 6;
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
 
 export class EmojiPicker extends View {
-  static properties = { _entry: { state: true } };
+  static properties = { _entry: { state: true }, _wanted: { state: true } };
 
   constructor() {
     super();
     /** @type {Entry|null} */
     this._entry = null;
+    /** What takes the emoji where it is not a reaction. @type {((emoji: string) => void)|null} */
+    this._take = null;
+    this._wanted = "";
     /** @type {HTMLElement|null} what opened it */
     this._origin = null;
   }
@@ -33,26 +31,27 @@ export class EmojiPicker extends View {
   }
 
   render() {
-    return html`<div class="menu emoji-picker" popover="auto" role="dialog" aria-label=${gettext("React")} data-testid="emoji-picker" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
-      <div class="emoji-grid">${EMOJI.map(([emoji, name]) => html`<button type="button" class="emoji" aria-label=${name} title=${name}
-        aria-pressed=${String(this._isOwn(emoji))} @click=${() => this._give(emoji)}>${emoji}</button>`)}</div>
+    const found = emojiFor(this._wanted);
+    return html`<div class="menu emoji-picker" popover="auto" role="dialog" aria-label=${this._entry ? gettext("React") : gettext("Emoji")} data-testid="emoji-picker" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
       <form class="emoji-form" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}>
-        <input class="field" name="emoji" aria-label=${gettext("Another emoji")} placeholder=${gettext("Another emoji")} maxlength="32" autocomplete="off" required>
-        <button type="submit" class="button">${gettext("React")}</button>
+        <input type="search" class="field" name="emoji" aria-label=${gettext("Find an emoji")} placeholder=${gettext("Find an emoji")} maxlength="32" autocomplete="off" .value=${this._wanted}
+          @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value; }}>
       </form>
+      <div class="emoji-grid">${found.map(({ emoji, name }) => html`<button type="button" class="emoji" aria-label=${name.replaceAll("_", " ")} title=${`:${name}:`}
+        aria-pressed=${this._entry ? String(this._isOwn(emoji)) : nothing} @click=${() => this._give(emoji)}>${emoji}</button>`)}</div>
+      ${found.length ? nothing : html`<p class="palette-none" role="status">${gettext("No matches. Press Enter to use what you typed.")}</p>`}
     </div>`;
   }
 
-  /** @param {HTMLElement} origin @param {Entry} entry */
-  async open(origin, entry) {
-    this._origin = origin;
-    this._entry = entry;
+  /** @param {HTMLElement} origin @param {Entry|null} entry that is reacted to @param {((emoji: string) => void)|null} [take] takes the emoji instead */
+  async open(origin, entry, take = null) {
+    [this._origin, this._entry, this._take, this._wanted] = [origin, entry, take, ""];
     await this.updateComplete;
     const box = this._box;
-    box.querySelector("form")?.reset();
     box.showPopover();
     placeBeside(box, origin);
-    box.querySelector("button")?.focus();
+    // On a phone the keyboard would cover the emoji.
+    /** @type {HTMLElement|null} */ (box.querySelector(matchMedia("(pointer: fine)").matches ? "input" : "button"))?.focus({ preventScroll: true });
   }
 
   /** @param {string} emoji */
@@ -83,21 +82,25 @@ export class EmojiPicker extends View {
     const at = buttons.indexOf(target);
     const ahead = getComputedStyle(this).direction === "rtl" ? -1 : 1;
     const step = { ArrowLeft: -ahead, ArrowRight: ahead, ArrowUp: -COLUMNS, ArrowDown: COLUMNS }[event.key];
-    if (at === -1 || !step) return;
+    if (!step || (at === -1 && event.key !== "ArrowDown")) return;
     event.preventDefault();
-    (buttons[at + step] || (step === COLUMNS && this.querySelector("input")) || target).focus();
+    const next = at === -1 ? buttons[0] : buttons[at + step];
+    /** @type {HTMLElement|null} */ (next ?? (step === -COLUMNS ? this.querySelector("input") : target))?.focus();
   }
 
   /** @param {SubmitEvent} event */
   _submit(event) {
     event.preventDefault();
-    this._give(String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("emoji")).trim());
+    const text = this._wanted.trim();
+    const emoji = emojiFor(text)[0]?.emoji ?? text;
+    if (text) this._give(emoji);
   }
 
   /** @param {string} emoji */
   _give(emoji) {
-    const { _entry: entry, _origin: origin } = this;
+    const { _entry: entry, _origin: origin, _take: take } = this;
     this._close();
+    take?.(emoji);
     if (entry && origin) attempt(origin, () => react(entry, emoji, !this._isOwn(emoji)));
   }
 

@@ -1,11 +1,11 @@
 /** Dialogs about one message: whether to delete it, and the texts that it had. */
 
 import { isApiError } from "../api.js";
-import { announce } from "../dom.js";
+import { part } from "../dom.js";
 import { fullTime } from "../time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { attempt, isOwn, remove, revisionsOf } from "./acts.js";
+import { isOwn, revisionsOf } from "./acts.js";
 import { gettext, interpolate } from "../words.js";
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
@@ -77,17 +77,17 @@ export class DeleteDialog extends MessageDialog {
     return this._frame(
       gettext("Delete message?"),
       html`<p>${entry && !isOwn(entry)
-        ? interpolate(gettext("This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either. You can't undo this."), { name: entry.name })
-        : gettext("This deletes your message and its files for everyone. Agents will no longer see it either. You can't undo this.")}</p>`,
+        ? interpolate(gettext("This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either."), { name: entry.name })
+        : gettext("This deletes your message and its files for everyone. Agents will no longer see it either.")}</p>`,
       html`<footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button
         ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>${gettext("Delete")}</button></footer>`,
     );
   }
 
-  async _delete() {
+  _delete() {
     const { _entry: entry, _origin: origin } = this;
     this._close();
-    if (entry && origin && (await attempt(origin, () => remove(entry)))) announce(gettext("Deleted."));
+    if (entry && origin) part("undo-bar").removeLater(entry, origin);
   }
 }
 customElements.define("delete-dialog", DeleteDialog);

@@ -10,6 +10,7 @@ import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
 import { COMMANDS, commandOf } from "./commands.js";
+import { withEmoji } from "../emoji.js";
 import "./mention-hint.js";
 import { Suggestions } from "./suggestions.js";
 import { VoiceNote } from "./voice-note.js";
@@ -126,6 +127,7 @@ export class ChatComposer extends View {
             enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
+          <button type="button" class="icon-button emoji-button" aria-label=${gettext("Emoji")} title=${gettext("Emoji")} aria-haspopup="dialog" data-testid="emoji" @click=${(/** @type {Event} */ event) => this._pickEmoji(event)}>${glyph("smile")}</button>
           ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
           <button type="button" class="icon-button send-later" aria-label=${gettext("Queue (send when the answer is done)")} title=${gettext("Queue (send when the answer is done)")} data-testid="send-later" ?hidden=${!this._mayQueue || !canSend} @click=${() => this._queue()}>${glyph("clock")}</button>
@@ -223,6 +225,11 @@ export class ChatComposer extends View {
     return /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]"));
   }
 
+  /** Open the browser's choice of files. */
+  chooseFiles() {
+    this._picker.click();
+  }
+
   _picked() {
     this._files.add(this._picker.files ?? []);
     this._picker.value = "";
@@ -261,7 +268,22 @@ export class ChatComposer extends View {
     this._suggestions.close();
   }
 
+  /** @param {Event} event */
+  _pickEmoji({ currentTarget }) {
+    const take = (/** @type {string} */ emoji) => {
+      this._text.focus();
+      this._text.setRangeText(emoji, this._text.selectionStart, this._text.selectionEnd, "end");
+      this._written();
+    };
+    currentTarget?.dispatchEvent(new CustomEvent("pick-emoji", { bubbles: true, detail: take }));
+  }
+
   _written() {
+    const made = withEmoji(this._text.value, this._text.selectionStart);
+    if (made) {
+      this._text.value = made.text;
+      this._text.setSelectionRange(made.caret, made.caret);
+    }
     this._value = this._text.value;
     this._suggestions.update();
     if (!this._chat) return;

@@ -2,6 +2,7 @@
 
 import { api, me, store } from "../context.js";
 import { announce } from "../dom.js";
+import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { DialogView } from "./dialog-view.js";
 import { gettext, interpolate } from "../words.js";
@@ -60,6 +61,7 @@ export class MemberDialog extends DialogView {
         <footer>
           ${this._problem()}
           ${isMe || may("remove_members") ? this._removal(chat, member, isMe) : ""}
+          ${isAgent || isMe || store.directWith(member.name)?.id === chat.id ? "" : html`<button type="button" class="button" data-testid="message-member" ?disabled=${this._isBusy} @click=${() => this._message(member)}>${glyph("message")}${gettext("Message")}</button>`}
           <button type="button" class="button" @click=${() => this._close()}>${canSave ? gettext("Cancel") : gettext("Close")}</button>
           ${canSave ? html`<button type="submit" class="button button-primary" ?disabled=${this._isBusy}>${gettext("Save")}</button>` : ""}
         </footer>
@@ -70,9 +72,9 @@ export class MemberDialog extends DialogView {
   /** @param {Chat} chat @param {Participant} member @param {boolean} isMe */
   _removal(chat, member, isMe) {
     if (!this._confirms) {
-      return html`<button type="button" class="button" data-testid="remove-member" @click=${() => { this._confirms = true; }}>${isMe ? gettext("Leave chat") : gettext("Remove")}</button>`;
+      return html`<button type="button" class="button is-danger" data-testid="remove-member" @click=${() => { this._confirms = true; }}>${isMe ? gettext("Leave chat") : gettext("Remove")}</button>`;
     }
-    return html`<button type="button" class="button is-danger" data-testid="confirm-removal" @click=${() => this._remove(chat, member, isMe)}>${isMe ? gettext("Leave now") : interpolate(gettext("Remove %(name)s now"), { name: member.name })}</button>`;
+    return html`<button type="button" class="button button-danger" data-testid="confirm-removal" @click=${() => this._remove(chat, member, isMe)}>${isMe ? gettext("Leave now") : interpolate(gettext("Remove %(name)s now"), { name: member.name })}</button>`;
   }
 
   /** @param {Participant} member @param {May} may */
@@ -123,12 +125,24 @@ export class MemberDialog extends DialogView {
     });
   }
 
+  /** Open the chat with this person alone. @param {Participant} member */
+  _message(member) {
+    return this._attempt(async () => {
+      const chat = await store.message(member.name);
+      this._close();
+      this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
+    });
+  }
+
   /** @param {Chat} chat @param {Participant} member @param {boolean} isMe */
   _remove(chat, member, isMe) {
     return this._attempt(async () => {
       await api.send("DELETE", pathOf(chat, member));
       this._done(isMe ? gettext("You left the chat.") : interpolate(gettext("%(name)s removed."), { name: member.name }));
-      if (isMe) await store.refresh();
+      if (isMe) {
+        this.dispatchEvent(new CustomEvent("left-chat", { bubbles: true, detail: chat.id }));
+        await store.refresh();
+      }
       else await store.reload(chat.id);
     });
   }

@@ -77,7 +77,8 @@ export class NewChatDialog extends DialogView {
   /** @param {string[]} users @param {string[]} agents */
   async _start(users, agents) {
     const title = /** @type {HTMLInputElement} */ (this.querySelector("#chat-name")).value.trim();
-    const chat = await store.create(title, users, agents);
+    const isDirect = !title && users.length === 1 && agents.length === 0;
+    const chat = isDirect ? await store.message(users[0]) : await store.create(title, users, agents);
     this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
   }
 

@@ -2,11 +2,16 @@
 
 import { outcomeText } from "../cards/approval-card.js";
 import { announce } from "../dom.js";
+import { beginningOf } from "../markdown/plain.js";
+import { people } from "../person/looks.js";
 import { gettext, interpolate } from "../words.js";
+
+/** How much of a text is read aloud. */
+const READ_CHARS = 500;
 
 /** @type {Record<string, string>} */
 const ENDS = {
-  completed: gettext("%(agent)s: answer complete"),
+  completed: gettext("%(agent)s answered: %(text)s"),
   cancelled: gettext("%(agent)s: answer stopped"),
   failed: gettext("%(agent)s: answer failed"),
 };
@@ -19,6 +24,11 @@ export class Announcements {
     this._said = new Set();
   }
 
+  /** @param {import("../store/entry.js").Entry} entry a message that arrived from another person */
+  message({ name, content }) {
+    announce(interpolate(gettext("%(name)s: %(text)s"), { name: people.nameOf(name), text: beginningOf(content, READ_CHARS) || gettext("sent a file") }));
+  }
+
   /** @param {{id: string, agent?: string}} response an answer that grows */
   answering({ id, agent }) {
     if (!agent || this._said.has(id)) return;
@@ -26,10 +36,12 @@ export class Announcements {
     announce(interpolate(gettext("%(name)s is answering"), { name: agent }));
   }
 
-  /** @param {{id: string, agent?: string, status: string, reason?: string}} response that ended; the reason says who stopped it, or why it failed */
-  ended({ id, agent, status, reason }) {
+  /** @param {import("../../uamp/live-response.js").LiveResponse} response that ended; its reason says who stopped it, or why it failed */
+  ended({ id, agent, status, reason, parts }) {
     if (!this._said.has(id)) return;
-    announce(interpolate((reason ? REASONED : ENDS)[status], { agent: agent || gettext("Agent"), reason: reason ?? "" }));
+    const written = parts.map((part) => (part.kind === "text" ? part.text : "")).join("\n");
+    const text = beginningOf(written, READ_CHARS) || gettext("No text");
+    announce(interpolate((reason ? REASONED : ENDS)[status], { agent: agent || gettext("Agent"), reason: reason ?? "", text }));
   }
 
   /**

@@ -64,6 +64,7 @@ class LiveResponseView extends View {
           ${isRunning && response.waitsFor ? html`<p class="message-waiting" data-testid="waits-for">${glyph("wallet")}<span>${response.waitsFor}</span></p>` : ""}
           ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>
+        <div class="message-foot is-reserved"></div>
       </div>`;
   }
 

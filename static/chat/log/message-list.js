@@ -19,6 +19,7 @@ import "./message.js";
 import "./pending-turn.js";
 import { repliesText } from "./reply-strip.js";
 import { ScrollPlace } from "./scroll-place.js";
+import { welcome } from "./welcome.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 const NEAR_BOTTOM_PX = 60;
@@ -229,7 +230,7 @@ export class MessageList extends View {
     if (row.kind === "replies") return html`<div class="separator is-replies" role="separator"><span>${repliesText(row.count)}</span></div>`;
     if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
     return html`<chat-message .entry=${row.entry} .isMine=${row.isMine} .follows=${row.follows} .error=${row.error} .again=${row.again}
-      .readers=${this._isDirect ? [] : row.readers} .tick=${this._isDirect ? row.tick : ""} .receipt=${row.receipt} .isEditing=${row.isEditing} .target=${row.target}></chat-message>`;
+      .readers=${this._isDirect ? [] : row.readers} .tick=${this._isDirect ? row.tick : ""} .receipt=${row.receipt} .isEditing=${row.isEditing} .isLatest=${row.isLatest} .target=${row.target}></chat-message>`;
   }
 
   /** A line of the log; where a fork comes from is a link for those who may read it. @param {import("../store/rows.js").ChangeRow} row */
@@ -267,7 +268,7 @@ export class MessageList extends View {
     if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>${gettext("Load older messages")}</button>`;
     if (state.hasOlder || state.thread) return "";
     if (state.entries.length) return html`<p class="log-start">${gettext("Start of the conversation")}</p>`;
-    return html`<div class="empty">${glyph("message")}<h2>${gettext("No messages yet. Say hello!")}</h2><p>${gettext("Type @ to mention an agent.")}</p></div>`;
+    return welcome(state.chatId);
   }
 
   /** @param {OpenChat} state */

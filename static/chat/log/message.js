@@ -4,13 +4,15 @@ import { actionsFor } from "../actions/actions.js";
 import { onLongPress } from "../actions/long-press.js";
 import { quoteTemplate } from "../actions/quote.js";
 import { reactionsTemplate } from "../actions/reactions.js";
+import { beginningOf } from "../markdown/plain.js";
+import { mentioned } from "../store/mentions.js";
 import { people } from "../person/looks.js";
 import { fullTime, clockTime } from "../time.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
-import { page, pageAt, start } from "../context.js";
+import { me, page, pageAt, start } from "../context.js";
 import { replyStrip } from "./reply-strip.js";
 import { isSignable } from "./signature-badge.js";
 import { transportBadge } from "./transport-badge.js";
@@ -23,6 +25,8 @@ const READERS_SHOWN = 5;
 /** How many characters of a text are shown at first: people paste, agents write what one asked for. */
 const SHOWN = { user: 4_000, agent: 20_000 };
 const MARKED_MS = 2_500;
+/** How much of a text a screen reader reads when the message gets the focus. */
+const READ_CHARS = 500;
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -67,6 +71,8 @@ export class ChatMessage extends View {
     tick: { attribute: false },
     receipt: { attribute: false },
     isEditing: { attribute: false },
+    isLatest: { attribute: false },
+    isRemoved: { attribute: false },
     target: { attribute: false },
     _former: { state: true },
     _isNear: { state: true },
@@ -91,6 +97,10 @@ export class ChatMessage extends View {
     /** @type {import("../cards/receipts.js").Receipt|undefined} */
     this.receipt = undefined;
     this.isEditing = false;
+    /** Whether no person wrote after it. */
+    this.isLatest = false;
+    /** Whether it is about to be deleted. */
+    this.isRemoved = false;
     /** Another object each time that it is to be marked. @type {{id: string}|null} */
     this.target = null;
     this._isNear = false;
@@ -125,11 +135,24 @@ export class ChatMessage extends View {
     this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? gettext("Agent") : gettext("A former member"));
     // A message that follows one of the same sender closely needs no head of its own.
     this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${this.follows ? "is-following" : ""} ${
-      this._isMarked ? "is-marked" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
+      this._isMarked ? "is-marked" : ""} ${this._mentionsMe ? "is-for-me" : ""} ${this.isRemoved ? "is-removed" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
     this.tabIndex = -1;
     this.setAttribute("role", "article");
-    this.setAttribute("aria-label", `${this.isMine ? gettext("You") : this._name}, ${fullTime(this.shown.at)}`);
+    this.setAttribute("aria-label", this._spoken());
     Object.assign(this.dataset, { testid: "message", id: entry.id, status: entry.status });
+  }
+
+  /** Whether it mentions the person at this page. */
+  get _mentionsMe() {
+    const { content, deletedAt } = this.entry;
+    return !this.isMine && !deletedAt && content.includes("@") && mentioned(content).includes(me.username.toLowerCase());
+  }
+
+  /** What a screen reader reads when the message gets the focus: who wrote it, what, when. */
+  _spoken() {
+    const { content, content_items: items, deletedAt, at } = this.shown;
+    const text = deletedAt ? gettext("This message was deleted.") : [beginningOf(content, READ_CHARS), ...(items ?? []).map(({ filename }) => filename)].filter(Boolean).join(", ");
+    return [`${this.isMine ? gettext("You") : this._name}: ${text || gettext("Files")}`, fullTime(at)].join(", ");
   }
 
   render() {
@@ -140,7 +163,7 @@ export class ChatMessage extends View {
         ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, this.shown.at, this.shown.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
         ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
-        <div class="message-foot">${this._marks()}${isSignable(this.shown) ? html`<signature-badge .entry=${this.shown}></signature-badge>` : nothing}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt, this.shown) : ""}</div>
+        <div class="message-foot">${this._answerTools()}${this._marks()}${isSignable(this.shown) ? html`<signature-badge .entry=${this.shown}></signature-badge>` : nothing}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt, this.shown) : ""}</div>
         ${this._readersTemplate()}
       </div>`;
   }
@@ -165,13 +188,10 @@ export class ChatMessage extends View {
 
   _bubbleRow() {
     const entry = this.shown;
-    const actions = this.isMine ? gettext("More actions for your message") : interpolate(gettext("More actions for the message of %(name)s"), { name: this._name });
     return html`<div class="bubble-row">
       <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">${gettext("This message was deleted.")}</p>`
         : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? this._name : "" })}</div>`}${this._former ? endingLine(entry.status) : endingLine(entry.status, this.error, this.again)}</div>
-      <div class="message-tools">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}<button
-        type="button" class="icon-button message-more" aria-label=${actions} title=${actions} aria-haspopup="menu" aria-expanded="false"
-        data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button></div>
+      <div class="message-tools ${this._isNear ? "is-near" : ""}">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}${this._isAnswer ? nothing : this._more()}</div>
     </div>`;
   }
 
@@ -180,6 +200,25 @@ export class ChatMessage extends View {
     const label = action.label(this.shown).replace("…", "");
     return html`<button type="button" class="icon-button message-quick" aria-label=${label} title=${label} data-testid="quick-${action.name}"
       @click=${() => action.run(this.shown, /** @type {HTMLElement} */ (this.querySelector(".message-more")))}>${glyph(action.icon)}</button>`;
+  }
+
+  /** What people do most with an answer, below its text. */
+  _answerTools() {
+    if (!this._isAnswer) return nothing;
+    const below = actionsFor(this.shown).filter(({ isBelow, name }) => isBelow && (name !== "answer-again" || this.isLatest));
+    return html`<span class="answer-tools" role="group" aria-label=${gettext("Actions")}>${below.map((action) => this._quick(action))}${this._more()}</span>`;
+  }
+
+  /** Whether it is an answer that is there. */
+  get _isAnswer() {
+    return this.entry.sender_kind === "agent" && !this.entry.deletedAt && !this.isEditing;
+  }
+
+  /** The button that opens the menu. */
+  _more() {
+    const label = this.isMine ? gettext("More actions for your message") : interpolate(gettext("More actions for the message of %(name)s"), { name: this._name });
+    return html`<button type="button" class="icon-button message-more" aria-label=${label} title=${label} aria-haspopup="menu" aria-expanded="false"
+      data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button>`;
   }
 
   /** That it is pinned, that it was edited, which opens the earlier texts, and the way to its former versions. */

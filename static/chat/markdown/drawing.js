@@ -1,6 +1,7 @@
 /** Markdown as nodes that are safe to insert, made usable: code has a bar, formulas are drawn, tables scroll. */
 
 import { DOMPurify } from "../../vendor/markdown/markdown.js";
+import { me } from "../context.js";
 import { h, icon } from "../dom.js";
 import { colour } from "./colours.js";
 import { offerDiagram } from "./diagrams.js";
@@ -9,8 +10,8 @@ import { blocksOf } from "./parser.js";
 import { gettext, interpolate } from "../words.js";
 
 const TAGS = [
-  "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "span",
-  "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span",
+  "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
 const ADDRESSES = ["href", "src", "data-src"];
 const WORDS = ["title", "target", "rel", "data-language", "alt", "loading", "start", "data-alt", "class", "role", "aria-label"];
@@ -19,7 +20,7 @@ const WORDS = ["title", "target", "rel", "data-language", "alt", "loading", "sta
 export function sanitised(html) {
   return DOMPurify.sanitize(html, {
     ALLOWED_TAGS: TAGS, ALLOWED_ATTR: [...ADDRESSES, ...WORDS], ADD_URI_SAFE_ATTR: WORDS, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false,
-    ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|\/(?!\/))/i, RETURN_DOM_FRAGMENT: true,
+    ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|tel:|sms:|\/(?!\/))/i, RETURN_DOM_FRAGMENT: true,
   });
 }
 
@@ -35,6 +36,8 @@ export function prepared(content) {
     for (const code of all(block, "pre")) code.tabIndex = 0;
   }
   for (const table of all(content, ".table-scroll")) table.tabIndex = 0;
+  const own = me.username.toLowerCase();
+  for (const mention of all(content, ".mention")) mention.classList.toggle("is-me", mention.textContent?.slice(1).toLowerCase() === own);
   for (const box of all(content, ".task-box")) box.setAttribute("aria-label", box.matches(".is-done") ? gettext("Done") : gettext("Not done"));
   for (const formula of content.querySelectorAll(".math")) drawKnownFormula(formula);
   for (const image of all(content, ".remote-image")) {

@@ -1,4 +1,4 @@
-/** The question, asked once and calmly, whether this browser may notify. */
+/** The question, asked once the person has sent a message, whether this browser may notify. It floats: nothing moves. */
 
 import { announce } from "../dom.js";
 import { View } from "../view.js";
@@ -9,21 +9,28 @@ import { gettext } from "../words.js";
 class NotificationBanner extends View {
   constructor() {
     super();
+    this._hasSent = false;
     this._onAnswer = () => this.requestUpdate();
+    this._onSent = () => {
+      this._hasSent = true;
+      this.requestUpdate();
+    };
   }
 
   connectedCallback() {
     super.connectedCallback();
     addEventListener("notification-permission", this._onAnswer);
+    addEventListener("message-sent", this._onSent);
   }
 
   disconnectedCallback() {
     super.disconnectedCallback();
     removeEventListener("notification-permission", this._onAnswer);
+    removeEventListener("message-sent", this._onSent);
   }
 
   render() {
-    if (!mayAsk()) return nothing;
+    if (!this._hasSent || !mayAsk()) return nothing;
     return html`<div class="notice-card" role="group" aria-label=${gettext("Notifications")} data-testid="notification-banner">
       <p>${gettext("Get notified about mentions and direct messages?")}</p>
       <div><button type="button" class="button button-primary" @click=${() => this._ask()}>${gettext("Turn on")}</button>

@@ -7,6 +7,7 @@ import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { sectionOf, seen } from "./chat-acts.js";
 import { beginningOf } from "../markdown/plain.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
@@ -17,6 +18,9 @@ const PREVIEW_CHARS = 120;
 function wordless({ preview, participants }) {
   return participants.some((p) => p.kind === "agent" && p.name === preview?.name) ? "…" : gettext("sent a file");
 }
+
+/** The parts of the list in their order. @type {Record<string, string>} */
+const SECTIONS = { pinned: gettext("Pinned"), people: gettext("People"), groups: gettext("Groups"), agents: gettext("Agents"), archived: gettext("Archived") };
 
 const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></li>`;
 
@@ -77,7 +81,6 @@ export class ChatList extends View {
       </div>
       <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
         @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value.trim().toLowerCase(); }}>
-      <notification-banner></notification-banner>
       <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
 
@@ -87,7 +90,15 @@ export class ChatList extends View {
     if (chats.length === 0) return this._none();
     const shown = chats.filter((chat) => store.nameOf(chat).toLowerCase().includes(this._wanted));
     if (shown.length === 0) return html`<li class="chat-none">${gettext("No matching chats.")}</li>`;
-    return repeat(shown, ({ id }) => id, (chat) => this._item(chat));
+    const sections = Object.keys(SECTIONS).map((name) => ({ name, chats: shown.filter((chat) => sectionOf(chat) === name) })).filter((one) => one.chats.length > 0);
+    return repeat(sections, ({ name }) => name, (one) => this._section(one.name, one.chats, sections.length > 1));
+  }
+
+  /** Chats of one kind, with a heading where there are several. @param {string} name @param {Chat[]} chats @param {boolean} isNamed */
+  _section(name, chats, isNamed) {
+    const items = html`<ul class="chat-items">${repeat(chats, ({ id }) => id, (chat) => this._item(chat))}</ul>`;
+    if (name === "archived") return html`<li><details class="chat-archive" data-testid="archived"><summary>${glyph("chevron")}${SECTIONS.archived} (${chats.length})</summary>${items}</details></li>`;
+    return html`<li role="group" aria-label=${SECTIONS[name]} data-section=${name}>${isNamed ? html`<h3 class="chat-section">${SECTIONS[name]}</h3>` : nothing}${items}</li>`;
   }
 
   /** @param {Chat} chat */
@@ -98,7 +109,7 @@ export class ChatList extends View {
     const unread = unreadOf(chat);
     const call = calls.of(chat.id);
     const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : gettext("No messages yet");
-    return html`<li><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
+    return html`<li class="chat-row" @contextmenu=${(/** @type {MouseEvent} */ event) => this._menu(event, chat)}><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
       aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this._choose(event, chat.id)}>
       ${faceOfChat(chat, name, others, online)}
       <span class="chat-item-main">
@@ -106,8 +117,17 @@ export class ChatList extends View {
         <span class="chat-item-sub">${call ? html`<span class="chat-preview call-fact" dir="auto" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span>` : html`<span class="chat-preview" dir="auto">${beginningOf(words, PREVIEW_CHARS)}</span>`}${
           (chat.unread_replies ?? 0) > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies ?? 0 })} title=${gettext("New replies in threads you follow")}>${glyph("thread")}${shown99(chat.unread_replies ?? 0)}</span>` : ""}${
           unread.mentions > 0 ? html`<span class="unread is-mention" role="img" data-testid="unread-mentions" aria-label=${interpolate(ngettext("%(n)s mention of you", "%(n)s mentions of you", unread.mentions), { n: unread.mentions })} title=${gettext("Messages that mention you")}>@${shown99(unread.mentions)}</span>` : ""}${
+          chat.marked_unread && !unread.shown ? html`<span class="unread is-marked-unread" role="img" data-testid="marked-unread" aria-label=${gettext("Marked as unread")}></span>` : ""}${
           unread.shown > 0 && !(chat.muted && unread.mentions) ? html`<span class="unread ${unread.counts ? "" : "is-muted"}" role="img" aria-label=${interpolate(gettext("%(n)s unread"), { n: unread.shown })}>${shown99(unread.shown)}</span>` : ""}</span>
-      </span>${online ? html`<span class="visually-hidden">${gettext("online")}</span>` : ""}</a></li>`;
+      </span>${online ? html`<span class="visually-hidden">${gettext("online")}</span>` : ""}</a><button type="button" class="icon-button chat-more" aria-label=${interpolate(gettext("Actions for %(name)s"), { name })} title=${gettext("Actions")} aria-haspopup="menu" aria-expanded="false" data-testid="chat-more"
+      @click=${(/** @type {MouseEvent} */ event) => this._menu(event, chat)}>${glyph("more")}</button></li>`;
+  }
+
+  /** @param {MouseEvent} event @param {Chat} chat */
+  _menu(event, chat) {
+    event.preventDefault();
+    const row = /** @type {HTMLElement} */ (event.currentTarget).closest(".chat-row");
+    row?.querySelector(".chat-more")?.dispatchEvent(new CustomEvent("chat-menu", { bubbles: true, detail: chat }));
   }
 
   _none() {
@@ -122,6 +142,7 @@ export class ChatList extends View {
   _choose(event, chatId) {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
+    seen(chatId);
     this._fire("open-chat", chatId);
   }
 

@@ -28,6 +28,7 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @property {"read"|"sent"|""} tick of one's own message: whether another person has read it
  * @property {any} receipt
  * @property {boolean} isEditing
+ * @property {boolean} isLatest whether no person wrote after it
  * @property {{id: string}|null} target where it is the message that is shown and marked
  *
  * @typedef {DayRow|UnreadRow|RepliesRow|ChangeRow|AnswerRow|MessageRow} Row
@@ -77,6 +78,7 @@ export function rowsOf(state) {
   const rows = [];
   /** @type {Entry|undefined} */
   let question;
+  const lastQuestion = entries.findLastIndex((entry) => entry.sender_kind === "user");
   entries.forEach((entry, at) => {
     let isBroken = false;
     while (ended.length && Number(ended[0].after) < entry.seq) {
@@ -100,6 +102,7 @@ export function rowsOf(state) {
       tick: !isFrom(entry, userId) || entry.deletedAt ? "" : entry.seq <= readTo ? "read" : "sent",
       receipt: entry.response_id ? state.receipts.get(entry.response_id) : undefined,
       isEditing: state.editing === entry.id,
+      isLatest: at >= lastQuestion,
       target: state.target?.id === entry.id ? state.target : null,
     });
     if (entry.id === state.thread) rows.push({ kind: "replies", key: "replies", count: entry.replies?.count ?? 0 });

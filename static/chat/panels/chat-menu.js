@@ -1,0 +1,17 @@
+/** The menu with what can be done with a chat in the list: one menu for all chats. */
+
+import { ActionMenu } from "../actions/action-menu.js";
+import { CHAT_ACTIONS } from "./chat-acts.js";
+import { gettext } from "../words.js";
+
+/** @extends {ActionMenu<import("../chat-store.js").Chat>} */
+export class ChatMenu extends ActionMenu {
+  label = gettext("Chat");
+  testId = "chat-menu";
+
+  /** @param {import("../chat-store.js").Chat} chat */
+  actions(chat) {
+    return CHAT_ACTIONS.filter(({ isOffered }) => !isOffered || isOffered(chat));
+  }
+}
+customElements.define("chat-menu", ChatMenu);

@@ -1,0 +1,377 @@
+"""What people notice in their first hour: text that stays put, focus that follows, no surprises."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    signed_in,
+    write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.async_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+LONG: Final = " ".join(f"word{number}" for number in range(80))
+# A browser without a screen denies notifications unasked.
+UNDECIDED: Final = "Object.defineProperty(Notification, 'permission', { get: () => 'default' })"
+BOX: Final = "element => [element.offsetWidth, element.offsetHeight]"
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+def last(page: Page) -> Locator:
+    return page.get_by_test_id("message").last
+
+
+def new_chat(product: Product, title: str, *, agents: tuple[str, ...] = ()) -> str:
+    body = {"title": title, "users": ["bob"], "agents": agents}
+    with product.api("alice") as client:
+        made = client.post("/api/v1/chats", json=body)
+    chat_id: str = made.raise_for_status().json()["id"]
+    return chat_id
+
+
+async def test_text_keeps_its_lines_under_the_pointer(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Lines", agents=("echo",))
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        await write(alice, f"@echo {LONG}")
+        answer = alice.locator("chat-message.from-agent")
+        await expect(answer).to_contain_text("word79")
+        for row in (alice.locator("chat-message.is-mine"), answer):
+            bubble = row.locator(".bubble")
+            await alice.mouse.move(0, 0)
+            before = await bubble.evaluate(BOX)
+            await bubble.hover(position={"x": 60, "y": 40})
+            await expect(row.get_by_test_id("quick-react")).to_be_visible()
+            assert await bubble.evaluate(BOX) == before
+        no_complaints(alice)
+
+
+async def test_an_answer_is_copied_and_made_again_below_it(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Below", agents=("echo",))
+        context = await running.new_context(permissions=["clipboard-read", "clipboard-write"])
+        alice = await sign_in(context, product, "alice", chat_id)
+        await write(alice, "@echo one **two**")
+        below = alice.locator("chat-message.from-agent").locator(".answer-tools")
+        await below.get_by_role("button", name="Copy text").click()
+        assert await alice.evaluate("navigator.clipboard.readText()") == "one **two**"
+        await below.get_by_role("button", name="Regenerate").click()
+        await expect(alice.get_by_text("2 of 2")).to_be_visible()
+        await write(alice, "thank you")
+        await expect(below.get_by_role("button", name="Copy text")).to_be_visible()
+        await expect(below.get_by_role("button", name="Regenerate")).to_have_count(0)
+        no_complaints(alice)
+
+
+async def test_what_is_typed_after_choosing_a_chat_arrives_in_it(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        new_chat(product, "Palette")
+        alice = await sign_in(await running.new_context(), product, "alice")
+        addresses = []
+        for _ in range(2):
+            await alice.get_by_test_id("new-chat").click()
+            dialog = alice.get_by_test_id("new-chat-dialog")
+            await dialog.locator("label").filter(has_text="bob").click()
+            await dialog.get_by_role("button", name="Start chat").click()
+            await expect(dialog).to_be_hidden()
+            await expect(alice.get_by_test_id("composer")).to_be_focused()
+            addresses.append(alice.url)
+        # Two people have one chat: choosing bob again leads to it.
+        assert addresses[0] == addresses[1]
+        await alice.keyboard.type("hello")
+        await alice.keyboard.press("Enter")
+        await expect(last(alice)).to_contain_text("hello")
+        await alice.goto(f"{product.url}/")
+        await alice.get_by_test_id("chat-item").first.wait_for()
+        await alice.keyboard.press("Control+k")
+        await alice.get_by_test_id("palette-text").fill("Palette")
+        await alice.keyboard.press("Enter")
+        await expect(alice.get_by_test_id("composer")).to_be_focused()
+        no_complaints(alice)
+
+
+async def test_a_person_is_messaged_from_the_members(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Members")
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        members = alice.locator("members-panel")
+        await members.get_by_role("button", name="Settings of bob").click()
+        await alice.get_by_test_id("message-member").click()
+        await expect(alice.locator(".chat-title h1")).to_have_text("bob")
+        await expect(alice.get_by_test_id("composer")).to_be_focused()
+        no_complaints(alice)
+
+
+async def test_a_mention_stands_out_and_is_read_with_its_text(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Mentions")
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        bob = await sign_in(await running.new_context(), product, "bob", chat_id)
+        await write(alice, "**Hi** @bob and @alice")
+        await expect(last(bob).locator(".mention.is-me")).to_have_text("@bob")
+        await expect(last(bob)).to_have_class(re.compile("is-for-me"))
+        await expect(last(alice).locator(".mention.is-me")).to_have_text("@alice")
+        await expect(last(alice)).not_to_have_class(re.compile("is-for-me"))
+        label = re.compile("^alice: Hi @bob and @alice, ")
+        await expect(last(bob)).to_have_attribute("aria-label", label)
+        await expect(bob.locator("#announcer")).to_have_text("alice: Hi @bob and @alice")
+        no_complaints(alice, bob)
+
+
+async def test_the_question_about_notifications_moves_nothing_and_comes_with_a_message(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Question")
+        context = await running.new_context()
+        await context.add_init_script(UNDECIDED)
+        alice = await sign_in(context, product, "alice", chat_id)
+        question = alice.get_by_test_id("notification-banner")
+        await expect(question).to_have_count(0)
+        item = alice.get_by_test_id("chat-item").first
+        before = await item.bounding_box()
+        await write(alice, "first")
+        await expect(question).to_be_visible()
+        assert await item.bounding_box() == before
+        await question.get_by_role("button", name="Not now").click()
+        await write(alice, "second")
+        await expect(last(alice)).to_contain_text("second")
+        await expect(question).to_have_count(0)
+        no_complaints(alice)
+
+
+async def test_who_is_removed_is_told_so_and_is_back_when_added(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Removal")
+        bob = await sign_in(await running.new_context(), product, "bob", chat_id)
+        path = f"/api/v1/chats/{chat_id}/participants"
+        with product.api("alice") as client:
+            client.post(f"/api/v1/chats/{chat_id}/messages", json={"content": "a secret"})
+            await expect(last(bob)).to_contain_text("a secret")
+            rows = client.get(path).json()["data"]
+            place = next(row["participant_id"] for row in rows if row["name"] == "bob")
+            assert client.delete(f"{path}/{place}").is_success
+            await expect(bob.get_by_text("You're no longer in this chat")).to_be_visible()
+            await expect(bob.get_by_test_id("message")).to_have_count(0)
+            await expect(bob.get_by_test_id("composer")).to_have_count(0)
+            assert client.post(path, json={"user": "bob"}).is_success
+        await expect(last(bob)).to_contain_text("a secret")
+        await write(bob, "I am back")
+        await expect(last(bob)).to_contain_text("I am back")
+        await expect(bob.get_by_text("no longer in this chat")).to_have_count(0)
+        no_complaints(bob)
+
+
+async def test_who_leaves_a_chat_is_brought_home(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Leaving")
+        bob = await sign_in(await running.new_context(), product, "bob", chat_id)
+        members = bob.locator("members-panel")
+        await members.get_by_role("button", name="Settings of bob").click()
+        await bob.get_by_test_id("remove-member").click()
+        await bob.get_by_test_id("confirm-removal").click()
+        await bob.wait_for_url(f"{product.url}/")
+        await expect(bob.get_by_test_id("composer")).to_have_count(0)
+        await expect(bob.locator(f"[data-chat='{chat_id}']")).to_have_count(0)
+        no_complaints(bob)
+
+
+async def test_the_first_chat_opens_by_itself_with_three_things_to_try(
+    tmp_path: Path, chromium: Browser
+) -> None:
+    with running_product(tmp_path) as fresh:
+        async with browser(chromium) as running:
+            alice = await signed_in(await running.new_context(), fresh, "alice")
+            await alice.goto(f"{fresh.url}/")
+            await expect(alice.get_by_role("heading", name="Hi, I'm assistant.")).to_be_visible()
+            hint = alice.get_by_test_id("needs-model")
+            await expect(hint).to_contain_text("An administrator can connect one.")
+            async with alice.expect_file_chooser() as chooser:
+                await alice.get_by_test_id("try-file").click()
+            assert (await chooser.value).is_multiple()
+            await alice.get_by_test_id("try-invite").click()
+            dialog = alice.get_by_test_id("links-dialog")
+            await expect(dialog).to_contain_text("Invite")
+            await alice.keyboard.press("Escape")
+            await alice.get_by_test_id("try-ask").click()
+            await expect(alice.get_by_test_id("composer")).to_be_focused()
+            await alice.keyboard.press("Enter")
+            answer = alice.locator("chat-message.from-agent")
+            await expect(answer).to_contain_text("No model is connected to me yet")
+            await expect(alice.get_by_test_id("try-ask")).to_have_count(0)
+            no_complaints(alice)
+
+
+async def test_an_agent_is_found_and_a_chat_with_it_begins(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await signed_in(await running.new_context(), product, "alice")
+        await alice.goto(f"{product.url}/agents")
+        rows = alice.get_by_test_id("agents").get_by_role("listitem")
+        await expect(rows.filter(has_text="slow").locator(".avatar")).to_be_visible()
+        await alice.get_by_role("searchbox", name="Find an agent").fill("says your words back, one")
+        await expect(rows.filter(visible=True)).to_have_count(1)
+        await rows.filter(visible=True).get_by_role("button", name="Start chat").click()
+        await expect(alice.get_by_test_id("composer")).to_be_visible()
+        await write(alice, "no mention is needed")
+        answer = alice.locator("chat-message.from-agent")
+        await expect(answer).to_contain_text("no mention is needed")
+        await alice.goto(f"{product.url}/agents/echo")
+        await expect(alice.get_by_role("button", name="Start chat")).to_be_visible()
+        await expect(alice.get_by_text("Call it from a program")).to_be_hidden()
+        await alice.get_by_role("tab", name="For developers").click()
+        await expect(alice.get_by_text("Call it from a program")).to_be_visible()
+        await expect(alice.get_by_role("button", name="Start chat")).to_be_hidden()
+        no_complaints(alice)
+
+
+async def test_chats_are_pinned_marked_archived_and_left_from_the_list(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Listed")
+        alice = await sign_in(await running.new_context(), product, "alice")
+        row = alice.locator(".chat-row").filter(has_text="Listed")
+
+        async def choose(action: str) -> None:
+            await row.get_by_test_id("chat-item").click(button="right")
+            await alice.get_by_test_id("chat-menu").get_by_role("menuitem", name=action).click()
+
+        await choose("Pin")
+        pinned = alice.get_by_role("group", name="Pinned")
+        await expect(pinned.locator(".chat-row")).to_have_count(1)
+        await expect(pinned).to_contain_text("Listed")
+        await choose("Mark as unread")
+        await expect(row.get_by_test_id("marked-unread")).to_be_visible()
+        await row.get_by_test_id("chat-item").click()
+        await expect(row.get_by_test_id("marked-unread")).to_have_count(0)
+        await choose("Archive")
+        archive = alice.get_by_test_id("archived")
+        await expect(row).to_be_hidden()
+        with product.api("bob") as client:
+            news = client.post(f"/api/v1/chats/{chat_id}/messages", json={"content": "news"})
+            assert news.is_success
+        await expect(pinned).to_contain_text("Listed")
+        await expect(archive).to_have_count(0)
+        alice.once("dialog", lambda dialog: dialog.accept())
+        # By keyboard, the button of the row opens the menu.
+        await row.get_by_test_id("chat-more").focus()
+        await alice.keyboard.press("Enter")
+        with product.api("alice") as client:
+            path = f"/api/v1/chats/{chat_id}/participants"
+            rows = client.get(path).json()["data"]
+            place = next(one["participant_id"] for one in rows if one["name"] == "bob")
+            change = client.patch(f"{path}/{place}", json={"role": "owner"})
+            assert change.is_success
+        await alice.get_by_role("menuitem", name="Leave").click()
+        await alice.wait_for_url(f"{product.url}/")
+        await expect(row).to_have_count(0)
+        no_complaints(alice)
+
+
+async def test_an_invited_person_makes_an_account_and_writes(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Picnic")
+        with product.api("alice") as client:
+            made = client.post(f"/api/v1/chats/{chat_id}/invite-links", json={})
+        phone = await running.new_context(viewport={"width": 360, "height": 740})
+        page = await phone.new_page()
+        await page.goto(made.raise_for_status().json()["url"])
+        await expect(page.get_by_role("heading", name="Picnic")).to_be_visible()
+        await expect(page.get_by_text("alice invites you")).to_be_visible()
+        await page.get_by_label("Choose a username").fill("bob")
+        await page.get_by_label("Choose a password").fill("a basket of apples")
+        await page.get_by_role("button", name="Create account and join").click()
+        await expect(page.get_by_role("alert")).to_contain_text("Someone has this name.")
+        await page.get_by_label("Choose a username").fill("wendy")
+        await page.get_by_label("Choose a password").fill("a basket of apples")
+        await page.get_by_role("button", name="Create account and join").click()
+        await page.wait_for_url(f"{product.url}/chats/{chat_id}")
+        await write(page, "I bring the cake")
+        await expect(last(page)).to_contain_text("I bring the cake")
+
+
+async def test_an_emoji_is_found_by_its_name_and_written_by_it(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Emoji")
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        composer = alice.get_by_test_id("composer")
+        await composer.press_sequentially("To the moon :rocket: ")
+        await expect(composer).to_have_value("To the moon \N{ROCKET} ")
+        await alice.get_by_test_id("emoji").click()
+        search = alice.get_by_role("searchbox", name="Find an emoji")
+        await expect(search).to_be_focused()
+        await search.fill("birthday")
+        await alice.keyboard.press("ArrowDown")
+        await alice.keyboard.press("Enter")
+        await expect(composer).to_be_focused()
+        await alice.keyboard.press("Enter")
+        await expect(last(alice)).to_contain_text("To the moon \N{ROCKET}")
+        await last(alice).hover()
+        await last(alice).get_by_test_id("quick-react").click()
+        await search.fill("tada")
+        await alice.keyboard.press("Enter")
+        reaction = last(alice).get_by_test_id("reaction")
+        await expect(reaction).to_contain_text("\N{PARTY POPPER}")
+        no_complaints(alice)
+
+
+async def test_a_deleted_message_can_be_kept(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Undo")
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        bob = await sign_in(await running.new_context(), product, "bob", chat_id)
+        await write(alice, "keep me")
+        row = alice.get_by_test_id("message").filter(has_text="keep me")
+
+        async def delete() -> None:
+            await row.focus()
+            await alice.keyboard.press("Delete")
+            await alice.get_by_test_id("delete-now").click()
+            await expect(alice.get_by_test_id("undo")).to_be_focused()
+
+        await delete()
+        await expect(row).to_be_hidden()
+        await alice.keyboard.press("Enter")
+        await expect(row).to_be_visible()
+        await expect(alice.get_by_test_id("undo-bar")).to_have_count(0)
+        await expect(last(bob)).to_contain_text("keep me")
+        await delete()
+        # Leaving the page ends the wait.
+        await alice.goto(f"{product.url}/money")
+        await expect(last(bob)).to_contain_text("This message was deleted.")
+        no_complaints(alice, bob)
