@@ -6,7 +6,7 @@ const LIST = `
 👎 thumbs_down -1 dislike no
 ❤️ heart love
 😂 joy laughing tears
-🎉 tada party celebrate
+🎉 party tada celebrate
 👀 eyes look
 ✅ white_check_mark done yes
 ❌ x no wrong
@@ -27,7 +27,7 @@ const LIST = `
 😘 kiss
 😎 sunglasses cool
 🤩 star_struck wow
-🥳 partying birthday
+🥳 celebrating partying birthday
 😏 smirk
 😐 neutral
 🙄 eye_roll

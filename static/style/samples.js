@@ -77,7 +77,7 @@ export const MESSAGES = [
     pinned: true, replies: { replies: 3, last_at: ago(1), last_seq: 60, participants: FACES, following: true, read_seq: 50 },
     reactions: [{ emoji: "🎉", count: 2, own: true, users: [{ id: ME.id, name: ME.name }, { id: CARO.id, name: "caro" }] }, { emoji: "👀", count: 1, own: false, users: [{ id: CARO.id, name: "caro" }] }],
   }),
-  message("follows", BOB, "A second message of the same person has no head of its own."),
+  message("follows", BOB, `A second message of the same person has no head of its own, @${ME.name}.`),
   message("quiet-replies", CARO, "A thread without new replies.", { replies: { replies: 1, last_at: ago(20), last_seq: 9, participants: FACES, following: false, read_seq: 9 } }),
   message("mine", ME, "My own message, which was edited.", { revision: 1, edited_at: ago(2) }),
   message("quoting", ME, "I answer a message.", { reply_to: { id: "root", name: "bob", content: "Plan for Saturday" } }),

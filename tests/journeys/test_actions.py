@@ -98,7 +98,7 @@ async def react(alice: Page, bob: Page) -> None:
     await expect(chip).to_have_attribute("aria-label", f"{PARTY} 1: You")
     await answer.focus()
     await alice.keyboard.press("+")
-    await alice.get_by_role("textbox", name="Another emoji").fill("no")
+    await alice.get_by_role("searchbox", name="Find an emoji").fill("word")
     await alice.keyboard.press("Enter")
     await expect(alice.locator(".composer-note")).to_contain_text("Not an emoji")
 

@@ -29,6 +29,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 LONG: Final = " ".join(f"word{number}" for number in range(80))
 # A browser without a screen denies notifications unasked.
 UNDECIDED: Final = "Object.defineProperty(Notification, 'permission', { get: () => 'default' })"
+COUNT_SHIFTS: Final = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput } of list.getEntries()) {
+    if (!hadRecentInput) window.shifted += value;
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+MOST_SHIFT: Final = 0.05
 BOX: Final = "element => [element.offsetWidth, element.offsetHeight]"
 
 
@@ -374,4 +383,30 @@ async def test_a_deleted_message_can_be_kept(product: Product, chromium: Browser
         # Leaving the page ends the wait.
         await alice.goto(f"{product.url}/money")
         await expect(last(bob)).to_contain_text("This message was deleted.")
+        await alice.goto(f"{product.url}/chats/{chat_id}")
+        await write(alice, "gone soon")
+        await expect(row.or_(last(alice))).to_contain_text("gone soon")
+        await last(alice).focus()
+        await alice.keyboard.press("Delete")
+        await alice.get_by_test_id("delete-now").click()
+        # Without a word the wait ends by itself, and the place of the message is shown.
+        await expect(alice.get_by_test_id("deleted")).to_have_count(2)
+        await expect(alice.get_by_test_id("deleted").last).to_be_visible()
         no_complaints(alice, bob)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_nothing_moves_while_the_money_page_fills(
+    product: Product, chromium: Browser, width: int
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context(viewport={"width": width, "height": 800})
+        alice = await signed_in(context, product, "alice")
+        await alice.add_init_script(COUNT_SHIFTS)
+        await alice.goto(f"{product.url}/money")
+        await expect(alice.locator("money-statement")).to_contain_text("Top-up")
+        await expect(alice.locator("money-tokens form")).to_be_visible()
+        await expect(alice.locator("money-limits form")).to_be_visible()
+        await alice.wait_for_load_state("networkidle")
+        assert await alice.evaluate("window.shifted") < MOST_SHIFT
+        no_complaints(alice)

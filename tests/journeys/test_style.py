@@ -46,7 +46,7 @@ MOMENTS: Final = {
     "part-error",
     "picker-none",
     "quiet-hours", "receipt-wait", "secret-row", "setting-links", "sound-failed", "tick",
-    "is-read", "tray-sound",
+    "is-read", "is-removed", "tray-sound",
     "version-arrow", "versions", "viewer-note", "voice-dot", "voice-level",
     "voice-strip", "voice-time",
 }  # fmt: skip

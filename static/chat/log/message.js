@@ -128,6 +128,7 @@ export class ChatMessage extends View {
   willUpdate(changed) {
     const { entry } = this;
     this._isInThread = pageAt(this) !== page;
+    if (entry.deletedAt) this.isRemoved = false;
     // What was taken from the newest version, and a newer one, is shown at once.
     if (changed.has("entry") && (entry.deletedAt || changed.get("entry")?.id !== entry.id)) this._former = null;
     if (changed.has("entry") || changed.has("_former")) this._parts = partsOf(this.shown);

@@ -10,7 +10,7 @@ import { gettext, interpolate } from "../words.js";
 
 /** The agent that greets: the assistant, else the first one that costs nothing. @param {Chat} chat @returns {Participant|undefined} */
 function greeterOf({ participants }) {
-  const agents = participants.filter(({ kind, online }) => kind === "agent" && online);
+  const agents = participants.filter(({ kind, online }) => kind === "agent" && online !== false);
   return agents.find(({ name }) => name === "assistant") ?? agents.find(({ pricing }) => !pricing);
 }
 
