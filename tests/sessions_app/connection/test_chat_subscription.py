@@ -54,7 +54,7 @@ class LocalChat:
         assert chat_id == CHAT
         return self.log[after : after + PAGE]
 
-    async def is_member(self, chat_id: str, user_id: int | None) -> bool:
+    async def is_member(self, chat_id: str, user_id: int | None) -> bool:  # noqa: ARG002 the interface
         """See LogReader."""
         return False
 

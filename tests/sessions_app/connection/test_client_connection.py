@@ -59,7 +59,7 @@ class Log:
             for seq in places
         ]
 
-    async def is_member(self, chat_id: str, user_id: int | None) -> bool:
+    async def is_member(self, chat_id: str, user_id: int | None) -> bool:  # noqa: ARG002 the interface
         """See LogReader."""
         return False
 
