@@ -1,8 +1,9 @@
 """Payments to a remote agent's own server, within the budget of its owner.
 
 The ledger belongs to an app above this one and is set at start-up. Each run has one
-`OnwardPayments`. At the end of an inference, the budget is charged with the cost that the other
-side states, up to the payments submitted; if it states none, with all of them.
+`OnwardPayments`. At the end of an inference, the budget is charged with all payments that were
+submitted, since the other side may have taken them whatever it says. If the owner trusts it, the
+budget is charged with the cost that it states instead, and with no payment that it refused.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from agents_app.remote import health
 
 CURRENCY = "USD"
 OPTION = "pays_per_answer"
+TRUST = "trusts_cost"
 
 
 class OverBudget(Exception):
@@ -25,8 +27,8 @@ class OnwardLedger(Protocol):
     def reserve(self, agent_id: str, response_id: str, amount: str, currency: str) -> str:
         """Reserve part of the agent's budget and return the id of the hold; raises OverBudget."""
 
-    def settle(self, hold_id: str, amount: str, currency: str) -> None:
-        """Charge an amount to a hold and release the rest."""
+    def settle(self, response_id: str, hold_id: str, amount: str, currency: str) -> None:
+        """Charge an amount to the open holds of a response; `hold_id` is the first of them."""
 
     def reserved(self, response_id: str) -> tuple[str, str] | None:
         """Return the id and the amount in CURRENCY of a response's open holds."""
@@ -48,6 +50,7 @@ class OnwardPayments:
         self._agent_id = agent_id
         self._response_id = response_id
         self._left = amount_of(options.get(OPTION)) or Decimal(0)
+        self._trusts_cost = options.get(TRUST) is True
         self.cost: Decimal | None = None
         """The cost of the answer, as stated by the other side."""
         self._hold_id: str | None = None
@@ -81,20 +84,22 @@ class OnwardPayments:
         self._submitted.append(submitted)
 
     def refused(self) -> None:
-        """Note that the other side rejected the last payment."""
-        if self._submitted:
+        """Note that the other side says that it rejected the last payment."""
+        if self._submitted and self._trusts_cost:
             self._left += self._submitted.pop()
 
     async def settle(self, cost: Decimal | None = None) -> None:
-        """Charge the budget with the cost of the inference, at most what was submitted."""
+        """Charge the budget with what the inference cost, at most what was submitted."""
         hold_id, self._hold_id = self._hold_id, None
         submitted, self._submitted = sum(self._submitted, Decimal(0)), []
         self.cost = None
         if hold_id is None or _ledger is None:
             return
-        taken = submitted if cost is None else min(max(cost, Decimal(0)), submitted)
+        taken = submitted
+        if cost is not None and self._trusts_cost:
+            taken = min(max(cost, Decimal(0)), submitted)
         self._left += submitted - taken
-        await health.run_sync(_ledger.settle, hold_id, f"{taken:f}", CURRENCY)
+        await health.run_sync(_ledger.settle, self._response_id, hold_id, f"{taken:f}", CURRENCY)
 
 
 def amount_of(value: object) -> Decimal | None:

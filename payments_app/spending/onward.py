@@ -21,6 +21,7 @@ from agents_app.sponsorships import NotTheOwner
 from payments_app.ledger import captures, holds
 from payments_app.ledger.accounts import ensure_account, external_account
 from payments_app.ledger.outcomes import Authorization, InsufficientFunds, Split
+from payments_app.ledger.plans import Capture
 from payments_app.ledger.transfers import transfer
 from payments_app.models import Account, AccountKind, Entry, Hold, HoldState
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
@@ -119,20 +120,28 @@ class BudgetLedger:
         # The holds of a response are captured and released together, the oldest first.
         return rows[0].pk, str(Money(sum(row.amount for row in rows), rows[0].account.asset))
 
-    def settle(self, hold_id: str, amount: str, currency: str) -> None:
-        """Take an amount of what is held for a response, and release the rest."""
+    def settle(self, response_id: str, hold_id: str, amount: str, currency: str) -> None:
+        """Take an amount of what is held for a response, and release the rest.
+
+        `hold_id` is its first open hold, which makes the key of a repeat.
+        """
         taken = Money.parse(amount, currency)
-        if not taken.amount:
-            captures.void(key=f"{ONWARD}:{hold_id}", hold_id=hold_id)
-            return
-        captures.capture(
-            key=f"{ONWARD}:{hold_id}",
-            hold_id=hold_id,
-            amount=taken,
-            splits=[Split(external_account(ONWARD, currency).id, taken)],
-            kind=ONWARD,
-            release=True,
-        )
+        answer = captures.capture_many(
+            [
+                Capture(
+                    key=f"{ONWARD}:{hold_id}",
+                    response_id=onward_id(response_id),
+                    amount=taken if taken.amount else None,
+                    splits=[Split(external_account(ONWARD, currency).id, taken)]
+                    if taken.amount
+                    else (),
+                    kind=ONWARD if taken.amount else "void",
+                    release=True,
+                )
+            ]
+        )[0]
+        if isinstance(answer, Exception):
+            raise answer
 
 
 def _account(agent_id: str, owner_id: int, asset: str) -> AccountRef:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
+from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agents_app.models import Agent
-from agents_app.remote.onward import cost_in
+from agents_app.remote.onward import OnwardPayments, cost_in
 from payments_app.models import Hold
 from tests.agents_app.remote.test_loopback import far
 from tests.client import wait_until
@@ -137,3 +140,60 @@ def test_a_budget_is_set_by_the_owner_alone(
 def test_a_stated_cost_is_read(cost: object, currency: object, expected: str) -> None:
     found = cost_in(cost, currency)
     assert (str(found) if found is None else f"{found.normalize()}") == expected
+
+
+# --- What the budget is charged ---
+
+TRUSTED = {"trusts_cost": True}
+
+
+@pytest.mark.parametrize(
+    ("options", "submitted", "cost", "spent"),
+    [
+        ({}, ["0.02"], None, "0.02"),
+        ({}, ["0.02"], "0", "0.02"),
+        ({}, ["0.02"], "0.01", "0.02"),
+        ({}, ["0.02", "0.03"], "0.05", "0.05"),
+        ({}, ["0.02", "0.03"], "0", "0.05"),
+        (TRUSTED, ["0.02"], None, "0.02"),
+        (TRUSTED, ["0.02"], "0", "0"),
+        (TRUSTED, ["0.02"], "7", "0.02"),
+        (TRUSTED, ["0.02", "0.03"], "0.04", "0.04"),
+        (TRUSTED, ["0.02", "0.03"], "0.01", "0.01"),
+    ],
+)
+async def test_a_budget_is_charged_what_was_submitted_or_a_cost_that_is_trusted(
+    web: httpx.Client,
+    bob: Person,
+    paid: Agent,
+    options: dict[str, bool],
+    submitted: list[str],
+    cost: str | None,
+    spent: str,
+) -> None:
+    payments = await budgeted(web, bob, options)
+    for amount in submitted:
+        await payments.reserve(amount, "USD")
+    await payments.settle(None if cost is None else Decimal(cost))
+    left = f"{(Decimal('0.1') - Decimal(spent)).normalize():f}"
+    assert await to_thread(budget, web, bob) == {"left": left, "held": "0", "spent": spent}
+    assert await to_thread(clean)
+
+
+@pytest.mark.parametrize(("options", "spent"), [({}, "0.05"), (TRUSTED, "0.02")])
+async def test_a_payment_that_is_said_to_be_refused_counts_unless_the_server_is_trusted(
+    web: httpx.Client, bob: Person, paid: Agent, options: dict[str, bool], spent: str
+) -> None:
+    payments = await budgeted(web, bob, options)
+    await payments.reserve("0.02", "USD")
+    await payments.reserve("0.03", "USD")
+    payments.refused()
+    await payments.settle()
+    assert (await to_thread(budget, web, bob))["spent"] == spent
+
+
+async def budgeted(web: httpx.Client, bob: Person, options: dict[str, bool]) -> OnwardPayments:
+    """Return the payments of an answer of `far`, within a budget of ten cents."""
+    await to_thread(partial(web.put, BUDGET, headers=bob.headers, json={"amount": "0.1"}))
+    row = await Agent.objects.aget(name="far")
+    return OnwardPayments(row.pk, "resp_1", {"pays_per_answer": "0.1", **options})
