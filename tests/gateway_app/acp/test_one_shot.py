@@ -12,6 +12,7 @@ from sessions_app.models import Response, Session
 from tests.gateway_app.acp.socket_client import HELLO
 from tests.gateway_app.acp.stored_answers import stored_signatures
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     import httpx
@@ -58,7 +59,9 @@ def test_the_shapes_of_the_specification(web: httpx.Client) -> None:
     assert begun["capabilities"] == {"streaming": True, "tools": True}
     results = [answer["result"], last["result"]]
     signatures = [result.pop("_meta") for result in results]
-    assert signatures == [{"uamp_signature": stored} for stored in stored_signatures()]
+    assert signatures == [
+        {"digitalSourceType": AI_MADE, "uamp_signature": stored} for stored in stored_signatures()
+    ]
     assert results == [{"status": "complete", "content": "Hello there"}] * 2
     assert started["method"] == "prompt/started"
     assert started["params"] == {"requestId": "req-1"}

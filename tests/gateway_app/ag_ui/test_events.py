@@ -14,6 +14,7 @@ from gateway_app.ag_ui.write import RunWriter
 from gateway_app.shapes.appended_text import TextReplacedError
 from tests.gateway_app.ag_ui.runs import check_order
 from uamp import events as ev
+from uamp.digital_source import AI_MADE
 from uamp.shared_state import VersionedState
 
 PAGE = Path(__file__).parents[3] / "docs" / "ag-ui.md"
@@ -125,6 +126,7 @@ def test_the_end_has_the_signature_the_cost_and_the_tokens() -> None:
 
     assert end["metadata"] == {
         "responseId": "resp_1",
+        "digitalSourceType": AI_MADE,
         "signature": "a.b.c",
         "cost": {"total_cost": 0.25, "currency": "USD"},
     }
