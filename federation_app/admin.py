@@ -91,8 +91,7 @@ class NewPeerForm(_PeerForm):
 
     def _show(self, found: PeerDocuments) -> NoReturn:
         """Show what an address leads to, and ask for trust in it."""
-        self.data = self.data.copy()
-        self.data["seen"] = found.sha256
+        self.data = {**self.data.dict(), "seen": found.sha256}  # type: ignore[attr-defined]  # a QueryDict
         manifest = found.manifest
         raise forms.ValidationError(
             [

@@ -177,7 +177,7 @@ def remember(admitted: Admitted, *, chat_id: str = "") -> tuple[ReceivedEnvelope
 def forget(received: ReceivedEnvelope) -> None:
     """Delete the record of an envelope whose request was refused, unless another has begun it."""
     with transaction.atomic():
-        if received.intent == Intent.ASK:
+        if received.intent == Intent.ASK and received.stream_id is not None:
             # Its envelopes are deleted with it.
             EnvelopeStream.objects.filter(pk=received.stream_id, response_id="").delete()
         else:

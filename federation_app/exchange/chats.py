@@ -71,7 +71,7 @@ class ChatStream(WindowedStream):
             raise EnvelopeError(EnvelopeCode.CONFLICT, f"The last event is {head}.", detail="after")
         session_id = self.stream.session_id
         known = await find_session(session_id, self._principal)
-        resume = uamp.Resume(after=self._after, session_id=known and session_id)
+        resume = uamp.Resume(after=self._after, session_id=session_id if known else None)
         create = ev.SessionCreate(
             uamp_version="1.0",
             session=uamp.SessionConfig(id=session_id),

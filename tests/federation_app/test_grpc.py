@@ -7,6 +7,9 @@ import json
 import queue
 import socket
 import ssl
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -25,10 +28,10 @@ from sessions_app.process import registry
 from tests.federation_app.hypercorn_server import certificate as certificate_in
 from tests.federation_app.peer import ECHO, ForeignPeer, text_of
 from tests.live_server import quick_agent
+from tests.programs import PROGRAM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECONDS = 60
@@ -160,6 +163,26 @@ def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
     ended = asyncio.wait_for(records(), SECONDS / 6)
     found = asyncio.run_coroutine_threadsafe(ended, loop).result(SECONDS)
     assert len(found) == _RECORDS_WAITING
+
+
+def test_the_generated_code_is_that_of_the_proto(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    folder = root / "federation_app" / "rpc"
+    run = subprocess.run(  # noqa: S603 our own interpreter
+        [
+            *(sys.executable, "-m", "grpc_tools.protoc", "-I", str(root)),
+            *(f"--{kind}_out={tmp_path}" for kind in ("python", "pyi", "grpc_python")),
+            str(folder / "agent.proto"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
+    )
+    assert run.returncode == 0, run.stderr
+    made = tmp_path / "federation_app" / "rpc"
+    for name in ("agent_pb2.py", "agent_pb2.pyi", "agent_pb2_grpc.py"):
+        assert (made / name).read_text() == (folder / name).read_text(), "run `make grpc`"
 
 
 def test_a_server_without_tls_listens_on_loopback_alone() -> None:

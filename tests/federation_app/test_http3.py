@@ -18,6 +18,7 @@ from asgiref.sync import async_to_sync
 
 from federation_app.exchange import windowed
 from tests.client import wait_until
+from tests.federation_app.lossy_line import lossy_line
 from tests.federation_app.peer import SERVER, add_peer, text_of
 from tests.live_server import quick_agent
 
@@ -158,3 +159,31 @@ def test_a_client_that_leaves_a_stream_is_sent_nothing_more(
             await asyncio.to_thread(wait_until, lambda: not windowed._open)
 
     ask_and_leave()
+
+
+def test_a_stream_survives_lost_datagrams(hypercorn: httpx.Client, tmp_path: Path) -> None:
+    quick_agent("talker", "echo", delay=0.02)
+    peer = add_peer()
+    words = " ".join(f"word{number}" for number in range(100))
+    to = [f"{SERVER}:agents:talker"]
+    ask = json.dumps(
+        peer.envelope(content=words, to=to, stream_id="str-1", delta_window=1000)
+    ).encode()
+    bearer = {name.lower(): value for name, value in peer.bearer().items()}
+    port = hypercorn.base_url.port
+    assert port is not None
+
+    @async_to_sync
+    async def ask_and_read_all() -> tuple[Answer, int]:
+        async with lossy_line(port, every=7) as line, connected(line.port, tmp_path) as client:
+            headers = {"content-type": "application/uamp+json"}
+            await client.request("POST", "/v1/messages", headers, ask)
+            return await client.request("GET", "/v1/stream/str-1", bearer), line.lost
+
+    stream, lost = ask_and_read_all()
+    lines = stream.body.decode().splitlines()
+    deltas = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    assert text_of(deltas) == words
+    assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
+    assert deltas[-1]["type"] == "done"
+    assert lost > 3

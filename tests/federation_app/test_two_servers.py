@@ -65,7 +65,7 @@ def jwks_of(did: str) -> dict[str, Any]:
 def other(federated: ServerAddress, tmp_path: Path) -> Iterator[Product]:
     """Run another server, in processes and on a database of its own; both know each other."""
     rpc = services.free_port()
-    variables = {
+    variables: dict[str, Any] = {
         "UAMP_FEDERATION_HOST": "other.example",
         "UAMP_GRPC_ADDRESS": f"127.0.0.1:{rpc}",
         "UAMP_ENVELOPES_PER_MINUTE": "100000",

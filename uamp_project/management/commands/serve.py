@@ -87,7 +87,7 @@ class Command(BaseCommand):
         def started(starting: asyncio.Future[None]) -> None:
             if not starting.cancelled() and (error := starting.exception()) is not None:
                 failures.append(error)
-                server.stop()
+                server.stop()  # type: ignore[no-untyped-call]  # Daphne has no types
 
         server = BackpressureServer(
             application,
