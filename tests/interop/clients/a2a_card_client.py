@@ -19,11 +19,12 @@ ALGORITHMS = ["RS256", "EdDSA", "ES256"]
 
 def verdict(card: Any) -> str:
     """Return whether the SDK takes the signature of a card."""
-    asked = []
+    addresses: list[str] = []
 
     def key_of(kid: str | None, jku: str | None) -> jwt.PyJWK:
-        asked.append(jku)
-        answer = httpx.get(f"{ORIGIN}/.well-known/jwks.json", params={"kid": kid or ""})
+        assert kid is not None
+        addresses.append(jku or "")
+        answer = httpx.get(f"{ORIGIN}/.well-known/jwks.json", params={"kid": kid})
         keys = answer.json()["keys"]
         assert [key["uamp_owner"] for key in keys] == ["cards"], keys
         return jwt.PyJWKSet.from_dict({"keys": keys})[kid]
@@ -32,7 +33,7 @@ def verdict(card: Any) -> str:
         create_signature_verifier(key_of, ALGORITHMS)(card)
     except SignatureVerificationError as error:
         return type(error).__name__
-    return "valid" if asked[0].endswith("/.well-known/jwks.json") else "no address"
+    return "valid" if addresses[0].endswith("/.well-known/jwks.json") else "no address"
 
 
 async def main() -> None:
