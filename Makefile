@@ -37,6 +37,7 @@ lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, setti
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
+		UAMP_ISSUER=https://chat.example.org UAMP_TRUSTED_PROXIES=10.0.0.0/8 \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/pytest -q $(PURE) --cov --cov-report=term
 

@@ -82,7 +82,7 @@ def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         "UAMP_SWEEP_SECONDS": "0.5",
         "UAMP_GRACE_SECONDS": "0.2",
     }
-    with running_product(tmp_path_factory.mktemp("near"), **settings) as running:
+    with running_product(tmp_path_factory.mktemp("near"), has_workers=False, **settings) as running:
         yield running
 
 

@@ -87,8 +87,8 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Neighb
     """Run two servers, each with the other one's agent in its shared chat."""
     allowed = {"UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*"}
     with (
-        running_product(tmp_path_factory.mktemp("north"), **allowed) as north,
-        running_product(tmp_path_factory.mktemp("south"), **allowed) as south,
+        running_product(tmp_path_factory.mktemp("north"), has_workers=False, **allowed) as north,
+        running_product(tmp_path_factory.mktemp("south"), has_workers=False, **allowed) as south,
     ):
         for here, local in ((north, "northern"), (south, "southern")):
             here.run(LOCAL_AGENT.format(name=local, price=PRICE))
