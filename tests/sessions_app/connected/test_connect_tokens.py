@@ -1,14 +1,19 @@
-"""Connect tokens over REST: whose they are, what they may do, and their end."""
+"""Connect tokens, over REST and in the shell: whose they are, what they may do, and their end."""
 
 from __future__ import annotations
 
+import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from agents_app.models import Agent
+from sessions_app.models import ApiKey
 from sessions_app.rest.access.connecting import FIRST_AGENT
-from tests.live_server import Person, person
+from tests.live_server import Dial, Person, person
+from tests.sessions_app.connected.daemons import Daemon
 
 if TYPE_CHECKING:
     import httpx
@@ -82,6 +87,27 @@ def test_a_person_has_so_many_connected_agents(
     assert refused.status_code == CONFLICT
     assert refused.json()["code"] == "too_many_agents"
     assert web.post(PATH, json={"agent": "one"}, headers=alice.headers).status_code == 201
+
+
+def test_the_token_that_the_command_prints_registers_the_agent(dial: Dial, alice: Person) -> None:
+    printed = io.StringIO()
+    call_command("connect_token", alice.user.username, "helper", "--json", stdout=printed)
+    made = json.loads(printed.getvalue())
+    daemon = Daemon(dial())
+    daemon.register(made["agent"], made["connect_token"])
+    agent = Agent.objects.get(name="helper")
+    assert (agent.owner, agent.kind, agent.is_public) == (alice.user, "connected", False)
+
+
+def test_the_command_makes_no_token_for_the_agent_of_another_person(
+    alice: Person, bob: Person
+) -> None:
+    call_command("connect_token", alice.user.username, "helper", stdout=io.StringIO())
+    before = ApiKey.objects.count()
+    for username, agent in ((bob.user.username, "helper"), ("stranger", "mine"), ("bob", "a b")):
+        with pytest.raises(CommandError):
+            call_command("connect_token", username, agent)
+    assert ApiKey.objects.count() == before
 
 
 async def test_the_first_agent_that_the_page_shows_answers() -> None:
