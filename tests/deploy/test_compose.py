@@ -130,7 +130,8 @@ def test_the_proxy_knows_every_web_process() -> None:
     caddyfile = (ROOT / "deploy" / "caddy" / "Caddyfile").read_text(encoding="utf-8")
 
     assert set(variables["UPSTREAMS"].split()) == {f"{name}:{PORT}" for name in WEBS}
-    assert set(re.findall(r"\{\$(\w+)", caddyfile)) == variables.keys()
+    # Envelopes over gRPC go without TLS only within a machine, so not between containers.
+    assert set(re.findall(r"\{\$(\w+)", caddyfile)) - {"GRPC"} == variables.keys()
 
 
 def test_the_password_is_made_once_and_for_both_sides(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from sessions_app.models import Response
 from signing_app.kept_documents import forget_all
 from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, add_peer, sse, text_of
 from tests.live_server import quick_agent
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,7 +164,7 @@ def test_a_proxy_names_the_peer_whose_certificate_it_verified(
 
 def test_the_same_ask_at_once_is_answered_once(http: httpx.Client, peer: ForeignPeer) -> None:
     ask = peer.envelope(stream_id="str-1")
-    with ThreadPoolExecutor(8) as pool:
+    with thread_pool(8) as pool:
         answers = list(pool.map(lambda _: post(http, ask), range(16)))
     assert {one.status_code for one in answers} == {202}
     assert {one.headers["Location"] for one in answers} == {"/v1/stream/str-1"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import ssl
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,9 @@ import pytest
 
 from federation_app.rpc import agent_pb2, agent_pb2_grpc
 from tests import services
-from tests.client import wait_until
 from tests.federation_app.hypercorn_server import answers, certificate
-from tests.programs import END_SECONDS, end_program
-from tests.uamp_project.serving import ROOT, START_SECONDS, data_dir, environment, manage
+from tests.programs import Program
+from tests.uamp_project.serving import ROOT, data_dir, environment, manage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,16 +34,13 @@ def test_peers_are_served_until_a_signal(data_dir: Path, tmp_path: Path) -> None
         "UAMP_GRPC_CERTIFICATE": str(certfile),
         "UAMP_GRPC_KEY": str(keyfile),
     }
-    process = subprocess.Popen(  # noqa: S603 our own interpreter
-        [
-            *(sys.executable, "manage.py", "peers", "--port", str(port)),
-            *("--certificate", str(certfile), "--key", str(keyfile)),
-        ],
+    context = ssl.create_default_context(cafile=str(certfile))
+    with Program(
+        *(sys.executable, "manage.py", "peers", "--port", str(port)),
+        *("--certificate", str(certfile), "--key", str(keyfile)),
         cwd=ROOT,
         env={**environment(data_dir), **variables},
-    )
-    context = ssl.create_default_context(cafile=str(certfile))
-    try:
+    ) as program:
         with httpx.Client(
             base_url=f"https://localhost:{port}",
             http1=False,
@@ -53,7 +48,7 @@ def test_peers_are_served_until_a_signal(data_dir: Path, tmp_path: Path) -> None
             verify=context,
             timeout=60,
         ) as client:
-            wait_until(lambda: process.poll() is None and answers(client), START_SECONDS)
+            program.wait_until(lambda: answers(client))
             document = client.get("/.well-known/did.json")
             assert (document.http_version, document.json()["id"]) == (
                 "HTTP/2",
@@ -66,10 +61,7 @@ def test_peers_are_served_until_a_signal(data_dir: Path, tmp_path: Path) -> None
                 stub.Send(agent_pb2.EnvelopeRecord(envelope=b"{}"), timeout=60)
         error: Any = refused.value
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(END_SECONDS) == 0
-    finally:
-        end_program(process)
+        assert program.end(signal.SIGTERM) == 0
 
 
 def test_serve_does_not_start_where_grpc_cannot(data_dir: Path) -> None:

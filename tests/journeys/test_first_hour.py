@@ -176,7 +176,7 @@ async def test_the_question_about_notifications_moves_nothing_and_comes_with_a_m
         no_complaints(alice)
 
 
-async def test_who_is_removed_is_told_so_and_is_back_when_added(
+async def test_a_removed_person_learns_of_it_and_is_back_when_added(
     product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:

@@ -62,6 +62,8 @@ def test_the_shell_says_who_is_signed_in_and_which_chat_to_open(
         "transcripts": False,
         "languages": [["en", "English"], ["de", "Deutsch"]],
         "csrf_cookie": "csrftoken",
+        "needs_model": True,
+        "may_connect_model": False,
     }
 
 
