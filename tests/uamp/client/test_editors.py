@@ -9,13 +9,12 @@ import pytest
 
 from tests.client import wait_until
 from tests.live_server import counted_rows
-from tests.programs import PROGRAM_SECONDS, limited_reads
+from tests.programs import PROGRAM_SECONDS
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.conftest import ServerAddress
     from tests.live_server import Person
+    from tests.programs import Program
     from tests.uamp.client.installed import Installed
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
@@ -24,7 +23,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 class Editor:
     """The side of the editor: JSON-RPC, one message a line."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Program) -> None:
         assert process.stdin is not None
         self._input = process.stdin
         self._process = process
@@ -56,7 +55,7 @@ def test_an_editor_talks_to_an_agent(
     variables = {"UAMP_URL": demo.http, "UAMP_KEY": alice.key}
     with (
         installed.start("acp", "Thinker", variables=variables) as process,
-        limited_reads(process),
+        process.limited_reads(),
     ):
         editor = Editor(process)
         hello = editor.call("initialize", protocolVersion=1, clientCapabilities={})
@@ -96,7 +95,7 @@ def test_a_lost_connection_ends_the_program(
     variables = {"UAMP_URL": demo.http, "UAMP_KEY": alice.key}
     with (
         installed.start("acp", "echo", variables=variables) as process,
-        limited_reads(process),
+        process.limited_reads(),
     ):
         editor = Editor(process)
         editor.call("initialize", protocolVersion=1, clientCapabilities={})
