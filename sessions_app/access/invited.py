@@ -65,7 +65,8 @@ def join_with_new_account(secret: str, username: str, password: str) -> tuple[Us
             if chat_id is None:
                 transaction.set_rollback(True)
                 return None
-            record(user, AuditAction.PERSON_MADE, user, detail="by an invite link")
+            detail = f"by an invite link of {chat_id}"
+            record(user, AuditAction.PERSON_MADE, user, detail=detail)
     except IntegrityError as error:
         raise NameTaken from error
     return user, chat_id

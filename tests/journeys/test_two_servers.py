@@ -6,7 +6,6 @@ The chat's server calls the agent at its address.
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.client import UampClient, text_of, wait_until
 from tests.journeys.product import running_product
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,7 +143,7 @@ def test_agents_of_two_servers_answer_in_each_others_chats(
 ) -> None:
     north, south = neighbours
     before = {server.local: server.balance("bob") for server in neighbours}
-    with ThreadPoolExecutor(2) as at_once:
+    with thread_pool(2) as at_once:
         asked = list(at_once.map(lambda server: ask(server, WORDS), neighbours))
 
     for frames, read in asked:

@@ -38,7 +38,9 @@ class Editor:
         self._input.flush()
         while True:
             assert self._process.stdout is not None
-            frame: dict[str, Any] = json.loads(self._process.stdout.readline())
+            with self._process.limited_reads():
+                line = self._process.stdout.readline()
+            frame: dict[str, Any] = json.loads(line)
             if frame.get("id") == self._last:
                 return frame
             self.seen.append(frame)
@@ -53,10 +55,7 @@ def test_an_editor_talks_to_an_agent(
     demo: ServerAddress, alice: Person, installed: Installed
 ) -> None:
     variables = {"UAMP_URL": demo.http, "UAMP_KEY": alice.key}
-    with (
-        installed.start("acp", "Thinker", variables=variables) as process,
-        process.limited_reads(),
-    ):
+    with installed.start("acp", "Thinker", variables=variables) as process:
         editor = Editor(process)
         hello = editor.call("initialize", protocolVersion=1, clientCapabilities={})
         assert hello["result"]["protocolVersion"] == 1
@@ -71,7 +70,8 @@ def test_an_editor_talks_to_an_agent(
         assert unknown["error"]["code"] == -32601
         assert editor.close() == 0
         assert process.stderr is not None
-        assert process.stderr.read() == ""
+        with process.limited_reads():
+            assert process.stderr.read() == ""
 
 
 def test_what_is_wrong_is_said_before_an_editor_waits(
@@ -93,14 +93,12 @@ def test_a_lost_connection_ends_the_program(
     demo: ServerAddress, alice: Person, installed: Installed
 ) -> None:
     variables = {"UAMP_URL": demo.http, "UAMP_KEY": alice.key}
-    with (
-        installed.start("acp", "echo", variables=variables) as process,
-        process.limited_reads(),
-    ):
+    with installed.start("acp", "echo", variables=variables) as process:
         editor = Editor(process)
         editor.call("initialize", protocolVersion=1, clientCapabilities={})
         alice.user.api_keys.update(revoked_at=alice.user.date_joined)
         wait_until(lambda: process.poll() is not None)
         assert process.returncode == 3
         assert process.stderr is not None
-        assert "revoked" in process.stderr.read()
+        with process.limited_reads():
+            assert "revoked" in process.stderr.read()
