@@ -1,7 +1,7 @@
-"""UAMP 1.0 without input or output: events, sessions, errors and the connection (UAMP §1.4).
+"""UAMP 1.0 without I/O: events, sessions, errors and the connection state machine (UAMP §1.4).
 
-It holds the protocol as data and pure functions. Sockets, clocks, ids and
-storage belong to the callers, who pass in what they make.
+The protocol as data and pure functions. Sockets, clocks, ids and storage belong to the callers, who
+pass in the values they create.
 """
 
 from uamp.codec.frames import decode, encode, load_json, session_stamp, stamp_session, to_dict

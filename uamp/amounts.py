@@ -1,6 +1,6 @@
-"""Amounts of money as people read them: `shown_amount`.
+"""Formats amounts of money for people: `shown_amount`.
 
-On the wire an amount is a decimal string beside its currency (UAMP §7).
+On the wire an amount is a decimal string alongside its currency (UAMP §7).
 """
 
 from typing import Final
@@ -9,9 +9,9 @@ _SIGNS: Final = {"USD": "$"}
 
 
 def shown_amount(amount: str, currency: str) -> str:
-    """Return a decimal string with its currency and at least two places.
+    """Return a decimal string with its currency and at least two decimal places.
 
-    That is "$0.02", "$5.1204" or "3.00 CREDITS".
+    Examples: "$0.02", "$5.1204", "3.00 CREDITS".
     """
     whole, _, places = amount.removeprefix("-").partition(".")
     minus = "\N{MINUS SIGN}" if amount.startswith("-") else ""

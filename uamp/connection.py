@@ -1,11 +1,11 @@
-"""One connection, without the socket: frames in, events out, and back (UAMP §10, §14.2).
+"""The sans-I/O state machine of one connection: frames in, events out, and back (UAMP §10, §14.2).
 
-The shell that owns the socket passes every frame through here and answers each
-frame before it passes the next; which sessions are open follows from what was sent and received.
+The shell that owns the socket passes every frame through here and answers each frame before passing
+the next. The open sessions follow from the events sent and received.
 
-The shell calls ``receive`` for each frame and handles the events that it returns. On
-RemoteProtocolError it sends ``error.to_event()`` and, where ``error.fatal``, closes the socket with
-``error.close_code``. It sends what ``send`` returns.
+The shell calls ``receive`` for each frame and handles the events it returns. On RemoteProtocolError
+it sends ``error.to_event()`` and, if ``error.fatal``, closes the socket with ``error.close_code``.
+It sends the frames that ``send`` returns.
 """
 
 from collections import deque
@@ -39,7 +39,7 @@ Role = Literal["server", "client"]
 VERSION = "1.0"
 _MAJOR = VERSION.partition(".")[0]
 _MINUTE = 60.0
-# These concern the connection, so they need no session.
+# These concern the connection itself, so they need no session.
 _CONNECTION_EVENTS = (
     SessionCreate,
     CapabilitiesQuery,
@@ -49,7 +49,7 @@ _CONNECTION_EVENTS = (
     SessionError,
     Pong,
 )
-# A repeat of these changes nothing, so they are handled again rather than remembered.
+# Repeats of these change nothing, so they are handled again rather than remembered.
 _REMEMBERED = frozenset(CLIENT_EVENTS.values()) - {
     Ping,
     CapabilitiesQuery,
@@ -59,9 +59,9 @@ _REMEMBERED = frozenset(CLIENT_EVENTS.values()) - {
 
 
 class Repeated(Event, frozen=True, kw_only=True, tag="repeated"):
-    """An event that was received before: not to be handled again, only answered again.
+    """An event received before: it must not be handled again, only answered again.
 
-    ``replies`` are the frames that were sent with ``in_reply_to`` its id.
+    ``replies`` are the frames that were sent with its id as ``in_reply_to``.
     """
 
     event: Event
@@ -71,8 +71,8 @@ class Repeated(Event, frozen=True, kw_only=True, tag="repeated"):
 class Connection:
     """The protocol state of one connection, for either side.
 
-    ``authenticated`` chooses between the two frame limits; the owner of the socket sets it once the
-    peer is known. No method waits and there is no lock: all calls come from one thread.
+    ``authenticated`` selects one of the two frame limits; the socket's owner sets it once the peer
+    is known. No method blocks and there is no lock: all calls must come from one thread.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Connection:
         self._early_limits = msgspec.structs.replace(
             limits, frame_bytes=min(limits.frame_bytes, limits.unauthenticated_frame_bytes)
         )
-        # Whether the client registered an agent: it answers turns too (UAMP §10.2).
+        # Whether the client registered an agent and therefore answers turns too (UAMP §10.2).
         self.takes_answers = False
         self._sessions: dict[str, None] = {}
-        # The turns that a connected agent was given, each a session of its own.
+        # The turns sent to a connected agent, each of them a session of its own.
         self._turns: set[str] = set()
         self._memory: dict[str | None, EventMemory] = {}
         self._bad_frames: deque[float] = deque()
@@ -103,36 +103,36 @@ class Connection:
         return tuple(self._sessions)
 
     def attach(self, session_id: str) -> None:
-        """Open a session that stands already, of HTTP requests."""
+        """Open a session that already exists, created by HTTP requests."""
         self._sessions[session_id] = None
 
     def begin_turn(self, session_id: str) -> None:
-        """Take the events of a turn that a connected agent is given (UAMP §10.2)."""
+        """Start accepting the events of a turn sent to a connected agent (UAMP §10.2)."""
         self._turns.add(session_id)
 
     def end_turn(self, session_id: str) -> None:
-        """Take no more events of a turn."""
+        """Stop accepting events of a turn."""
         self._turns.discard(session_id)
         self._memory.pop(session_id, None)
 
     def detach(self, session_id: str) -> None:
-        """Forget a session without a word on the wire."""
+        """Forget a session without sending anything."""
         self._sessions.pop(session_id, None)
         self._memory.pop(session_id, None)
 
     def forget(self, event: Event) -> None:
-        """Let ``event`` count as never received: what it was part of did not happen."""
+        """Treat ``event`` as never received: the work it was part of did not happen."""
         memory = self._memory.get(event.session_id)
         if memory is not None and event.event_id is not None and event.event_id in memory:
             memory.forget(event.event_id)
 
     def receive(self, frame: str | bytes, *, now: float) -> list[Event]:
-        """Return the events in a WebSocket frame; ``now`` is seconds of any steady clock.
+        """Return the events in a WebSocket frame; ``now`` is in seconds of any monotonic clock.
 
-        An event of a single session comes back with that session's id; a session.update without
-        one concerns all sessions. An event seen before comes back as Repeated, an unknown one as
-        UnknownEvent. Raises RemoteProtocolError; the error is fatal when too many frames within a
-        minute were bad.
+        An event of a single session comes back with that session's id; a session.update without one
+        concerns all sessions. A repeated event comes back as Repeated, an unknown one as
+        UnknownEvent. Raises RemoteProtocolError, which is fatal if there were too many bad frames
+        within a minute.
         """
         if isinstance(frame, bytes):
             error = RemoteProtocolError(ErrorCode.BINARY_FRAME, "events are text frames")
@@ -140,7 +140,7 @@ class Connection:
         return self.receive_body(frame, now=now)
 
     def receive_body(self, body: str | bytes, *, now: float) -> list[Event]:
-        """Return the events in an HTTP body (UAMP §13.2), which is bytes; else as ``receive``."""
+        """Return the events in an HTTP body (UAMP §13.2), str or bytes; else as ``receive``."""
         self._refused_id = None
         try:
             return [self._received(self._decoded(body, now))]
@@ -169,7 +169,7 @@ class Connection:
         return event
 
     def _counted(self, error: RemoteProtocolError, now: float) -> RemoteProtocolError:
-        """Return ``error``, or a fatal one in its place when there were too many."""
+        """Return ``error``, or a fatal error in its place if there were too many."""
         self._bad_frames.append(now)
         while self._bad_frames[0] <= now - _MINUTE:
             self._bad_frames.popleft()
@@ -183,10 +183,10 @@ class Connection:
         )
 
     def _accept(self, event: Event) -> Event:
-        """Return ``event`` with its session; what is refused leaves no trace."""
+        """Return ``event`` with its session; a rejected event leaves no trace."""
         remembered = event.event_id is not None and type(event) in _REMEMBERED
         digest = digest_of(event) if remembered else b""
-        # A session takes its memory with it, so its own end is remembered by the connection.
+        # A session's memory goes with it, so the connection remembers the session's own end.
         ends = isinstance(event, SessionEnd)
         if remembered and ends and (repeated := self._recall(event, None, digest)):
             return repeated
@@ -204,7 +204,7 @@ class Connection:
         return msgspec.structs.replace(event, session_id=scope)
 
     def _scope(self, event: Event) -> str | None:
-        """Return the session that ``event`` belongs to, None for the connection itself."""
+        """Return the session that ``event`` belongs to, or None for the connection itself."""
         if isinstance(event, _CONNECTION_EVENTS):
             return None
         if event.session_id is not None:
@@ -245,7 +245,7 @@ class Connection:
         )
 
     def _recall(self, event: Event, scope: str | None, digest: bytes) -> Repeated | None:
-        """Return the repeat that ``event`` is, if its id is known; refuse another body."""
+        """Return the Repeated for ``event`` if its id is known; reject a different body."""
         memory = self._memory.get(scope)
         if memory is None or event.event_id is None or event.event_id not in memory:
             return None
@@ -263,7 +263,7 @@ class Connection:
         self._memory[scope].add(str(event.event_id), digest)
 
     def _observe(self, event: Event, session_id: str | None) -> None:
-        """Follow the sessions that ``event``, sent or received, opens and closes."""
+        """Track the sessions that ``event``, sent or received, opens and closes."""
         if isinstance(event, SessionCreated):
             self._sessions[_opened(event)] = None
         elif isinstance(event, SessionEnd):
@@ -282,10 +282,10 @@ class Connection:
         seq: int | None = None,
         in_reply_to: str | None = None,
     ) -> str:
-        """Return the frame of ``event``; the given values fill only what the event lacks.
+        """Encode ``event`` as a frame; the given values fill in only missing fields.
 
         ``in_reply_to`` is the id of the received event that this frame answers: a repeat of that
-        event gets the frame again, but an event whose first answer is a session.error counts as
+        event gets the same frame again. An event whose first answer is a session.error counts as
         never received, since it had no effect. Raises LocalProtocolError for an event that this
         side does not send and for a second session.created of an open session.
         """
@@ -305,7 +305,7 @@ class Connection:
 
     def _keep_reply(self, reply: Event, event_id: str, session_id: str | None, frame: str) -> None:
         if isinstance(reply, SessionError) and event_id == self._refused_id:
-            return  # it answers a frame that left no trace, whatever had this id before
+            return  # answers a frame that left no trace, even if its id was used before
         scopes = [None, *self._sessions] if session_id is None else [session_id, None]
         for scope in scopes:
             memory = self._memory.get(scope)

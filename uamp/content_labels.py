@@ -1,4 +1,4 @@
-"""Contents in texts that models read: named by content id, never by address (UAMP §8.5.4)."""
+"""Names contents by id, never by address, in texts that models read (UAMP §8.5.4)."""
 
 import re
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ _CONTENT_ADDRESS = re.compile(
 
 
 def labelled(text: str, items: Sequence[ContentItem]) -> str:
-    """Return a tool's result as the model reads it: its text, and the ids of what came with it."""
+    """Return a tool's result for the model: its text and the ids of its contents."""
     labels = [label for item in items if (label := _label(item))]
     return "\n\n".join(part for part in (pure(text), "\n".join(labels)) if part)
 
 
 def pure(text: str) -> str:
-    """Return a text without addresses of contents: their ids take their place."""
+    """Replace the addresses of contents in a text with their ids."""
     if "/api/content/" not in text:
         return text
     return _CONTENT_ADDRESS.sub(r"content_id \1", text)

@@ -1,6 +1,6 @@
-"""Input events as one message, and a response's events as its output (UAMP §8.5.1).
+"""Turns input events into one message, and a response's events into its output (UAMP §8.5.1).
 
-Order is kept and nothing is rendered; items go through as they came.
+Order is preserved and nothing is rendered; items pass through unchanged.
 """
 
 from base64 import b64encode
@@ -26,7 +26,7 @@ from uamp.types.inline_media import media_bytes
 
 
 class Assembled(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn: the user's one message, if any, and the messages that come before it."""
+    """A turn: the user's message, if any, and the messages before it."""
 
     message: Message | None
     context: list[Message]
@@ -38,13 +38,13 @@ def assemble(
     new_id: Callable[[], str],
     messages: Sequence[Message] | None = None,
 ) -> Assembled:
-    """Return the turn that ``inputs`` make up (UAMP §8.5.1).
+    """Assemble ``inputs`` into a turn (UAMP §8.5.1).
 
-    All user input is one message with its items in order; system and assistant text is context.
-    A history comes first: ``messages`` of the response.create, else those of the last input.text
-    that has them. Where a history ends with this very turn, as §5.6 prints it, the turn is not
-    said twice; without user input, its last user message is the turn. Media get a ``content_id``.
-    Raises RemoteProtocolError (invalid_media) where pieces of audio are not base64.
+    All user input becomes one message with its items in order; system and assistant text is
+    context. A history comes first: ``messages`` of the response.create, else those of the last
+    input.text that has them. If a history already ends with this turn, as §5.6 prints it, the turn
+    is not repeated; without user input, the last user message of the history is the turn. Media get
+    a ``content_id``. Raises RemoteProtocolError (invalid_media) if pieces of audio are not base64.
     """
     items: list[ContentItem] = []
     spoken: list[Message] = []
@@ -99,7 +99,7 @@ def _item(event: InputText | InputImage | InputVideo | InputFile) -> ContentItem
 
 
 def _audio_item(pieces: Sequence[InputAudio]) -> AudioContent:
-    """Return one item for the pieces of one stream; a URL among them stands for the whole."""
+    """Combine the pieces of one stream into one item; a URL among them stands for the whole."""
     whole = next((piece.audio for piece in pieces if isinstance(piece.audio, MediaUrl)), None)
     ids = (piece.content_id for piece in pieces if piece.content_id is not None)
     return AudioContent(
@@ -108,7 +108,7 @@ def _audio_item(pieces: Sequence[InputAudio]) -> AudioContent:
 
 
 def _joined(pieces: Sequence[InputAudio]) -> str:
-    """Return the base64 text of the bytes of all pieces, each encoded on its own."""
+    """Join pieces of base64, each encoded on its own, into the base64 of all their bytes."""
     texts = [piece.audio for piece in pieces if isinstance(piece.audio, str)]
     if len(texts) == 1:
         return texts[0]
@@ -124,7 +124,7 @@ def _joined(pieces: Sequence[InputAudio]) -> str:
 
 
 def says_something(message: Message) -> bool:
-    """Return whether a message has anything but blank text: words, a medium, a call, a result."""
+    """Return whether a message has non-blank text, a medium, a tool call or a tool result."""
     if (message.content or "").strip() or message.tool_calls or message.tool_call_id:
         return True
     items = message.content_items or ()
@@ -132,18 +132,18 @@ def says_something(message: Message) -> bool:
 
 
 def text_of(items: Iterable[ContentItem]) -> str:
-    """Return the text items of ``items``, joined by line breaks."""
+    """Join the text items of ``items`` with line breaks."""
     return "\n".join(item.text for item in items if isinstance(item, TextContent))
 
 
 def _turn(
     items: Sequence[ContentItem], history: Sequence[Message]
 ) -> tuple[Message | None, Sequence[Message]]:
-    """Return the user's message and the history before it."""
+    """Split the input and history into the user's message and the history before it."""
     text = text_of(items)
     if history and history[-1].role == "user":
         last = _with_items(history[-1])
-        # A history that ends with the turn may say it in full, where the input is its text only.
+        # A history that ends with the turn may have it in full while the input has only its text.
         if not items or (last.content == text and all(isinstance(i, TextContent) for i in items)):
             return last, history[:-1]
         if last.content == text:
@@ -154,7 +154,7 @@ def _turn(
 
 
 def _with_items(message: Message) -> Message:
-    """Return ``message`` with both its text and its items."""
+    """Return ``message`` with both its text and its items filled in."""
     items = message.content_items or (TextContent(text=message.content or ""),)
     content = text_of(items) if message.content is None else message.content
     return msgspec.structs.replace(message, content=content, content_items=items)

@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902) on JSON values, with JSON Pointers (RFC 6901); nothing is changed in place.
+"""JSON Patch (RFC 6902) with JSON Pointers (RFC 6901) on JSON values; nothing changes in place.
 
-A patch comes from clients and models: what it may grow a document to is bounded while it is
-applied, since each `copy` may double it.
+Clients and models send patches, and each `copy` may double a document, so its growth is bounded
+while a patch is applied.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 PatchOperation: TypeAlias = Mapping[str, Any]
-"""One operation: ``op``, ``path``, and ``value`` or ``from`` where the operation has it."""
+"""One operation: ``op``, ``path``, and ``value`` or ``from`` if the operation has one."""
 
 _WITH_VALUE: Final = ("add", "replace", "test")
 _WITH_FROM: Final = ("move", "copy")
@@ -18,14 +18,14 @@ _MISSING: Final = object()
 
 
 class PatchError(ValueError):
-    """A patch cannot be applied; the message names the operation and what is wrong with it."""
+    """A patch cannot be applied; the message names the operation and the reason."""
 
 
 def apply_patch(document: Any, patch: Sequence[PatchOperation], *, max_bytes: int) -> Any:
-    """Return the document that a patch makes of another one, all of it or none.
+    """Apply a patch to a document, entirely or not at all, and return the new document.
 
-    Raises PatchError for an operation that is none of RFC 6902, for a path that is not there, for a
-    `test` that does not hold, and where copies come to more than ``max_bytes`` of JSON.
+    Raises PatchError for an operation that RFC 6902 does not define, for a path that does not
+    exist, for a `test` that fails, and if copies exceed ``max_bytes`` of JSON.
     """
     left = max_bytes
     for number, operation in enumerate(patch):
@@ -40,9 +40,9 @@ def apply_patch(document: Any, patch: Sequence[PatchOperation], *, max_bytes: in
 
 
 def make_patch(before: Any, after: Any) -> list[dict[str, Any]]:
-    """Return a patch that makes `after` of `before`; none where both are the same.
+    """Return a patch that turns `before` into `after`; an empty one if they are equal.
 
-    Members of objects are compared one by one. An array that differs is replaced, but for what is
+    Objects are compared member by member. An array that differs is replaced, unless items were only
     appended to it.
     """
     return list(_differences(before, after, ""))
@@ -70,7 +70,7 @@ def _differences(before: Any, after: Any, path: str) -> Any:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal: numbers by value, and no number is a boolean."""
+    """Return whether two JSON values are equal; numbers compare by value, never with booleans."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -83,7 +83,7 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def _applied(document: Any, operation: PatchOperation) -> tuple[Any, int]:
-    """Return the changed document, and the bytes that were copied within it."""
+    """Return the changed document and the number of bytes copied within it."""
     op, path = operation.get("op"), _pointer(operation, "path")
     if op in _WITH_VALUE:
         if "value" not in operation:
@@ -112,7 +112,7 @@ def _applied(document: Any, operation: PatchOperation) -> tuple[Any, int]:
 
 
 def _pointer(operation: PatchOperation, name: str) -> tuple[str, ...]:
-    """Return the unescaped tokens of a JSON Pointer; the empty pointer is the whole document."""
+    """Split a JSON Pointer into unescaped tokens; the empty pointer is the whole document."""
     text = operation.get(name)
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise PatchError(f"`{name}` is a JSON Pointer, such as `/items/0`.")
@@ -139,7 +139,7 @@ def _child(value: Any, token: str) -> Any:
 
 
 def _index(token: str) -> int | None:
-    """Return the place in an array that a token names: digits without leading zeros."""
+    """Return the array index that a token names: digits without leading zeros."""
     is_index = token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")  # noqa: S105 - a token of a JSON Pointer
     return int(token) if is_index and len(token) < len("1000000") else None
 
@@ -170,7 +170,7 @@ def _removed(document: Any, path: Sequence[str]) -> Any:
 
 
 def _replaced(document: Any, path: Sequence[str], value: Any) -> Any:
-    """Return the document with another value at a place that is there."""
+    """Return the document with the value at an existing path replaced."""
     if not path:
         return value
     below = _replaced(_child(document, path[0]), path[1:], value)

@@ -1,7 +1,7 @@
-"""Every limit on frames and events (UAMP is silent on limits; these are this server's).
+"""Every limit on frames and events (UAMP specifies none; these are this server's).
 
-One field per limit, with its unit in its name and its reason in its description,
-so that the reference table is printed from here.
+One field per limit, with its unit in its name and its reason in its description: the reference
+table is printed from here.
 """
 
 from typing import Annotated
@@ -17,7 +17,7 @@ def _about(description: str) -> msgspec.Meta:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side accepts from the other. All byte counts are UTF-8 bytes."""
+    """The limits on what one side accepts from the other. All byte counts are UTF-8 bytes."""
 
     frame_bytes: Annotated[int, _about("One frame, whole; a larger one closes the socket.")] = (
         8 * _MIB

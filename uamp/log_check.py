@@ -1,4 +1,4 @@
-"""The check of a chat's log by its hash chain: its entries, and its messages (docs/log-chain.md).
+"""Checks a chat's log against its hash chain: entries and messages (docs/log-chain.md).
 
 The server checks its rows with it, and `uamp verify` the lines of an export.
 """
@@ -14,11 +14,11 @@ import msgspec
 from uamp.log_chain import canonical, chain_hash, chain_start, entry_digest, payload_digest
 
 PROBLEMS_MAX: Final = 100
-"""So many problems are listed; `problem_count` has all."""
+"""The maximum number of problems listed; `problem_count` counts all of them."""
 
 
 class LogProblemKind(StrEnum):
-    """A fault of an entry, a message or a signed head."""
+    """The kind of a fault in an entry, a message or a signed head."""
 
     ENTRY_CHANGED = "entry_changed"
     ENTRY_MISSING = "entry_missing"
@@ -40,21 +40,21 @@ SENTENCES: Final = {
     LogProblemKind.CHECKPOINT_CHANGED: "The entry is not the one whose hash the server signed.",
     LogProblemKind.ANSWER_CHANGED: "The stored answer or its cost is not the one that the log has.",
 }
-"""What each problem means, for people."""
+"""Explanations of the problems, for people."""
 
 
 class LogProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One problem, at the place of an entry; for missing entries the first of them."""
+    """One problem, at the place of an entry; for missing entries, at the first of them."""
 
     kind: LogProblemKind
     seq: int
 
 
 class LoggedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry to be checked.
+    """An entry to check.
 
-    ``digest`` is that of the payload as it was written, where ``payload`` is another one: something
-    was erased, or is withheld from the reader. ``chain_hash`` is None in an entry of no chain.
+    ``digest`` is that of the payload as it was written, if ``payload`` differs: something was
+    erased, or is withheld from the reader. ``chain_hash`` is None for an entry outside the chain.
     """
 
     seq: int
@@ -67,10 +67,10 @@ class LoggedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Announced(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts about a message in its entry.
+    """The facts about a message in its log entry.
 
-    ``first_id`` is the message whose versions it is one of. ``is_whole`` says whether the chain
-    covers this: an entry that has only the digest of what it was says anything.
+    ``first_id`` is the id of the message's first version. ``is_whole`` says whether the chain
+    covers these facts: an entry that has only the digest of its payload can claim anything.
     """
 
     seq: int
@@ -88,7 +88,7 @@ class Announced(msgspec.Struct, frozen=True, kw_only=True):
     ) -> bool:
         """Return whether a message has the place, sender and response of its entry.
 
-        True also where the chain does not cover these. An entry leaves out what is empty.
+        Also True if the chain does not cover these. An entry leaves out empty values.
         """
         return not self.is_whole or (
             self.seq == seq
@@ -102,9 +102,9 @@ class Announced(msgspec.Struct, frozen=True, kw_only=True):
 class LogSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check.
 
-    ``entries`` were read; of these ``unchained`` are in no chain (they are older than it), and
-    ``erased`` are covered by the digest of what they were. ``chained_from`` is the first place of
-    the chain, ``chain_hash`` the hash of the last entry, None without one.
+    ``entries`` is the number read; ``unchained`` of these are outside the chain (older than it),
+    and ``erased`` are covered by the digest of their former payload. ``chained_from`` is the first
+    place of the chain, ``chain_hash`` the hash of the last entry, or None without a chain.
     """
 
     entries: int
@@ -123,11 +123,10 @@ class LogSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogCheck:
-    """Takes the entries of one log in order. For one task or thread.
+    """Checks the entries of one log in order. For use by one task or thread.
 
-    ``after`` and ``previous`` are the place and the chain hash of the entry before the first one,
-    for the check of the end of a log. ``heads`` are the chain hashes that checkpoints name, by
-    their places.
+    ``after`` and ``previous`` are the place and chain hash of the entry before the first one, for
+    checking only the end of a log. ``heads`` maps places to the chain hashes that checkpoints name.
     """
 
     def __init__(
@@ -144,13 +143,13 @@ class LogCheck:
         self._previous = previous
         self._entries = self._unchained = self._erased = 0
         self._chained_from: int | None = None
-        # The texts of each message by their revisions; None where one was erased or is withheld.
+        # The texts of each message by revision; None for one that was erased or is withheld.
         self._texts: dict[str, dict[int, bytes | None]] = {}
         self._places: dict[str, int] = {}
         self._announced: dict[str, Announced] = {}
-        # The deleted messages; whether the entry has more than a digest.
+        # The deleted messages, and whether the entry has more than a digest.
         self._deleted: dict[str, bool] = {}
-        # The signatures of answers by their responses, as far as the chain covers them.
+        # The signatures of answers by response id, as far as the chain covers them.
         self._signatures: dict[str, object] = {}
         self._problems: list[LogProblem] = []
         self._problem_count = 0
@@ -171,14 +170,14 @@ class LogCheck:
                 self._add(LogProblemKind.ENTRY_CHANGED, entry.seq)
         if self._heads.get(entry.seq, entry.chain_hash) != entry.chain_hash:
             self._add(LogProblemKind.CHECKPOINT_CHANGED, entry.seq)
-        # What an entry says of itself: where that is wrong, the next one is judged by itself.
+        # Go on from the entry's own values, so that a wrong one does not fail later entries.
         self._seq, self._previous = entry.seq, entry.chain_hash
         self._take_text(entry)
 
     def has_text(self, message_id: str, *, seq: int, revision: int, text: bytes) -> bool:
         """Return whether the log has this text (`text_digest`) as that revision of a message.
 
-        True where it cannot be known: the text was erased or withheld, or is older than the chain.
+        True if that cannot be known: the text was erased or withheld, or is older than the chain.
         """
         if self._chained_from is None:
             return True
@@ -188,9 +187,9 @@ class LogCheck:
         return revision in known and known[revision] in {None, text}
 
     def vouches_for(self, message_id: str, *, seq: int, revision: int) -> bool:
-        """Return whether the chain covers what `has_text` compares; False for a mere digest.
+        """Return whether the chain covers the text that `has_text` compares, not just a digest.
 
-        True also for a text that is older than the chain: `unchained` counts these entries.
+        Also True for a text older than the chain: `unchained` counts these entries.
         """
         if self._chained_from is None:
             return True
@@ -199,58 +198,58 @@ class LogCheck:
         return self._texts.get(message_id, {}).get(revision) is not None
 
     def vouches_for_deletion(self, message_id: str) -> bool:
-        """Return whether the chain covers which message an entry deleted."""
+        """Return whether the chain covers which message a deletion refers to."""
         return self._deleted.get(message_id, False)
 
     def last_revision(self, message_id: str) -> int | None:
-        """Return the last revision that the log has of a message; None where it has no message."""
+        """Return the last revision of a message in the log, or None if the message is not there."""
         return max(self._texts.get(message_id, {}), default=None)
 
     def is_deleted(self, message_id: str) -> bool:
-        """Return whether the log has the deletion of a message."""
+        """Return whether the log contains the deletion of a message."""
         return message_id in self._deleted
 
     @property
     def places(self) -> Mapping[str, int]:
-        """The messages that entries of the chain announced, with the places of these."""
+        """The messages announced in the chain, with the places of their entries."""
         return self._places
 
     @property
     def announced(self) -> Mapping[str, Announced]:
-        """The same messages with what their entries say of them."""
+        """The same messages with the facts in their entries."""
         return self._announced
 
     @property
     def signatures(self) -> Mapping[str, object]:
-        """The signatures of answers in the ends of responses, None without one.
+        """The signatures of answers from the ends of responses, or None if unsigned.
 
-        By the ids of the responses; those that the chain does not cover are left out.
+        Keyed by response id; signatures that the chain does not cover are left out.
         """
         return self._signatures
 
     def add_head(self, seq: int, chain: bytes | None) -> None:
-        """Compare the end of the log with what its chat says of it."""
+        """Compare the end of the log with the head that its chat records."""
         if seq != self._seq:
             self._add(LogProblemKind.ENTRY_MISSING, min(seq, self._seq) + 1)
         elif chain is not None and chain != self._previous:
             self._add(LogProblemKind.HEAD_CHANGED, seq)
 
     def add_problem(self, kind: LogProblemKind, seq: int) -> None:
-        """Record a problem that the caller found, as of a signature."""
+        """Record a problem that the caller found, such as a bad signature."""
         self._add(kind, seq)
 
     @property
     def last_seq(self) -> int:
-        """The place of the last entry that was added."""
+        """The place of the last entry added."""
         return self._seq
 
     @property
     def chain_hash(self) -> bytes | None:
-        """The chain hash of the last entry that was added."""
+        """The chain hash of the last entry added."""
         return self._previous
 
     def finish(self) -> LogSummary:
-        """Return what was found."""
+        """Return the result of the check."""
         return LogSummary(
             entries=self._entries,
             unchained=self._unchained,
@@ -269,7 +268,7 @@ class LogCheck:
         return chain_hash(previous, entry.seq, covered)
 
     def _take_text(self, entry: LoggedEntry) -> None:
-        """Keep the text of a message that an entry announces or changes."""
+        """Record the text of a message that an entry announces or changes."""
         payload, message_id, revision = entry.payload, None, 0
         if entry.type == "message.created" and isinstance(payload.get("message"), Mapping):
             payload = payload["message"]
@@ -308,6 +307,6 @@ class LogCheck:
 
 
 def text_digest(message: Mapping[str, Any]) -> bytes:
-    """Return the SHA-256 of what a message says: its text and its items."""
+    """Return the SHA-256 of a message's content: its text and its items."""
     said = [message.get("content") or "", message.get("content_items") or []]
     return hashlib.sha256(canonical(said)).digest()

@@ -1,8 +1,9 @@
 """The signed head of a chat's log: a checkpoint (docs/log-chain.md).
 
-It is a signed note with an Ed25519 signature, as C2SP's signed-note and tlog-checkpoint have it, so
-that tools of transparency logs verify it. Where these have the root of a Merkle tree, it has the
-chain hash of the last entry. It needs `cryptography`, which the extra `client` installs.
+A checkpoint is a signed note with an Ed25519 signature, as in C2SP's signed-note and
+tlog-checkpoint, so that tools for transparency logs can verify it. In place of the root of a Merkle
+tree it has the chain hash of the last entry. It needs `cryptography`, which the extra `client`
+installs.
 """
 
 import base64
@@ -17,7 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 NOTE_CHARS_MAX: Final = 2000
-"""A checkpoint that is longer is none."""
+"""The maximum length of a checkpoint, in characters."""
 
 _ED25519: Final = b"\x01"
 _ID_BYTES: Final = 4
@@ -33,15 +34,15 @@ _NOTE: Final = re.compile(
 
 
 class BadCheckpoint(ValueError):
-    """It is no checkpoint, or not signed by the key that it names; the message is for a person."""
+    """The note is not a checkpoint or not signed by the key it names; the message is for people."""
 
 
 class UnknownCheckpointKey(BadCheckpoint):
-    """No key that was given made its signature."""
+    """None of the given keys made the signature."""
 
 
 class LogHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The head of a log at a time: its last place, and the chain hash there.
+    """The head of a log at a given time: its last place, and the chain hash there.
 
     ``server`` is the address of the server without its scheme; ``at`` is in seconds since 1970.
     """
@@ -54,7 +55,7 @@ class LogHead(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """The name of the log, and of its key."""
+        """The name of the log and of its key."""
         return f"{self.server}/chats/{self.chat_id}"
 
     @property
@@ -67,17 +68,17 @@ class LogHead(msgspec.Struct, frozen=True, kw_only=True):
 def sign_checkpoint(
     checkpoint: LogHead, *, public_key: bytes, sign: Callable[[bytes], bytes]
 ) -> str:
-    """Return the note of a checkpoint, signed by an Ed25519 key of 32 bytes."""
+    """Return the note of a checkpoint, signed with a 32-byte Ed25519 key."""
     made = key_id(checkpoint.origin, public_key) + sign(checkpoint.text.encode())
     signature = base64.b64encode(made).decode()
     return f"{checkpoint.text}\n\N{EM DASH} {checkpoint.origin} {signature}\n"
 
 
 def open_checkpoint(note: str, keys: Iterable[Mapping[str, Any]]) -> LogHead:
-    """Return the checkpoint of a note that one of these JSON Web Keys has signed.
+    """Verify a note with these JSON Web Keys and return its checkpoint.
 
-    Raises BadCheckpoint, and UnknownCheckpointKey where no Ed25519 key among them has the id that
-    the note names.
+    Raises BadCheckpoint, or UnknownCheckpointKey if no Ed25519 key among them has the id that the
+    note names.
     """
     checkpoint, named, signature = _read(note)
     for jwk in keys:
@@ -93,17 +94,17 @@ def open_checkpoint(note: str, keys: Iterable[Mapping[str, Any]]) -> LogHead:
 
 
 def read_checkpoint(note: str) -> LogHead:
-    """Return the checkpoint of a note, its signature unread. Raises BadCheckpoint."""
+    """Return the checkpoint of a note without verifying its signature. Raises BadCheckpoint."""
     return _read(note)[0]
 
 
 def key_id(name: str, public_key: bytes) -> bytes:
-    """Return the id of an Ed25519 key under a name (C2SP signed-note)."""
+    """Return the id of a named Ed25519 key (C2SP signed-note)."""
     return hashlib.sha256(f"{name}\n".encode() + _ED25519 + public_key).digest()[:_ID_BYTES]
 
 
 def _read(note: str) -> tuple[LogHead, bytes, bytes]:
-    """Return a checkpoint, the id of its key, and its signature."""
+    """Parse a note into its checkpoint, the id of its key, and its signature."""
     found = _NOTE.fullmatch(note) if len(note) <= NOTE_CHARS_MAX else None
     if found is None or found["name"] != found["origin"]:
         raise BadCheckpoint("It is no checkpoint of a chat.")
@@ -119,7 +120,7 @@ def _read(note: str) -> tuple[LogHead, bytes, bytes]:
 
 
 def _decoded(text: str) -> bytes:
-    """Return the bytes of base64, which has one way to be written alone."""
+    """Decode base64, accepting only its canonical spelling."""
     raw = base64.b64decode(text)
     if base64.b64encode(raw).decode() != text:
         raise BadCheckpoint("It is not in base64.")
@@ -127,7 +128,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _public_key(jwk: Mapping[str, Any]) -> bytes | None:
-    """Return the 32 bytes of an Ed25519 key (RFC 8037); None for another key."""
+    """Return the 32 bytes of an Ed25519 key (RFC 8037), or None for any other key."""
     if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519" or not isinstance(jwk.get("x"), str):
         return None
     text: str = jwk["x"]

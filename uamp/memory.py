@@ -1,6 +1,6 @@
-"""Which events were received before, and what answered them (UAMP §4).
+"""Remembers received events and the frames that answered them (UAMP §4).
 
-It forgets the oldest first, so neither many events nor long answers grow it.
+The oldest are forgotten first, so neither many events nor long answers make it grow without bound.
 """
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ from uamp.limits import Limits
 
 
 class _Answered(msgspec.Struct):
-    """An event in memory: the digest of its body and the frames that answered it."""
+    """A remembered event: the digest of its body and the frames that answered it."""
 
     digest: bytes
     replies: list[str] = msgspec.field(default_factory=list)
@@ -22,7 +22,7 @@ class _Answered(msgspec.Struct):
 class EventMemory:
     """The event ids of one session, or of the connection itself, with their answers.
 
-    Only its Connection calls it.
+    Only the Connection that owns it calls it.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -42,12 +42,12 @@ class EventMemory:
         return tuple(self._events[event_id].replies)
 
     def add(self, event_id: str, digest: bytes) -> None:
-        """Begin to remember an event."""
+        """Start remembering an event."""
         self._events[event_id] = _Answered(digest)
         self._shrink()
 
     def keep_reply(self, event_id: str, frame: str) -> None:
-        """Keep ``frame`` as an answer to a remembered event."""
+        """Store ``frame`` as an answer to a remembered event."""
         replies = self._events[event_id].replies
         if len(replies) < self._limits.replies_per_event:
             replies.append(frame)
@@ -56,12 +56,12 @@ class EventMemory:
             self._shrink()
 
     def forget(self, event_id: str) -> None:
-        """Forget a remembered event: it counts as never received."""
+        """Forget a remembered event, so that it counts as never received."""
         answered = self._events.pop(event_id)
         self._reply_chars -= sum(map(len, answered.replies))
 
     def _shrink(self) -> None:
-        """Forget the oldest while there is too much, but never the event just touched."""
+        """Forget the oldest events while over the limit, but never the one just touched."""
         while len(self._events) > 1 and (
             len(self._events) > self._limits.event_ids_remembered
             or self._reply_chars > self._limits.reply_chars_remembered
@@ -70,6 +70,6 @@ class EventMemory:
 
 
 def digest_of(event: Event) -> bytes:
-    """Digest the content of an event; a repeat may carry another timestamp."""
+    """Digest the content of an event; a repeat may have a different timestamp."""
     body = msgspec.json.encode(msgspec.structs.replace(event, timestamp=None))
     return blake2b(body, digest_size=16).digest()

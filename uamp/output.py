@@ -1,7 +1,7 @@
-"""The output of a response so far, folded from its events (UAMP §6.6, §6.7, §6.13).
+"""Builds the output of a response from its events (UAMP §6.6, §6.7, §6.13).
 
-Adding a piece costs the same however long the answer is; pieces are joined only
-when a caller reads them.
+Adding a piece costs the same however long the answer is; pieces are joined only when a caller reads
+them.
 """
 
 from base64 import b64encode
@@ -107,10 +107,10 @@ _Part = _Text | _Thought | _Sound | _Call | _Whole
 
 
 class OutputBuilder:
-    """The output of one response, folded from its events in order.
+    """The output of one response, built from its events in order.
 
-    ``add`` takes every event; those that say nothing of the output change nothing. Consecutive
-    thinking is one item in its place between text and tool calls (§6.13), and so is text.
+    ``add`` accepts every event; events without output change nothing. Consecutive thinking becomes
+    one item in its place between text and tool calls (§6.13), and so does consecutive text.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class OutputBuilder:
 
     @property
     def offset(self) -> int:
-        """Code points of text so far: the ``offset`` of the next text delta."""
+        """The number of code points of text so far: the ``offset`` of the next text delta."""
         return self._offset
 
     @property
@@ -134,10 +134,10 @@ class OutputBuilder:
         return [part.item() for part in self._parts]
 
     def add(self, event: Event) -> None:
-        """Fold ``event`` in.
+        """Add ``event`` to the output.
 
-        Raises RemoteProtocolError (resync) for a text delta whose ``offset`` leaves a gap, and
-        (invalid_media) for a piece of audio that is not base64.
+        Raises RemoteProtocolError: resync for a text delta whose ``offset`` leaves a gap,
+        invalid_media for a piece of audio that is not base64.
         """
         match event:
             case ResponseDelta():
@@ -180,12 +180,12 @@ class OutputBuilder:
             self._add_result(delta.tool_result)
         elif (item := _medium(delta)) is not None:
             if isinstance(item, AudioContent):
-                # The whole sound takes the place of its pieces.
+                # The whole recording replaces its pieces.
                 self._parts = [part for part in self._parts if not isinstance(part, _Sound)]
             self._parts.append(_Whole(item))
 
     def add_text(self, text: str, offset: int | None = None) -> None:
-        """Append ``text``, or the part of it that is new, as a text delta does.
+        """Append ``text``, or the new part of it, as a text delta does.
 
         Raises RemoteProtocolError (resync) for an ``offset`` that leaves a gap.
         """
@@ -208,7 +208,7 @@ class OutputBuilder:
         self._offset += len(text)
 
     def _replace_text(self, text: str) -> None:
-        """Put ``text`` where the first text stood, in place of all text."""
+        """Replace all text with ``text``, at the place of the first text."""
         first, *others = [part for part in self._parts if isinstance(part, _Text)]
         first.pieces = [text]
         self._parts = [part for part in self._parts if part not in others]
@@ -224,7 +224,7 @@ class OutputBuilder:
         last.closed = not event.is_delta
 
     def _add_sound(self, audio: str) -> None:
-        """Append the bytes of one piece: each piece is base64 on its own."""
+        """Append the bytes of one piece; each piece is base64 on its own."""
         try:
             piece = decode_base64(audio)
         except ValueError:
@@ -252,7 +252,7 @@ class OutputBuilder:
         self._parts.append(_Whole(ToolResultContent(tool_result=result)))
 
     def _replace(self, output: tuple[ContentItem, ...]) -> None:
-        """Take the server's whole output for what the pieces made."""
+        """Replace the output built from pieces with the server's whole output."""
         self._parts = list(_parts_of(output))
         self._calls = {part.call_id: part for part in self._parts if isinstance(part, _Call)}
         self._offset = sum(len(item.text) for item in output if isinstance(item, TextContent))
@@ -276,10 +276,11 @@ def _parts_of(output: tuple[ContentItem, ...]) -> Iterator[_Part]:
 def events_of_output(
     response_id: str, output: Iterable[ContentItem], *, client_calls: Collection[str] = ()
 ) -> Iterator[Event]:
-    """Yield the events that make up an output, in its order: thoughts, text and deltas.
+    """Yield the events that make up an output, in order: thoughts, text and deltas.
 
-    The first text is at offset 0, so that it replaces what a reader has. Calls whose ids are among
-    ``client_calls`` were made to the client: they have no delta, nor have their results (§6.6).
+    The first text is at offset 0, so that it replaces any text that a reader already has. Calls
+    with ids in ``client_calls`` were made to the client: neither they nor their results have a
+    delta (§6.6).
     """
     at = 0
     for item in output:
@@ -306,7 +307,7 @@ def events_of_output(
 
 
 def medium_delta(item: ContentItem) -> Delta | None:
-    """Return the delta that carries a whole medium (UAMP §6.6); None for what is none."""
+    """Return the delta that carries a whole medium (UAMP §6.6), or None for any other item."""
     if not isinstance(item, MediaContent):
         return None
     members = structs.asdict(item)
@@ -315,7 +316,7 @@ def medium_delta(item: ContentItem) -> Delta | None:
 
 
 def _medium(delta: Delta) -> ContentItem | None:
-    """Return the content item that a media delta of the reference implementation carries."""
+    """Return the content item in a media delta of the reference implementation."""
     item: MediaContent
     match delta:
         case Delta(type="audio", audio=MediaUrl() as audio):

@@ -1,7 +1,7 @@
-"""The state that the clients and agents of a chat share, and one change of it; an addition.
+"""The state that the clients and agents of a chat share, and changes to it; an addition.
 
-A state is a JSON object with a version, which counts its changes. Two changes of one version meet
-here: the later one has its own version refused, unless it names none.
+A state is a JSON object with a version, which counts its changes. If two changes name the same
+version, the later one is refused; a change without a version always applies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from uamp.limits import DEFAULT_LIMITS, Limits
 
 
 class VersionedState(msgspec.Struct, frozen=True, kw_only=True):
-    """A state and how often it was changed; version 0 is the empty state of a new chat."""
+    """A state and the number of its changes; version 0 is the empty state of a new chat."""
 
     value: dict[str, Any] = msgspec.field(default_factory=dict)
     version: int = 0
 
 
 class StateChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish to change a state: all of it by ``state``, or parts by ``patch`` (RFC 6902).
+    """A request to change a state: all of it by ``state``, or parts by ``patch`` (RFC 6902).
 
-    ``version`` is the one that it changes; None changes whichever there is.
+    ``version`` is the version it changes; None stands for the current one.
     """
 
     state: Mapping[str, Any] | None = None
@@ -33,7 +33,7 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state after a change, and the patch that leads there."""
+    """The state after a change, and the patch that leads to it."""
 
     now: VersionedState
     patch: tuple[dict[str, Any], ...]
@@ -42,9 +42,9 @@ class ChangedState(msgspec.Struct, frozen=True, kw_only=True):
 def change_state(
     before: VersionedState, change: StateChange, *, limits: Limits = DEFAULT_LIMITS
 ) -> ChangedState | None:
-    """Return the state after a change; None for a change to what the state is already.
+    """Return the state after a change, or None if the change leaves it as it is.
 
-    Raises RemoteProtocolError: state_conflict for a version that is not the state's, invalid_event
+    Raises RemoteProtocolError: state_conflict for a version other than the state's, invalid_event
     for a patch that cannot be applied, too_deep and event_too_large for a state out of bounds.
     """
     if (change.state is None) == (change.patch is None):

@@ -1,7 +1,7 @@
 """The life cycles of sessions and responses, as tables (UAMP §5.3, §6.5 to §6.9, §8.8).
 
-A state changes only by a cell of these tables, in memory and in stored rows alike. Whatever trigger
-leads to a state leads to that one state only, so that one guarded write can make the change.
+A state changes only through a cell of these tables, in memory and in stored rows alike. Each
+trigger leads to one state only, so that one guarded write can make the change.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,10 @@ from uamp.errors import LocalProtocolError
 
 
 class SessionState(StrEnum):
-    """Active while a connection holds it; idle until one resumes it; closed for ever.
+    """Active while a connection holds it; idle until one resumes it; closed for good.
 
-    On the wire (§8.8) a session that is not closed is `active`: the client that reads it holds it.
+    On the wire (§8.8) a session that is not closed is `active`, because the client that reads it
+    holds it.
     """
 
     IDLE = "idle"
@@ -31,7 +32,7 @@ class SessionTrigger(StrEnum):
 
 
 class ResponseState(StrEnum):
-    """Queued until a process runs it; waiting for a tool, a person or a payment; then one end."""
+    """Queued until a process runs it; waiting for a tool, a person or a payment; then ended."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -42,7 +43,7 @@ class ResponseState(StrEnum):
 
 
 class ResponseTrigger(StrEnum):
-    """The triggers of a response; `PARK` gives it back for another process to start it again."""
+    """The triggers of a response; `PARK` hands it back for another process to restart."""
 
     START = "start"
     WAIT = "wait"
@@ -101,7 +102,7 @@ _Trigger = TypeVar("_Trigger", bound=StrEnum)
 def advance(
     table: Mapping[_State, Mapping[_Trigger, _State]], state: _State, trigger: _Trigger
 ) -> _State:
-    """Return the state after ``trigger``; raise LocalProtocolError where the table has no cell."""
+    """Return the state after ``trigger``; raise LocalProtocolError if there is no such cell."""
     try:
         return table[state][trigger]
     except KeyError:
@@ -111,10 +112,10 @@ def advance(
 def moves(
     table: Mapping[_State, Mapping[_Trigger, _State]], trigger: _Trigger
 ) -> dict[_State, _State]:
-    """Return every state that ``trigger`` moves, with the state that follows: a write's guard."""
+    """Return every state that ``trigger`` applies to and the state after it, to guard a write."""
     return {state: row[trigger] for state, row in table.items() if trigger in row}
 
 
 def unfinished(table: Mapping[_State, Mapping[_Trigger, _State]]) -> tuple[_State, ...]:
-    """Return the states of a table that are not the end, in its order."""
+    """Return the states of a table that are not final, in table order."""
     return tuple(state for state, row in table.items() if row)

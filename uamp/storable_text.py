@@ -1,4 +1,4 @@
-"""Texts that every database and codec takes: no NUL, no half characters (docs/transports.md)."""
+"""Makes text safe for every database and codec: no NUL, no lone surrogates (docs/transports.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,14 +9,14 @@ from uamp.types.content import ContentItem
 
 
 def storable(text: str) -> str:
-    """Return text that every database and codec takes: no NUL, no half characters."""
+    """Replace NUL and lone surrogates, which some databases and codecs reject."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def storable_json(value: Any) -> Any:
-    """Return JSON whose texts are `storable`, the names of members too."""
+    """Return JSON whose strings are `storable`, including the names of members."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, Mapping):
@@ -27,7 +27,7 @@ def storable_json(value: Any) -> Any:
 
 
 def storable_items(items: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
-    """Return content items whose texts are `storable`; raises ValueError for what is none."""
+    """Return content items with `storable` text; raises ValueError for an invalid item."""
     if not items:
         return ()
     return msgspec.convert(storable_json(msgspec.to_builtins(items)), tuple[ContentItem, ...])
