@@ -1,4 +1,4 @@
-"""JSON text to events and back: loading, other spellings, validation (UAMP §4, §13.1, §14.3).
+"""Converts between JSON text and events: loading, dialects, validation (UAMP §4, §13.1, §14.3).
 
-The order of frames on a connection is checked in `uamp.connection`, not here.
+`uamp.connection` checks the order of frames on a connection.
 """

@@ -1,7 +1,7 @@
-"""Other spellings of the protocol that clients really use, turned into the specification's.
+"""Translates the spellings that clients really use into those of the specification.
 
-Every rule works on a freshly parsed frame in place, changes only what it knows,
-and leaves what is simply wrong for the decoder to refuse. Sent events never use these spellings.
+Every rule works in place on a freshly parsed frame, changes only what it recognises, and leaves
+errors for the decoder to report. Events are never sent in these spellings.
 """
 
 import json
@@ -28,13 +28,13 @@ def _elements(frame: Frame, name: str) -> list[Any]:
 
 
 def _chat_id(frame: Frame) -> None:
-    """Accept ``conversation_id``, the reference client's word, for ``chat_id``."""
+    """Accept ``conversation_id``, the reference client's name for ``chat_id``."""
     if "chat_id" not in frame and "conversation_id" in frame:
         frame["chat_id"] = frame["conversation_id"]
 
 
 def _capabilities(declared: Frame | None) -> None:
-    """Accept ``model_id``, the reference server's word, for ``id``."""
+    """Accept ``model_id``, the reference server's name for ``id``."""
     if declared is not None and "id" not in declared and "model_id" in declared:
         declared["id"] = declared["model_id"]
 
@@ -48,7 +48,7 @@ def _tools(config: Frame) -> None:
 
 
 def _as_json_text(owner: Frame, name: str) -> None:
-    """Write a value as JSON text where the protocol wants JSON text."""
+    """Convert a value to JSON text if the protocol expects JSON text."""
     if name in owner and not isinstance(owner[name], str):
         owner[name] = json.dumps(owner[name], ensure_ascii=False, separators=(",", ":"))
 
@@ -75,9 +75,9 @@ def _parts(message: Frame) -> None:
 
 
 def _medium(owner: Frame, name: str) -> None:
-    """Write a URL that stands where base64 data may stand as ``{"url": …}`` (UAMP §5.8, §8.4.1).
+    """Convert a URL in a field that may hold base64 data to ``{"url": …}`` (UAMP §5.8, §8.4.1).
 
-    A ``data:`` URL is data, in either place.
+    A ``data:`` URL counts as data in either place.
     """
     medium = owner.get(name)
     if isinstance(medium, dict) and isinstance(url := medium.get("url"), str):
@@ -101,7 +101,7 @@ _MEDIA_KINDS = ("image", "audio", "video", "file")
 
 
 def _media_input(name: str) -> Callable[[Frame], None]:
-    """Return the rule of an input event that carries its medium in the member ``name``."""
+    """Return the rule for an input event that carries its medium in the field ``name``."""
 
     def rule(frame: Frame) -> None:
         _medium(frame, name)
@@ -114,7 +114,7 @@ def _tool_result(frame: Frame) -> None:
 
 
 def _messages(owner: Frame) -> None:
-    """Accept OpenAI's message parts and its nested ``tool_calls`` in a history."""
+    """Accept OpenAI's message parts and nested ``tool_calls`` in a history."""
     for message in _elements(owner, "messages"):
         if not isinstance(message, dict):
             continue
@@ -127,7 +127,7 @@ def _messages(owner: Frame) -> None:
 
 
 def _hoist(frame: Frame, name: str, owner: Frame, key: str) -> None:
-    """Move ``owner[key]`` to ``frame[name]``, whose own value wins."""
+    """Move ``owner[key]`` to ``frame[name]``, unless the frame already has a value there."""
     value = owner.pop(key, None)
     if value is not None and frame.get(name) is None:
         frame[name] = value
@@ -147,7 +147,7 @@ def _credentials(frame: Frame, config: Frame) -> None:
 
 
 def _registers(frame: Frame, config: Frame) -> bool:
-    """Return whether a daemon registers an agent: its name and token stand in ``session``."""
+    """Return whether a daemon registers an agent, with name and token in ``session``."""
     inside = (config.get("agent"), config.get("token"))
     outside = (frame.get("agent"), frame.get("token"))
     return all(isinstance(value, str) for value in inside) and outside == (None, None)
@@ -169,7 +169,7 @@ def _session_create(frame: Frame) -> None:
 
 
 def _voice(description: str) -> Callable[[Frame], None]:
-    """Return the rule of a call event: its ``sdp`` may be the bare text of a ``description``."""
+    """Return the rule for a call event: its ``sdp`` may be the bare text of a ``description``."""
 
     def rule(frame: Frame) -> None:
         _chat_id(frame)
@@ -180,7 +180,7 @@ def _voice(description: str) -> Callable[[Frame], None]:
 
 
 def _session_created(frame: Frame) -> None:
-    """Accept the short form that §10.4 prints, with nothing but ``session_id``."""
+    """Accept the short form printed in §10.4, which has only ``session_id``."""
     if "session" not in frame and "session_id" in frame:
         frame["session"] = {"id": frame["session_id"]}
 
@@ -232,7 +232,7 @@ _RESULT_PARTS = ("call_id", "result", "status", "is_error", "content_items")
 
 
 def _response_done(frame: Frame) -> None:
-    """Accept the bare ``text`` and ``error`` with which some agents end a failed turn."""
+    """Accept the bare ``text`` and ``error`` that some agents end a failed turn with."""
     if "response" not in frame and "text" in frame:
         frame["response"] = {
             "id": frame.get("response_id") or "",
@@ -277,9 +277,9 @@ def _unknown_item(item: object) -> bool:
 
 
 def relax(frame: Frame) -> None:
-    """Drop content items of unknown types and members that are null (UAMP §14.3).
+    """Drop content items of unknown types and null fields (UAMP §14.3).
 
-    The decoder calls it only for a frame that it could not take as it is.
+    The decoder calls it only for a frame that does not decode as it is.
     """
     pending: list[Frame] = [frame]
     while pending:

@@ -1,7 +1,7 @@
-"""Text in, events out, and back (UAMP §4, §14.3).
+"""Decodes and encodes frames (UAMP §4, §14.3).
 
-A frame is parsed once; whatever is wrong with it becomes one RemoteProtocolError
-that names the offending event where that is readable.
+A frame is parsed once; any fault in it becomes one RemoteProtocolError with the ids of the
+offending event, if they are readable.
 """
 
 import re
@@ -38,7 +38,7 @@ _TABLES: dict[Sender, dict[str, type[Event]]] = {
 _IDS = ("event_id", "session_id", "response_id")
 _TYPE_NAME_CHARS = 128
 _COUNTED = frozenset({SessionCreate, SessionUpdate, InputText, ResponseCreate})
-# Only these may be larger than an event by the media that they carry.
+# Only these may exceed the size of an event, by the media that they carry.
 _MEDIA_EVENTS = frozenset(
     {
         "input.text",
@@ -58,7 +58,7 @@ _MEDIA_EVENTS = frozenset(
 _FRAME_HEAD = re.compile(
     r'\{"type":"[^"]*"(?:,"event_id":"(?:[^"\\]|\\.)*")?(?:,"timestamp":[^,}]*)?(,"session_id":)?'
 )
-# The vendors under whose names extensions may hold options of a model (UAMP §8.1).
+# Vendors whose model options may be in a session's extensions, by name (UAMP §8.1).
 _VENDORS = ("openai", "anthropic", "google")
 _BOUNDED = frozenset(
     {"model", "temperature", "max_tokens", "max_completion_tokens", "max_output_tokens"}
@@ -70,10 +70,10 @@ _E = TypeVar("_E", bound=Event)
 def decode(
     raw: str | bytes, *, limits: Limits = DEFAULT_LIMITS, sender: Sender = "client"
 ) -> Event:
-    """Return the event in a frame that ``sender`` sent ("agent": a connected agent, UAMP §10.2).
+    """Decode a frame sent by ``sender`` ("agent": a connected agent, UAMP §10.2).
 
-    A type that this sender does not send is an UnknownEvent, and unknown fields are dropped (UAMP
-    §14.3). Raises RemoteProtocolError with the ids of the frame where they are readable.
+    A type that this sender may not send becomes an UnknownEvent, and unknown fields are dropped
+    (UAMP §14.3). Raises RemoteProtocolError with the ids of the frame, if they are readable.
     """
     loaded = load(raw, limits)
     frame = loaded.value
@@ -95,7 +95,7 @@ def decode(
 
 
 def _refusal(frame: dict[str, Any], code: ErrorCode, message: str) -> RemoteProtocolError:
-    """Return the error for ``frame``, with those of its ids that are strings."""
+    """Return the error for ``frame`` with those of its ids that are strings."""
     event_id, session_id, response_id = (
         value if isinstance(value := frame.get(name), str) else None for name in _IDS
     )
@@ -107,7 +107,7 @@ def _refusal(frame: dict[str, Any], code: ErrorCode, message: str) -> RemoteProt
 
 
 def _check_ids(frame: dict[str, Any], limits: Limits) -> None:
-    """Check the length of ids before any answer repeats them."""
+    """Check the length of ids before an answer repeats them."""
     for name in _IDS:
         value = frame.get(name)
         if isinstance(value, str) and not 0 < len(value) <= limits.event_id_chars:
@@ -167,7 +167,7 @@ def _check_counts(event: Event, frame: dict[str, Any], limits: Limits) -> None:
 
 
 def _check_options(event: Event, frame: dict[str, Any]) -> None:
-    """Check the options of a model in a session's extensions, which have no type of their own."""
+    """Check the model options in a session's extensions, which have no type of their own."""
     match event:
         case SessionCreate(session=session):
             extensions = session.extensions
@@ -184,7 +184,7 @@ def _check_options(event: Event, frame: dict[str, Any]) -> None:
 
 
 def _bounded(options: object) -> object:
-    """Return the options of a vendor that are checked here; the others are its own."""
+    """Return the vendor options that are checked here; the rest are up to the vendor."""
     if not isinstance(options, dict):
         return options
     return {name: value for name, value in options.items() if name in _BOUNDED}
@@ -226,9 +226,10 @@ def encode(
     session_id: str | None = None,
     seq: int | None = None,
 ) -> str:
-    """Return ``event`` as one frame; the given values fill only what the event lacks.
+    """Encode ``event`` as one frame; the given values fill in only missing fields.
 
-    Raises LocalProtocolError for an event that has no wire type or holds what JSON cannot.
+    Raises LocalProtocolError for an event without a wire type or with a value that JSON cannot
+    hold.
     """
     given = {
         "event_id": event_id if event.event_id is None else None,
@@ -248,21 +249,21 @@ def encode(
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Return ``event`` as plain values, as its frame has them."""
+    """Return ``event`` as plain values, in the shape of its frame."""
     plain: dict[str, Any] = msgspec.json.decode(_encoder.encode(event))
     return plain
 
 
 def session_stamp(session_id: str) -> str:
-    """Return what ``stamp_session`` writes into each frame for a session."""
+    """Return the text that ``stamp_session`` inserts into frames of a session."""
     return f',"session_id":{_encoder.encode(session_id).decode()}'
 
 
 def stamp_session(frame: str, stamp: str) -> str:
-    """Return an encoded frame with a stamp of ``session_stamp`` written into it.
+    """Insert a stamp of ``session_stamp`` into an encoded frame.
 
-    For an event that is encoded once and sent to many sessions. Raises LocalProtocolError for a
-    frame that ``encode`` did not write or that names a session already.
+    Used for an event that is encoded once and sent to many sessions. Raises LocalProtocolError for
+    a frame that ``encode`` did not write or that already names a session.
     """
     head = _FRAME_HEAD.match(frame)
     if head is None or head[1]:

@@ -1,7 +1,7 @@
-"""The one JSON loader of the edge: text in, plain values out (UAMP §13.1).
+"""The strict JSON loader for everything that peers send (UAMP §13.1).
 
-What it accepts, it reads as ``json.loads`` does; whatever a peer can use to make
-two readers disagree, or one reader work too hard, is refused with its own code.
+It reads accepted text as ``json.loads`` does. Text that two readers could read differently, or that
+costs a reader too much work, is refused, each kind with its own code.
 """
 
 import re
@@ -24,7 +24,7 @@ _MAX_INTEGER = int(float_info.max)
 _MAX_INTEGER_CHARS = len(str(-_MAX_INTEGER))
 _UTF8_CHAR_BYTES = 4
 
-# An unterminated string matches up to the end, which keeps the scan linear on hostile text.
+# An unterminated string matches to the end, which keeps the scan linear on hostile text.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
 _EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
 _BRACKET = re.compile(r"[\[\]{}]")
@@ -41,18 +41,19 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def load_json(raw: str | bytes, limits: Limits = DEFAULT_LIMITS, *, exact: bool = False) -> object:
-    """Return the value of a JSON text; raise RemoteProtocolError where it breaks a limit.
+    """Load a JSON text; raise RemoteProtocolError if it breaks a limit.
 
     Refused are duplicate keys, numbers beyond a double, NUL, lone surrogates, a byte order mark,
-    trailing data, and anything past ``limits``. Integers keep all of their digits; the types of
-    events bound those that mean something. With ``exact``, for what is signed, integers beyond
-    2^53-1 are refused too: other readers round them, so that one text would be two values.
+    trailing data, and anything over ``limits``. Integers keep all their digits; the types of events
+    bound the numbers that matter. With ``exact``, for signed data, integers beyond 2^53-1 are
+    refused too, because other readers round them and would read a different value from the same
+    text.
     """
     return load(raw, limits, exact=exact).value
 
 
 def load(raw: str | bytes, limits: Limits, *, exact: bool = False) -> Loaded:
-    """Return the value of a JSON text with its size; raise as ``load_json`` does."""
+    """Load a JSON text and return its value and size; raises as ``load_json`` does."""
     text, size = _text(raw, limits)
     openings = text.count("{") + text.count("[")
     if openings > limits.depth or openings + text.count(",") >= limits.nodes:
@@ -70,7 +71,7 @@ def load(raw: str | bytes, limits: Limits, *, exact: bool = False) -> Loaded:
 
 
 def _text(raw: str | bytes, limits: Limits) -> tuple[str, int]:
-    """Return the frame as text and its size in UTF-8 bytes."""
+    """Return the frame as text, and its size in UTF-8 bytes."""
     if len(raw) > limits.frame_bytes:
         _too_large(limits)
     if isinstance(raw, bytes):
@@ -96,10 +97,10 @@ def _too_large(limits: Limits) -> NoReturn:
 
 
 def _check_structure(text: str, limits: Limits) -> None:
-    """Count values and depth before anything is built from them."""
+    """Check the number of values and the depth before building anything from them."""
     skeleton = _STRING.sub("s", text)
     openings = skeleton.count("{") + skeleton.count("[")
-    # Each is a value, also an empty one: so many are refused before the empty ones are searched.
+    # Even an empty one is a value, so this limit applies before empty ones are counted.
     is_over = openings > limits.nodes
     if is_over or 1 + skeleton.count(",") + openings - _empty(skeleton) > limits.nodes:
         raise RemoteProtocolError(
@@ -109,7 +110,7 @@ def _check_structure(text: str, limits: Limits) -> None:
     for bracket in _BRACKET.finditer(skeleton):
         depth += 1 if bracket[0] in "{[" else -1
         if depth < 0:
-            # No JSON: the decoder names the place.
+            # Not JSON: the decoder reports the position.
             return
         if depth > limits.depth:
             raise RemoteProtocolError(
@@ -118,7 +119,7 @@ def _check_structure(text: str, limits: Limits) -> None:
 
 
 def _empty(skeleton: str) -> int:
-    """Return how many objects and arrays are empty."""
+    """Count the empty objects and arrays."""
     return sum(1 for _ in _EMPTY.finditer(skeleton))
 
 
@@ -179,7 +180,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def _strings(value: object) -> Iterator[tuple[str, str]]:
-    """Yield every string with the name of the member that holds it, names included."""
+    """Yield every string, including field names, with the name of the field that holds it."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         key, item = pending.pop()
@@ -202,7 +203,7 @@ def _check_characters(value: object) -> None:
 
 
 def _media_bytes(value: object, limits: Limits) -> int:
-    """Return the bytes of all media in ``value``, after checking each string against its limit."""
+    """Return the bytes of all media in ``value``; check each string against its limit."""
     total = 0
     smallest = min(limits.string_bytes, limits.media_bytes) // _UTF8_CHAR_BYTES
     for key, string in _strings(value):

@@ -1,18 +1,19 @@
-"""The text deltas of one response as frames; what they share is encoded once (UAMP §6.6)."""
+"""Encodes the text deltas of one response, the shared part only once (UAMP §6.6)."""
 
 import msgspec
 
 from uamp.errors import LocalProtocolError
 
 _encoder = msgspec.json.Encoder()
-# The last group of a UUID: it numbers the deltas of a response.
+# The length of a UUID's last group, which numbers the deltas of a response.
 _NUMBERED = 12
 
 
 class TextDeltas:
-    """Makes the frames of the text deltas of one response, without an event for each.
+    """Makes the frames of a response's text deltas without an event for each.
 
-    `event_id` is a UUID of the caller's; each frame has one that begins alike and ends in a number.
+    The caller supplies `event_id`, a UUID; the id of each frame has the same beginning and ends in
+    a number.
     """
 
     def __init__(self, response_id: str, *, event_id: str) -> None:
@@ -23,7 +24,7 @@ class TextDeltas:
         self._number = 0
 
     def frame(self, text: str, *, offset: int, timestamp: int) -> tuple[str, str]:
-        """Return the two parts of the frame of a delta, between which a stamp names the session.
+        """Return the two parts of a delta's frame, to be joined by a stamp that names the session.
 
         Raises LocalProtocolError for text that JSON cannot hold.
         """
