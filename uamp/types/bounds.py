@@ -1,8 +1,8 @@
-"""The numbers of the wire and their bounds.
+"""The numbers on the wire and their bounds.
 
-A number that a client sends outside of its bounds is refused by the decoder as ``invalid_event``.
-A field of an event has one of these types, and never a bare ``int`` or ``float``: a test walks
-through all events and fails for a number without both bounds.
+The decoder refuses a client's number outside its bounds as ``invalid_event``. Each number in an
+event has one of these types, never a bare ``int`` or ``float``: a test walks through all events and
+fails for a number without both bounds.
 """
 
 from typing import Annotated, Final, TypeAlias
@@ -10,54 +10,54 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 LARGEST: Final = 2**53 - 1
-"""The largest integer that every JSON reader keeps exactly."""
+"""The largest integer that every JSON reader represents exactly."""
 
 MAX_TOKENS: Final = 1_000_000
-"""The most tokens that one response may be asked for (UAMP §5.12)."""
+"""The largest number of tokens that a request may allow one response (UAMP §5.12)."""
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
-"""How many, or how large: from nothing on."""
+"""A count or size, from 0."""
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST)]
-"""How many, where there is at least one."""
+"""A count of at least 1."""
 
 Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MAX_TOKENS)]
-"""The tokens that a model may write."""
+"""The number of tokens that a model may write."""
 
 Quantity: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
-"""A measured size or an amount that is shown: from nothing on."""
+"""A measurement or an amount for display, from 0."""
 
 Time: TypeAlias = (
     Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
     | Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
 )
-"""A moment or a length of time, in the unit that its field names."""
+"""A point in time or a duration, in the unit that its field states."""
 
 Percent: TypeAlias = (
     Annotated[int, msgspec.Meta(ge=0, le=100)] | Annotated[float, msgspec.Meta(ge=0, le=100)]
 )
-"""A part of a hundred."""
+"""A percentage."""
 
 Temperature: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=2)]
-"""How freely a model chooses its words (UAMP §5.12)."""
+"""The sampling temperature of a model (UAMP §5.12)."""
 
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
-"""A part of one, such as the loudness that counts as speech."""
+"""A fraction, such as the volume that counts as speech."""
 
 Speed: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=10)]
-"""How fast a voice speaks; 1 is its own speed."""
+"""The speed of a voice; 1 is its normal speed."""
 
 Pitch: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
-"""How high a voice speaks; 0 is its own pitch."""
+"""The pitch of a voice; 0 is its normal pitch."""
 
 Penalty: TypeAlias = Annotated[float, msgspec.Meta(ge=-2, le=2)]
-"""How much a model avoids words that it used before."""
+"""The penalty on tokens that the model has already used."""
 
 Bias: TypeAlias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
-"""How much more, or less, often a model chooses one token."""
+"""The bias towards or against one token."""
 
 Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""What a model draws its choices from: the same seed, where a vendor can, the same answer."""
+"""The random seed of a model: if the vendor supports it, the same seed gives the same answer."""
 
 Emoji: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=32)]
 """One emoji, as Unicode defines its sequences (UTS #51)."""
@@ -71,7 +71,7 @@ Amount: TypeAlias = Annotated[
 """A decimal string of money, or an empty one for none."""
 
 Hops: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=20)]
-"""How often in a row agents may ask each other."""
+"""The number of times in a row that agents may ask each other."""
 
 Messages: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1000)]
-"""How many messages of a chat an agent is shown."""
+"""The number of a chat's messages that an agent receives."""

@@ -1,7 +1,7 @@
-"""One shape for what a model, a client or an agent can do (UAMP §9).
+"""The capabilities of a model, a client or an agent, in one shape (UAMP §9).
 
-Three flags and three names are required on the wire, so they are always sent;
-a declaration that lacks a flag means False.
+Three flags and three names are required on the wire, so they are always sent; a missing flag in a
+received declaration means False.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from uamp.types.bounds import Count, Positive, Time
 
 
 class ImageCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Pictures: sizes in bytes and pixels."""
+    """Images: sizes in bytes and pixels."""
 
     formats: tuple[str, ...] | None = None
     max_size_bytes: Count | None = None
@@ -22,7 +22,7 @@ class ImageCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class AudioCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Sound: sample rates in hertz, duration in seconds."""
+    """Audio: sample rates in hertz, durations in seconds."""
 
     input_formats: tuple[str, ...] | None = None
     output_formats: tuple[str, ...] | None = None
@@ -33,7 +33,7 @@ class AudioCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class FileCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Documents: size in bytes."""
+    """Documents: sizes in bytes."""
 
     supported_mime_types: tuple[str, ...] | None = None
     max_size_bytes: Count | None = None
@@ -53,10 +53,10 @@ class ToolCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class ConversationCapabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a server does with a chat beside turns; an addition to UAMP.
+    """The server's features for chats besides turns; an addition to UAMP.
 
-    ``client_events`` are the types of events that it takes, ``server_events`` those that it sends.
-    ``features`` are named for what people do with them.
+    ``client_events`` are the types of events that it accepts, ``server_events`` those that it
+    sends. ``features`` are named after what people do with them.
     """
 
     client_events: tuple[str, ...] | None = None
@@ -77,9 +77,9 @@ def _text_only() -> tuple[str, ...]:
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a client, server or agent can do (UAMP §9); windows in tokens.
+    """The capabilities of a client, server or agent (UAMP §9); context windows in tokens.
 
-    ``id`` is accepted as ``model_id`` too, which the reference implementation sends.
+    ``model_id``, which the reference implementation sends, is also accepted for ``id``.
     """
 
     id: str = msgspec.field(default_factory=_unnamed)

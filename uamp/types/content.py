@@ -1,8 +1,8 @@
-"""Content items and messages: what is said, in every medium (UAMP §8.4, §8.5).
+"""Content items and messages, in every medium (UAMP §8.4, §8.5).
 
-An item is immutable, names its own type, and carries its medium as base64 text
-or as a reference, never as bytes. Item types that the protocol does not know (the reference
-implementation's ``html`` among them) are dropped when an event is decoded (§14.3).
+An item is immutable, names its own type, and carries its medium as base64 text or by reference,
+never as bytes. Items of types unknown to the protocol (including the reference implementation's
+``html``) are dropped when an event is decoded (§14.3).
 """
 
 import re
@@ -30,16 +30,16 @@ class MediaUrl(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 Media = str | MediaUrl
 
 IMAGE_FORMATS = frozenset({"jpeg", "png", "webp", "gif"})
-"""The formats of an ImageContent (UAMP §8.4.2); a picture of another one is a FileContent."""
+"""The formats of an ImageContent (UAMP §8.4.2); an image in another format is a FileContent."""
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
-"""Who speaks in a conversation (UAMP §8.5)."""
+"""The author's role in a conversation (UAMP §8.5)."""
 InputRole: TypeAlias = Literal["user", "system", "assistant"]
-"""Who speaks in an ``input.text`` (UAMP §5.6)."""
+"""The author's role in an ``input.text`` (UAMP §5.6)."""
 
 
 class ToolCallData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One tool invocation; ``arguments`` is JSON text, possibly a piece of it while streaming."""
+    """One tool call; ``arguments`` is JSON text, possibly a fragment of it while streaming."""
 
     id: str
     name: str
@@ -47,10 +47,10 @@ class ToolCallData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ToolResultData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a tool answered: ``result`` is JSON text, ``content_items`` its rich media (§8.4.2).
+    """The result of a tool: ``result`` is JSON text, ``content_items`` its media (§8.4.2).
 
-    ``status`` is the word of §6.6 (``success``, ``error``); ``is_error`` is the word of §8.4.2.
-    ``duration_ms``, an addition, is how long a server tool took, where one process saw all of it.
+    ``status`` is named as in §6.6 (``success``, ``error``), ``is_error`` as in §8.4.2.
+    ``duration_ms``, an addition, is how long a server tool took, if one process saw all of it.
     """
 
     call_id: str
@@ -66,7 +66,7 @@ class _Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class _MediaItem(_Item, frozen=True, kw_only=True):
-    """Base of the four media items: a handle, and how to show it (reference extension)."""
+    """Base of the four media items: a handle, and display hints (reference extension)."""
 
     content_id: str | None = None
     description: str | None = None
@@ -80,7 +80,7 @@ class TextContent(_Item, frozen=True, kw_only=True, tag="text"):
 
 
 class ImageContent(_MediaItem, frozen=True, kw_only=True, tag="image"):
-    """A picture; ``format`` is jpeg, png, webp or gif, ``detail`` low, high or auto."""
+    """An image; ``format`` is jpeg, png, webp or gif, ``detail`` low, high or auto."""
 
     image: Media
     format: str | None = None
@@ -89,7 +89,7 @@ class ImageContent(_MediaItem, frozen=True, kw_only=True, tag="image"):
 
 
 class AudioContent(_MediaItem, frozen=True, kw_only=True, tag="audio"):
-    """A sound; ``format`` is an audio format of §8.2, ``duration_ms`` milliseconds."""
+    """Audio; ``format`` is an audio format of §8.2, ``duration_ms`` in milliseconds."""
 
     audio: Media
     format: str | None = None
@@ -97,7 +97,7 @@ class AudioContent(_MediaItem, frozen=True, kw_only=True, tag="audio"):
 
 
 class VideoContent(_MediaItem, frozen=True, kw_only=True, tag="video"):
-    """A film; ``duration_ms`` in milliseconds, ``thumbnail`` a URL or base64 picture."""
+    """A video; ``duration_ms`` in milliseconds, ``thumbnail`` a URL or base64 image."""
 
     video: Media
     format: str | None = None
@@ -115,19 +115,19 @@ class FileContent(_MediaItem, frozen=True, kw_only=True, tag="file"):
 
 
 class ToolCallContent(_Item, frozen=True, kw_only=True, tag="tool_call"):
-    """A tool invocation as part of an answer."""
+    """A tool call as part of an answer."""
 
     tool_call: ToolCallData
 
 
 class ToolResultContent(_Item, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool's answer as part of an answer."""
+    """A tool's result as part of an answer."""
 
     tool_result: ToolResultData
 
 
 class ThinkingContent(_Item, frozen=True, kw_only=True, tag="thinking"):
-    """Persisted reasoning. UAMP §6.13 names this item without a shape; this is ours."""
+    """Stored reasoning. UAMP §6.13 names this item without defining its shape; this is ours."""
 
     thinking: str
     stage: str | None = None
@@ -161,8 +161,8 @@ CONTENT_TYPES: dict[str, type[ContentItem]] = {
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation (UAMP §8.5).
 
-    With both present, ``content`` is the text and ``content_items`` the whole. Any other ``role``
-    than the four is refused (invalid_event).
+    If both are present, ``content`` is the text and ``content_items`` all of the content. Any
+    ``role`` but the four is refused (invalid_event).
     """
 
     role: Role
@@ -174,7 +174,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def media_of(item: ContentItem) -> Media | None:
-    """Return the medium of a media item, whatever its field is called; None for the others."""
+    """Return the medium of a media item, whichever field holds it; None for other items."""
     match item:
         case ImageContent():
             return item.image
@@ -191,7 +191,7 @@ def media_of(item: ContentItem) -> Media | None:
 def is_url(medium: str) -> bool:
     """Return whether a medium's text is a URL, not base64 data (UAMP §5.8).
 
-    A URL has a colon, or the path and the length of a stored content, which is no base64.
+    A URL has a colon, or the path and length of a stored content, which cannot be base64.
     """
     return (
         medium[:8].lower().startswith(("http://", "https://"))
@@ -212,7 +212,7 @@ def content_id_of(url: str) -> str | None:
 def with_content_id(item: ContentItem, new_id: Callable[[], str]) -> ContentItem:
     """Return ``item`` with a ``content_id``: its own, its URL's, or a new one (UAMP §8.5.4).
 
-    Text, thinking and tool items carry none and come back as they are.
+    Text, thinking and tool items have none and are returned unchanged.
     """
     if not isinstance(item, MediaContent) or item.content_id is not None:
         return item

@@ -1,7 +1,7 @@
-"""Parameters of one answer, in the words of Chat Completions, for every vendor.
+"""Generation options for one answer, named as in Chat Completions, for every vendor.
 
-Each number and each list is bounded. What costs more without being part of an answer's price, such
-as ``n`` and ``service_tier``, is left out.
+Every number and list is bounded. Options that cost more without being part of an answer's price,
+such as ``n`` and ``service_tier``, are left out.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -11,7 +11,7 @@ import msgspec
 from uamp.types.bounds import Bias, Penalty, Seed, Share, Temperature, Tokens
 
 StopWord: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-"""A text at which a model stops; the answer ends before it."""
+"""A stop sequence; the answer ends before it."""
 
 StopWords: TypeAlias = StopWord | Annotated[tuple[StopWord, ...], msgspec.Meta(max_length=16)]
 
@@ -25,24 +25,24 @@ _ToolName: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)
 
 
 class ChosenFunction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The name of the function that a model has to call."""
+    """The name of the function that a model must call."""
 
     name: _ToolName
 
 
 class ToolChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The one tool that a model has to call, in the shape of Chat Completions."""
+    """The one tool that a model must call, in the shape of Chat Completions."""
 
     type: Literal["function"] = msgspec.field(default_factory=lambda: "function")
     function: ChosenFunction
 
 
 class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a model writes one answer; None leaves the choice to the session, then to the agent.
+    """The options for generating one answer; None defers to the session, then to the agent.
 
-    The server passes each option on under the name that the vendor of the answering model has for
-    it. What a vendor has no name for is refused (unsupported_parameter). ``tool_choice`` binds the
-    model until it has called a tool; then it may call tools or answer.
+    The server passes each option on under its name at the vendor of the answering model. An option
+    that the vendor does not have is refused (unsupported_parameter). ``tool_choice`` binds the
+    model until it has called a tool; after that it may call tools or answer.
     """
 
     temperature: Temperature | None = None
@@ -60,7 +60,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class ModelOptions(GenerationOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """The options of a model that a session's ``extensions`` may hold (UAMP §5.1)."""
+    """The model options that a session's ``extensions`` may hold (UAMP §5.1)."""
 
     model: str | None = None
     max_completion_tokens: Tokens | None = None

@@ -1,7 +1,7 @@
-"""Media inside a text: base64 and ``data:`` URLs, as lenient as browsers and Node's Buffer.
+"""Media within text: base64 and ``data:`` URLs, decoded as leniently as browsers and Node do.
 
-What a client sent is decoded here and nowhere else. Signatures and keys have one spelling each and
-are decoded strictly where they are verified.
+All media from clients are decoded here. Signatures and keys have only one valid spelling and are
+decoded strictly by the code that verifies them.
 """
 
 import binascii
@@ -15,13 +15,13 @@ _SCHEME: Final = re.compile(r"\s*+data:", re.IGNORECASE)
 _HEAD: Final = re.compile(r"\s*+data:([^,#]*+),", re.IGNORECASE)
 _STRAY: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _STRAYS: Final = 10_000
-"""With so many ``%`` that begin no escape, a text was never escaped."""
+"""With this many ``%`` that start no escape, a text was never escaped."""
 
 
 def decode_base64(text: str) -> bytes:
-    """Return the bytes of base64 text; raises ValueError for a text that is none.
+    """Decode base64 text; raises ValueError for invalid text.
 
-    The text may have either alphabet (RFC 4648 §4, §5), white space anywhere, and any padding.
+    The text may use either alphabet (RFC 4648 §4, §5), white space anywhere, and any padding.
     """
     if not text.isascii():
         raise ValueError("base64 has letters, digits, +, / and = only")
@@ -31,8 +31,8 @@ def decode_base64(text: str) -> bytes:
 def media_bytes(text: str) -> bytes:
     """Return the bytes of a medium, base64 text or a ``data:`` URL; raises ValueError for neither.
 
-    In a URL (RFC 2397) escapes are resolved, and what follows a ``#`` is no part of the data.
-    Without ``;base64`` the data is the text itself, in UTF-8.
+    In a URL (RFC 2397) escapes are resolved, and the part from a ``#`` on is not data. Without
+    ``;base64`` the data is the text itself, in UTF-8.
     """
     if not is_data_url(text):
         return decode_base64(text)
@@ -48,26 +48,26 @@ def media_bytes(text: str) -> bytes:
 
 
 def is_data_url(text: str) -> bool:
-    """Return whether a text is a ``data:`` URL, in small letters or capitals."""
+    """Return whether a text is a ``data:`` URL, in upper or lower case."""
     return _SCHEME.match(text) is not None
 
 
 def media_type_of(url: str) -> str:
-    """Return the media type that a ``data:`` URL names, without its parameters; else ''."""
+    """Return the media type in a ``data:`` URL, without its parameters; '' if there is none."""
     head = _HEAD.match(url)
     return "" if head is None else head[1].partition(";")[0].strip().lower()
 
 
 def _unescaped(data: bytes) -> bytes:
-    """Resolve percent escapes; a stray ``%`` stays. Raises ValueError for too many of those."""
+    """Resolve percent escapes; stray ``%`` stay. Raises ValueError for too many of them."""
     data, strays = _STRAY.subn(b"%25", data, count=_STRAYS)
     if strays == _STRAYS:
         raise ValueError("a data: URL escapes % as %25")
-    # Quoted-printable has the same escapes after another sign, and is decoded in C.
+    # Quoted-printable has the same escapes after a different character, and is decoded in C.
     return binascii.a2b_qp(data.replace(b"=", b"=3D").replace(b"%", b"="))
 
 
 def _decoded(text: bytes) -> bytes:
     digits = text.translate(_STANDARD, _SPACE).rstrip(b"=")
-    # A digit alone is less than a byte: such a text was cut off, which the decoder refuses too.
+    # A leftover digit is less than a byte: the text was truncated, so the decoder refuses it.
     return binascii.a2b_base64(digits + b"=" * (-len(digits) % _GROUP), strict_mode=True)

@@ -1,7 +1,7 @@
-"""Configuration and costs of a session (UAMP §8.1 to §8.3, §8.6 to §8.8).
+"""The configuration and costs of a session (UAMP §8.1 to §8.3, §8.6 to §8.8).
 
-These are the shapes of the specification. Other spellings that clients use are
-turned into these shapes by ``uamp.codec.dialects`` before they get here.
+These are the shapes of the specification. ``uamp.codec.dialects`` converts other spellings that
+clients use into these shapes first.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ class FunctionDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool: a function, or a provider's own tool, which has a ``type`` only (UAMP §8.6)."""
+    """A tool: a function, or a provider's own tool, which has only a ``type`` (UAMP §8.6)."""
 
     type: str = msgspec.field(default_factory=lambda: "function")
     function: FunctionDefinition | None = None
@@ -33,7 +33,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which voice speaks (UAMP §5.1)."""
+    """The voice of spoken answers (UAMP §5.1)."""
 
     provider: str | None = None
     voice_id: str | None = None
@@ -45,7 +45,7 @@ class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TurnDetectionConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the end of a spoken turn is found: server_vad, client_vad, push_to_talk, none."""
+    """How the end of a spoken turn is detected: server_vad, client_vad, push_to_talk, none."""
 
     type: str
     threshold: Share | None = None
@@ -74,10 +74,10 @@ def _text_only() -> tuple[str, ...]:
 
 
 class SessionConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Session configuration (UAMP §8.1); ``modalities`` is always sent, and text by default.
+    """Session configuration (UAMP §8.1); ``modalities`` is always sent, and defaults to text.
 
-    ``id`` is the session id that a client suggests. Credentials and the agent that clients put
-    here are moved to the event itself, so a configuration can be stored and echoed.
+    ``id`` is the session id that a client suggests. Credentials and the agent that clients put here
+    are moved to the event itself, so that a configuration can be stored and echoed.
     """
 
     modalities: tuple[str, ...] = msgspec.field(default_factory=_text_only)
@@ -93,7 +93,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class SessionPatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of a configuration that ``session.update`` changes: None leaves a value alone."""
+    """The part of a configuration that ``session.update`` changes; None leaves a value as it is."""
 
     modalities: tuple[str, ...] | None = None
     instructions: str | None = None
@@ -116,10 +116,10 @@ class SessionPatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The session as the server sends it (UAMP §8.8): ``created_at`` in seconds.
+    """The session as the server sends it (UAMP §8.8); ``created_at`` is in seconds.
 
-    ``status`` is active or closed. ``agent`` repeats the name that the client sent, ``agent_id``
-    is the server's own id of that agent; connected agents read both.
+    ``status`` is active or closed. ``agent`` repeats the name that the client sent, ``agent_id`` is
+    the server's own id of that agent; connected agents read both.
     """
 
     id: str
@@ -131,9 +131,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where to go on in a session that was lost: everything of ``epoch`` after ``after``.
+    """The point from which to resume a lost session: everything in ``epoch`` after ``after``.
 
-    Without ``session_id`` a new session of the same chat goes on there.
+    Without ``session_id`` a new session of the same chat resumes there.
     """
 
     session_id: str | None = None
@@ -142,10 +142,10 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the tokens cost, for display; the ledger counts in decimal strings (UAMP §8.7).
+    """The cost of the tokens, for display; the ledger uses decimal strings (UAMP §8.7).
 
-    Additions: ``answer_cost`` is the part that is the price of an answer, and ``unfinished`` says
-    how much of that price an answer costs that was not completed: whole, share or none.
+    Additions: ``answer_cost`` is the part that is the price of an answer, and ``unfinished`` is how
+    much of that price an incomplete answer costs: whole, share or none.
     """
 
     input_cost: Quantity | None = None
@@ -159,7 +159,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AudioUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Seconds of audio heard and spoken (UAMP §8.7).
 
-    Additions: how many of the response's ``input_tokens``, but for cached ones, and of its
+    Additions: how many of the response's ``input_tokens`` (without cached tokens) and of its
     ``output_tokens`` were audio.
     """
 
@@ -170,10 +170,10 @@ class AudioUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UsageStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens used (UAMP §8.7).
+    """Token usage (UAMP §8.7).
 
-    ``cache_write_tokens``, an addition, says how many of the ``cached_tokens`` were written: they
-    may have another price than those that were read.
+    ``cache_write_tokens``, an addition, is how many of the ``cached_tokens`` were written: their
+    price may differ from that of tokens read.
     """
 
     input_tokens: Count | None = None
