@@ -1,7 +1,7 @@
 """All events, one class per wire type (UAMP §4 to §7, §11, §15).
 
-`client`, `server` and `system` hold the classes by sender, `conversation` those that servers send
-about the people and messages of a chat, `members`, `payments` and `watching` those of both;
+`client`, `server` and `system` hold the classes by sender; `conversation` those that servers send
+about the people and messages of a chat; `members`, `payments` and `watching` those of both sides;
 `tables` finds a class by its wire type. The values that events carry are in `uamp.types`, JSON is
 in `uamp.codec`.
 """

@@ -1,6 +1,6 @@
-"""What every event has (UAMP §4).
+"""The base of all events (UAMP §4).
 
-An event is frozen data. Its ``type`` is its class, so no field can contradict it.
+An event is frozen data. Its class determines its ``type``, so no field can contradict it.
 """
 
 import msgspec
@@ -13,8 +13,8 @@ class Event(
 ):
     """Base of all events: ids are opaque strings, ``timestamp`` is Unix milliseconds.
 
-    ``session_id`` scopes the event on a multiplexed connection (§10). ``seq`` is the place of a
-    durable event in its chat's log, an addition that other clients ignore (§14.3).
+    ``session_id`` scopes the event on a multiplexed connection (§10). ``seq``, an addition that
+    other clients ignore (§14.3), is the place of a durable event in its chat's log.
     """
 
     event_id: str | None = None
@@ -24,7 +24,7 @@ class Event(
 
 
 class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):
-    """An event whose type this side does not know: to be logged and ignored (UAMP §14.3)."""
+    """An event of a type unknown to this side, to be logged and ignored (UAMP §14.3)."""
 
     type_name: str
 

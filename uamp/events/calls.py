@@ -1,4 +1,4 @@
-"""Events of the calls in a chat, beside the four of the specification; all of them are additions.
+"""Events of calls in a chat, besides the four of the specification; all are additions.
 
 One class per wire type; a field without a default is required on the wire.
 """
@@ -13,7 +13,7 @@ from uamp.types.bounds import Count, Identifier, Time
 _Mid: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
 _MediaKind: TypeAlias = Annotated[str, msgspec.Meta(max_length=32)]
 Media: TypeAlias = Annotated[tuple[_MediaKind, ...], msgspec.Meta(max_length=8)]
-"""The kinds of media of a call, such as audio."""
+"""The kinds of media in a call, such as audio."""
 
 
 class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,9 +27,9 @@ class SessionDescription(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class IceCandidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A WebRTC candidate, as ``RTCIceCandidate.toJSON`` of browsers writes it.
+    """A WebRTC candidate, as written by ``RTCIceCandidate.toJSON`` in browsers.
 
-    An empty ``candidate`` says that no more follow.
+    An empty ``candidate`` signals the end of candidates.
     """
 
     candidate: Annotated[str, msgspec.Meta(max_length=2048)]
@@ -39,10 +39,10 @@ class IceCandidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class CallSignal(Event, frozen=True, kw_only=True, tag="call.signal"):
-    """What the clients of two participants of a call agree on: a description or a candidate.
+    """Signalling between the clients of two participants of a call: a description or a candidate.
 
-    ``to`` is the participant that receives it, in the session in which they are in the call. The
-    server sets ``from``. It is sent on and not kept.
+    ``to`` is the participant who receives it, in the session in which they joined the call. The
+    server sets ``from``. It is relayed, not stored.
     """
 
     call_id: Identifier
@@ -54,10 +54,10 @@ class CallSignal(Event, frozen=True, kw_only=True, tag="call.signal"):
 
 
 class CallMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person of a call: ``state`` is ringing, joined, declined, missed or left.
+    """A person in a call: ``state`` is ringing, joined, declined, missed or left.
 
-    ``joined_at``, in Unix milliseconds, is another one each time that the person joins: then the
-    connections to their former client are over.
+    ``joined_at``, in Unix milliseconds, changes each time the person joins: connections to their
+    previous client are then void.
     """
 
     user_id: str
@@ -68,15 +68,15 @@ class CallMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 AgentActivity: TypeAlias = Literal["listens", "thinks", "waits", "speaks"]
-"""What an agent in a call does; it waits for a person who pays or allows a tool."""
+"""The activity of an agent in a call; it waits for a person to pay or to allow a tool."""
 
 
 class CallAgentAdd(Event, frozen=True, kw_only=True, tag="call.agent_add"):
-    """Add an agent of the chat to the call that one takes part in, and be its host.
+    """Add an agent of the chat to the call that the sender has joined, and become its host.
 
-    ``agent`` is its name. The host's client sends it what is said and plays what it answers, and
-    its answers are the host's, who pays where the asker does. An agent that is in the call gets
-    another host so.
+    ``agent`` is its name. The host's client sends it the speech of the call and plays its answers.
+    The host owns these answers, and pays whenever the asker would. Adding an agent that is already
+    in the call changes its host.
     """
 
     call_id: Identifier
@@ -85,7 +85,7 @@ class CallAgentAdd(Event, frozen=True, kw_only=True, tag="call.agent_add"):
 
 
 class CallAgentRemove(Event, frozen=True, kw_only=True, tag="call.agent_remove"):
-    """Let an agent leave the call; any participant may."""
+    """Remove an agent from the call; any participant may."""
 
     call_id: Identifier
     chat_id: Identifier | None = None
@@ -93,10 +93,10 @@ class CallAgentRemove(Event, frozen=True, kw_only=True, tag="call.agent_remove")
 
 
 class CallAgentState(Event, frozen=True, kw_only=True, tag="call.agent_state"):
-    """What an agent in the call does now: ``state`` is listens, thinks, waits or speaks.
+    """The current activity of an agent in the call: ``state`` is listens, thinks, waits or speaks.
 
-    Its host sends it, and the server sends it on to the chat with ``from``. It is not kept: an
-    agent of which nothing was received listens.
+    Its host sends it, and the server relays it to the chat with ``from`` set. It is not stored: an
+    agent without a known state is listening.
     """
 
     call_id: Identifier
@@ -107,17 +107,17 @@ class CallAgentState(Event, frozen=True, kw_only=True, tag="call.agent_state"):
 
 
 class CallSpeech(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """To whom a turn is said: the ``agent`` of the call whose host sends it, by its name."""
+    """The addressee of a spoken turn: the ``agent`` of the call, by name, whose host sends it."""
 
     call_id: Identifier
     agent: Identifier
 
 
 class CallAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent of a call: ``state`` is joined or left, ``host`` the user id of its host.
+    """An agent in a call: ``state`` is joined or left, ``host`` the user id of its host.
 
-    One that left has a ``reason``: removed, host_left, not_member (of the chat) or ended (the
-    call). ``joined_at``, in Unix milliseconds, is another one when another person becomes its host.
+    An agent that has left has a ``reason``: removed, host_left, not_member (of the chat) or ended
+    (the call). ``joined_at``, in Unix milliseconds, changes with the host.
     """
 
     agent_id: str
@@ -129,11 +129,11 @@ class CallAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CallUpdated(Event, frozen=True, kw_only=True, tag="call.updated"):
-    """A call of the chat as it is now: ``state`` is ringing, running or ended.
+    """The current state of a call in the chat: ``state`` is ringing, running or ended.
 
-    It is sent after each change, and at the begin of a session while the call goes on; it is no
-    entry of the log. ``revision`` grows with each change: one with a smaller number is older.
-    Times are Unix milliseconds.
+    Sent after each change, and at the start of a session while a call is in progress; it is not an
+    entry of the log. ``revision`` grows with each change: a smaller number is an older state. Times
+    are Unix milliseconds.
     """
 
     call_id: str
@@ -158,11 +158,11 @@ class CallPerson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallEnded(Event, frozen=True, kw_only=True, tag="call.ended"):
-    """A call of the chat has ended, an entry of the log.
+    """A call in the chat has ended; an entry of the log.
 
-    ``reason`` is ended, declined, unanswered or cancelled; only the first has a ``duration_ms``,
-    from the first answer on. ``started_by`` began the call, ``participants`` are the others who
-    took part.
+    ``reason`` is ended, declined, unanswered or cancelled; only ended has a ``duration_ms``,
+    counted from the first answer. ``started_by`` started the call, ``participants`` are the others
+    who took part.
     """
 
     call_id: str

@@ -27,10 +27,10 @@ from uamp.types.session import (
 class SessionCreate(Event, frozen=True, kw_only=True, tag="session.create"):
     """Create a session (UAMP §5.1).
 
-    ``token`` and ``payment_token`` are the session's own; ``resume`` goes on with a session that
-    lost its connection. A missing ``uamp_version`` or ``session``, as §10.4 prints it, is 1.0 and
-    the default configuration. ``registers``, an addition, says that this client answers as
-    ``agent`` (§10.2); ``agent`` and ``token`` inside of ``session`` say so too.
+    ``token`` and ``payment_token`` apply to this session; ``resume`` continues a session that lost
+    its connection. A missing ``uamp_version`` or ``session``, as printed in §10.4, stands for 1.0
+    and the default configuration. ``registers``, an addition, registers this client as ``agent``
+    (§10.2); so do ``agent`` and ``token`` inside ``session``.
     """
 
     uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
@@ -62,32 +62,32 @@ class SessionEnd(Event, frozen=True, kw_only=True, tag="session.end"):
 
 
 class CapabilitiesQuery(Event, frozen=True, kw_only=True, tag="capabilities.query"):
-    """Ask what the server, or one ``model``, can do (UAMP §5.4)."""
+    """Ask for the capabilities of the server, or of one ``model`` (UAMP §5.4)."""
 
     model: str | None = None
 
 
 class ClientCapabilities(Event, frozen=True, kw_only=True, tag="client.capabilities"):
-    """Say what this client can do (UAMP §5.5)."""
+    """Announce the capabilities of this client (UAMP §5.5)."""
 
     capabilities: Capabilities
 
 
 def _user() -> InputRole:
-    """Make the default of a role that is always sent, which a plain default would not be."""
+    """Create the default of a role that is always sent; a plain default would be left out."""
     return "user"
 
 
 class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
     """Text for the next turn (UAMP §5.6).
 
-    ``reply_to``, an addition that every input may have, is the id of the message of the chat that
-    the turn answers: members are shown it, and the agent is given it as a quote. ``thread``, an
-    addition too, is the id of the message to whose thread the turn belongs: its message and the
-    answers are shown there, with ``also_in_chat`` the message in the chat too. It may not be in a
-    thread itself (thread_nested). Of several inputs of a turn the first one with either counts.
-    ``messages`` is a whole history for stateless turns; ``context`` is routing metadata, a claim
-    of the client. Any other ``role`` than the three is refused (invalid_event).
+    ``reply_to``, an addition that every input may have, is the id of the chat message that the turn
+    replies to: members see the reply, and the agent gets the message as a quote. ``thread``, also
+    an addition, is the id of the message whose thread the turn belongs to: its message and the
+    answers appear there, and with ``also_in_chat`` the message appears in the chat too. That
+    message must not be in a thread itself (thread_nested). If several inputs of a turn have either,
+    the first counts. ``messages`` is a complete history for stateless turns; ``context`` is routing
+    metadata, which the client merely claims. Any ``role`` but the three is refused (invalid_event).
     """
 
     text: str
@@ -103,7 +103,7 @@ class InputText(Event, frozen=True, kw_only=True, tag="input.text"):
 
 
 class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
-    """A piece of sound, base64; ``is_final`` ends the stream (UAMP §5.7)."""
+    """A piece of audio, base64; ``is_final`` ends the stream (UAMP §5.7)."""
 
     audio: Media
     format: str
@@ -115,7 +115,7 @@ class InputAudio(Event, frozen=True, kw_only=True, tag="input.audio"):
 
 
 class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
-    """A picture for the next turn (UAMP §5.8)."""
+    """An image for the next turn (UAMP §5.8)."""
 
     image: Media
     format: str | None = None
@@ -128,7 +128,7 @@ class InputImage(Event, frozen=True, kw_only=True, tag="input.image"):
 
 
 class InputVideo(Event, frozen=True, kw_only=True, tag="input.video"):
-    """A film for the next turn (UAMP §5.9)."""
+    """A video for the next turn (UAMP §5.9)."""
 
     video: Media
     format: str | None = None
@@ -151,25 +151,25 @@ class InputFile(Event, frozen=True, kw_only=True, tag="input.file"):
 
 
 class InputTyping(Event, frozen=True, kw_only=True, tag="input.typing"):
-    """The person starts or stops typing (UAMP §5.11); ``conversation_id`` is accepted too."""
+    """The person started or stopped typing (UAMP §5.11); ``conversation_id`` is accepted too."""
 
     is_typing: bool
     chat_id: str | None = None
 
 
 ClientTools: TypeAlias = Literal["wait", "end"]
-"""What a call of a tool of the client's does to the response that makes it."""
+"""The effect of a call to a client tool on the response that makes it."""
 
 
 class ResponseConfig(GenerationOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """What one response overrides (UAMP §5.12); None keeps the session's value.
+    """The options that one response overrides (UAMP §5.12); None keeps the session's value.
 
-    ``messages`` is the whole history of a stateless turn, which the reference clients send here.
-    ``client_tools``, an addition, sets what a call of a client's tool does: with ``wait`` the
-    response waits for ``tool.result`` (UAMP §3.2), with ``end`` it ends, with the finish_reason
-    ``tool_calls``, and the results come back in the ``messages`` of the next turn. Where nothing is
-    said, a turn whose ``messages`` stand here ends and any other waits. ``voice``,
-    ``output_audio_format`` and the GenerationOptions are additions too.
+    ``messages`` is the complete history of a stateless turn, which the reference clients send here.
+    ``client_tools``, an addition, sets the effect of a call to a client tool: with ``wait`` the
+    response waits for ``tool.result`` (UAMP §3.2); with ``end`` it ends with the finish_reason
+    ``tool_calls``, and the results come back in the ``messages`` of the next turn. By default a
+    turn with ``messages`` here ends, and any other waits. ``voice``, ``output_audio_format`` and
+    the GenerationOptions are additions too.
     """
 
     modalities: tuple[str, ...] | None = None
@@ -183,16 +183,16 @@ class ResponseConfig(GenerationOptions, frozen=True, kw_only=True, omit_defaults
 
 
 class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
-    """Ask for a response (UAMP §5.12).
+    """Request a response (UAMP §5.12).
 
-    ``replaces``, an addition, is the id of an answer that is made again: the new one takes its
-    place, and no input belongs to it. The person who asked the question may, and an owner of the
-    chat, until another question follows.
+    ``replaces``, an addition, is the id of an answer to regenerate: the new answer takes its place,
+    and the request has no input. The person who asked the question and the owners of the chat may
+    do so until another question follows.
 
-    ``queue``, an addition too: while answers run in the chat, the message is queued (queue.updated)
-    and sent when they have ended.
+    ``queue``, also an addition: while answers are running in the chat, the message is queued
+    (queue.updated) and sent when they have ended.
 
-    ``call`` says the sounds of the turn to an agent in a call of the chat, which alone answers.
+    ``call`` directs the turn's audio to an agent in a call of the chat; only that agent answers.
     """
 
     response: ResponseConfig | None = None
@@ -209,7 +209,7 @@ class ResponseCancel(Event, frozen=True, kw_only=True, tag="response.cancel"):
 
 
 class ToolResult(Event, frozen=True, kw_only=True, tag="tool.result"):
-    """The client's answer to ``tool.call``; ``result`` is JSON text (UAMP §5.14)."""
+    """The client's result for ``tool.call``; ``result`` is JSON text (UAMP §5.14)."""
 
     call_id: str
     result: str
@@ -218,7 +218,7 @@ class ToolResult(Event, frozen=True, kw_only=True, tag="tool.result"):
 
 
 class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
-    """A person's answer to ``tool.approval_required``, an addition; ``reason`` is for the model."""
+    """A person's decision on ``tool.approval_required``, an addition; the model gets ``reason``."""
 
     call_id: str
     response_id: str | None = None
@@ -229,9 +229,9 @@ class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
 class StateUpdate(Event, frozen=True, kw_only=True, tag="state.update"):
     """Change the state that the clients and agents of the chat share, an addition.
 
-    ``state`` replaces all of it, ``patch`` is a JSON Patch (RFC 6902); one of them is sent.
-    ``version`` is the one that is changed: where the state has another one by now, the change is
-    refused (state_conflict). Without it the last change counts.
+    Send either ``state``, which replaces all of it, or ``patch``, a JSON Patch (RFC 6902).
+    ``version`` is the version being changed: if the state has a different version by now, the
+    change is refused (state_conflict). Without ``version`` the last change wins.
     """
 
     state: dict[str, Any] | None = None
@@ -240,11 +240,11 @@ class StateUpdate(Event, frozen=True, kw_only=True, tag="state.update"):
 
 
 class _Voice(Event, frozen=True, kw_only=True):
-    """The members of the four call events; ``from`` and ``to`` are user ids.
+    """The fields of the four call events; ``from`` and ``to`` are user ids.
 
-    ``call_id`` is an addition. The server gives a call one where its invitation has none; the other
-    events without one are about the call that goes on in the chat. An ``sdp`` is sent on to one
-    person: the one in ``to``, or else the only other one who is called or takes part.
+    ``call_id`` is an addition. The server assigns one if the invitation has none; other events
+    without one refer to the call in progress in the chat. An ``sdp`` is relayed to one person: the
+    one in ``to``, or else the only other person who is called or takes part.
     """
 
     call_id: Identifier | None = None
@@ -258,9 +258,9 @@ class _Voice(Event, frozen=True, kw_only=True):
 
 
 class VoiceInvite(_Voice, frozen=True, kw_only=True, tag="voice.invite"):
-    """Call the people of a chat, or the one in ``to``, with an optional WebRTC offer (UAMP §7.3).
+    """Call the people of a chat, or only ``to``, with an optional WebRTC offer (UAMP §7.3).
 
-    While a call goes on, a participant calls one more person with it.
+    During a call, a participant sends it to call one more person.
     """
 
 
@@ -269,24 +269,24 @@ class VoiceAccept(_Voice, frozen=True, kw_only=True, tag="voice.accept"):
 
 
 class VoiceDecline(_Voice, frozen=True, kw_only=True, tag="voice.decline"):
-    """Do not join a call; relayed both ways (UAMP §7.3)."""
+    """Decline a call; relayed both ways (UAMP §7.3)."""
 
 
 class VoiceEnd(_Voice, frozen=True, kw_only=True, tag="voice.end"):
-    """Leave a call, with its optional ``duration_ms``; relayed both ways (UAMP §7.3).
+    """Leave a call, with an optional ``duration_ms``; relayed both ways (UAMP §7.3).
 
-    The last one who leaves ends it. A server sends it with the reason ``elsewhere`` to the session
-    of a person who joined again in another one.
+    The call ends when the last person leaves. If a person joins again in another session, the
+    server sends this event with the reason ``elsewhere`` to the earlier session.
     """
 
 
 class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
     """A read receipt, both ways; ``read_at`` is Unix milliseconds (UAMP §7.1).
 
-    The server fills ``user_id`` and ``read_at``; from a client they are ignored. So it is with
-    ``thread``, an addition: a message that only a thread shows marks what was read of that thread,
-    and nothing of the chat; ``replies`` of others are read by it that were not before, counted
-    up to 100.
+    The server fills in ``user_id`` and ``read_at`` and ignores a client's values. The same applies
+    to ``thread``, an addition: a receipt for a message that appears only in a thread marks that
+    thread as read up to there, and nothing in the chat; ``replies`` is how many replies by others
+    it newly marks as read, counted up to 100.
     """
 
     chat_id: str | None = None
@@ -298,13 +298,14 @@ class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
 
 
 class MessageEdit(Event, frozen=True, kw_only=True, tag="message.edit"):
-    """Change the text of one's own message, an addition; its media stay.
+    """Edit the text of your own message, an addition; its media stay.
 
-    ``revision`` is the one that is changed, 0 for the text that was sent: where the message has
-    another one by now, the change is refused (message_conflict). Without it the last change counts.
-    With ``ask_again`` each current answer to the message is made again, as ``response.create`` with
-    ``replaces`` does: the text is not changed where that is refused because a later question
-    follows (message_conflict) or because the message has no answer (message_not_found).
+    ``revision`` is the revision being changed, 0 for the original text: if the message has a
+    different revision by now, the change is refused (message_conflict). Without it the last change
+    wins. With ``ask_again`` each current answer to the message is regenerated, as by
+    ``response.create`` with ``replaces``. If that is refused, because a later question follows
+    (message_conflict) or the message has no answer (message_not_found), the text is not changed
+    either.
     """
 
     chat_id: Identifier | None = None
@@ -315,28 +316,28 @@ class MessageEdit(Event, frozen=True, kw_only=True, tag="message.edit"):
 
 
 class MessageDelete(Event, frozen=True, kw_only=True, tag="message.delete"):
-    """Delete one's own message, or as an owner of the chat any message; an addition."""
+    """Delete your own message or, as an owner of the chat, any message; an addition."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
 
 
 class MessagePin(Event, frozen=True, kw_only=True, tag="message.pin"):
-    """Pin a message in its chat, an addition; the chat's setting says who may."""
+    """Pin a message in its chat, an addition; a setting of the chat decides who may."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
 
 
 class MessageUnpin(Event, frozen=True, kw_only=True, tag="message.unpin"):
-    """Take a message from the pins of its chat, an addition."""
+    """Unpin a message in its chat, an addition."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
 
 
 class ReactionAdd(Event, frozen=True, kw_only=True, tag="reaction.add"):
-    """Give a message an emoji, an addition; once per member, message and emoji."""
+    """React to a message with an emoji, an addition; once per member, message and emoji."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
@@ -344,7 +345,7 @@ class ReactionAdd(Event, frozen=True, kw_only=True, tag="reaction.add"):
 
 
 class ReactionRemove(Event, frozen=True, kw_only=True, tag="reaction.remove"):
-    """Take back an emoji that one gave a message, an addition."""
+    """Remove your own reaction from a message, an addition."""
 
     chat_id: Identifier | None = None
     message_id: Identifier

@@ -11,7 +11,7 @@ from uamp.types.content import ContentItem
 
 
 class PresenceTyping(Event, frozen=True, kw_only=True, tag="presence.typing"):
-    """Another participant types (UAMP §6.18)."""
+    """Another participant is typing (UAMP §6.18)."""
 
     user_id: str
     username: str | None = None
@@ -31,7 +31,7 @@ class PresenceOnline(Event, frozen=True, kw_only=True, tag="presence.online"):
 
 
 class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
-    """A user or agent went; ``last_seen_at`` is Unix milliseconds (UAMP §7.1)."""
+    """A user or agent went offline; ``last_seen_at`` is Unix milliseconds (UAMP §7.1)."""
 
     user_id: str
     username: str | None = None
@@ -42,20 +42,18 @@ class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stored message as the chat shows it; ``created_at`` is Unix milliseconds.
+    """A stored message as it appears in the chat; ``created_at`` is Unix milliseconds.
 
-    ``status`` is cancelled or failed for an answer that did not come to its end.
-    ``client_event_id`` is the ``event_id`` of the response.create that sent it. ``transport`` names
-    the transport or protocol by which it, or the question that it answers, reached the server.
-    ``reply_to`` is the id of the message of the chat that it answers. ``thread`` is the id of the
-    message to whose thread it belongs: it is shown there, with ``also_in_chat`` in the chat too.
-    ``version_of`` is the id of the first version of an answer that was made again: the message
-    takes the place of every version before it.
-    In a fork ``copied_from`` is the id of the message of the source of which it is a copy; its
-    ``created_at`` is the original's.
-    A message that was edited since has the number of its ``revision`` and ``edited_at``; one that
-    was deleted has ``deleted_at``, and neither text nor content items.
-    ``digital_source_type`` says of an agent's message that AI made it (IPTC Digital Source Type).
+    ``status`` is cancelled or failed for an incomplete answer. ``client_event_id`` is the
+    ``event_id`` of the response.create that sent it. ``transport`` names the transport or protocol
+    through which it, or the question it answers, reached the server. ``reply_to`` is the id of the
+    chat message it replies to. ``thread`` is the id of the message whose thread it belongs to: it
+    appears there, and with ``also_in_chat`` in the chat too. ``version_of`` is the id of the first
+    version of a regenerated answer: the message replaces every earlier version. In a fork
+    ``copied_from`` is the id of the source message it was copied from; its ``created_at`` is the
+    original's. An edited message has the number of its ``revision`` and ``edited_at``; a deleted
+    message has ``deleted_at``, but neither text nor content items. ``digital_source_type`` marks an
+    agent's message as made by AI (IPTC Digital Source Type).
     """
 
     id: str
@@ -84,8 +82,9 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
     """A new message in a chat (UAMP §7.1).
 
-    ``mentions`` are the ids of the people of the chat whom it mentions, an addition. So are
-    ``followers``, those whom a reply concerns: they follow its thread, or it mentions them.
+    ``mentions``, an addition, are the ids of the people in the chat whom it mentions.
+    ``followers``, also an addition, are the people a reply concerns: they follow its thread, or it
+    mentions them.
     """
 
     chat_id: str
@@ -95,10 +94,10 @@ class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
 
 
 class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):
-    """The author of a message changed it, an addition; ``content`` is the whole new text.
+    """The author edited a message, an addition; ``content`` is the whole new text.
 
-    ``revision`` counts the changes of the message. ``deleted_at`` is there, and the text is not,
-    where the message was deleted later.
+    ``revision`` counts the edits of the message. If the message was deleted later, ``deleted_at``
+    is set and the text is missing.
     """
 
     chat_id: str
@@ -114,9 +113,9 @@ class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):
 class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
     """A message was deleted by its author or an owner of the chat (``user_id``), an addition.
 
-    Its place in the log stays. The entries of it that are read from the log later have no body.
-    ``thread`` is the one to which it belonged; ``user_id`` is empty where the server deleted it,
-    because it was too old or belonged to work for a message that was deleted.
+    Its place in the log stays. Its entries have no body when they are read from the log later.
+    ``thread`` is the thread it belonged to; ``user_id`` is empty if the server deleted it, because
+    it was too old or belonged to work for a deleted message.
     """
 
     chat_id: str
@@ -135,7 +134,7 @@ class MessagePinned(Event, frozen=True, kw_only=True, tag="message.pinned"):
 
 
 class MessageUnpinned(Event, frozen=True, kw_only=True, tag="message.unpinned"):
-    """A member (``user_id``) took a message from the pins of the chat, an addition."""
+    """A member (``user_id``) unpinned a message in the chat, an addition."""
 
     chat_id: str
     message_id: str
@@ -143,7 +142,7 @@ class MessageUnpinned(Event, frozen=True, kw_only=True, tag="message.unpinned"):
 
 
 class ReactionAdded(Event, frozen=True, kw_only=True, tag="reaction.added"):
-    """A member (``user_id``) gave a message an emoji, an addition."""
+    """A member (``user_id``) reacted to a message with an emoji, an addition."""
 
     chat_id: str
     message_id: str
@@ -152,7 +151,7 @@ class ReactionAdded(Event, frozen=True, kw_only=True, tag="reaction.added"):
 
 
 class ReactionRemoved(Event, frozen=True, kw_only=True, tag="reaction.removed"):
-    """A member (``user_id``) took back an emoji, an addition."""
+    """A member (``user_id``) removed their reaction, an addition."""
 
     chat_id: str
     message_id: str

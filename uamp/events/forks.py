@@ -1,4 +1,4 @@
-"""Events of chats that begin with the history of another one, both ways; both are additions."""
+"""Events of chats that start with the history of another chat, both ways; both are additions."""
 
 import msgspec
 
@@ -8,10 +8,11 @@ from uamp.types.bounds import Count, Identifier, Time
 
 
 class ChatFork(Event, frozen=True, kw_only=True, tag="chat.fork"):
-    """Make a new chat of one's own that begins with the history up to a message of the chat.
+    """Create a chat of your own that starts with the history up to a message of this chat.
 
-    ``title`` is what it is called, as the source without one. ``key`` is the client's: the same one
-    for the same message leads to the same chat again; without it the session and ``event_id`` do.
+    ``title`` defaults to that of the source. ``key`` is chosen by the client: the same key for the
+    same message leads to the same chat again; without one, the session and ``event_id`` serve as
+    the key.
     """
 
     chat_id: Identifier | None = None
@@ -21,7 +22,7 @@ class ChatFork(Event, frozen=True, kw_only=True, tag="chat.fork"):
 
 
 class ForkSource(msgspec.Struct, frozen=True, kw_only=True):
-    """The message of a chat, called ``title`` then, with which a copied history ends."""
+    """The last message of a copied history; ``title`` is the title of its chat at the time."""
 
     chat_id: str | None
     message_id: str
@@ -29,11 +30,11 @@ class ForkSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatForked(Event, frozen=True, kw_only=True, tag="chat.forked"):
-    """A chat was made from the history of another one; the answer to ``chat.fork``.
+    """A chat was created from the history of another chat; the answer to ``chat.fork``.
 
-    It is also the entry of the new chat's log that follows the ``messages`` which were copied.
-    ``agents_left_out`` are the names of agents of the source that are no members, because the
-    person (``by``) may not use them. ``forked_at`` is in milliseconds.
+    It is also the entry of the new chat's log after the copied ``messages``. ``agents_left_out``
+    are the names of agents of the source that did not become members, because the person (``by``)
+    may not use them. ``forked_at`` is in milliseconds.
     """
 
     chat_id: str

@@ -1,7 +1,7 @@
-"""Events of the members of a chat and of its settings, both ways; all of them are additions.
+"""Events of a chat's members and settings, both ways; all are additions.
 
-One class per wire type; a field without a default is required on the wire. In a change a field that
-is not there stays as it is, and an empty text takes away what was there.
+One class per wire type; a field without a default is required on the wire. In a change, an absent
+field stays as it is, and an empty string clears it.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -25,11 +25,12 @@ BudgetPeriod: TypeAlias = Literal["day", "total"]
 
 
 class ChatUpdate(Event, frozen=True, kw_only=True, tag="chat.update"):
-    """Change what a chat is called and how it works; the sender's role says what they may change.
+    """Change the settings of a chat; the sender's role decides which of them they may change.
 
-    ``avatar`` is an emoji, a colour as ``#rrggbb``, or ``content:`` and the id of a picture.
-    ``agents_quiet`` lets no agent answer. ``agent_hops`` is how often in a row agents ask each
-    other, and ``budget`` what the answers of all agents may cost in its ``budget_period``.
+    ``avatar`` is an emoji, a colour as ``#rrggbb``, or ``content:`` and the id of an image.
+    ``agents_quiet`` stops all agents from answering. ``agent_hops`` is how often in a row agents
+    may ask each other, and ``budget`` the most that the answers of all agents may cost per
+    ``budget_period``.
     """
 
     chat_id: Identifier | None = None
@@ -64,7 +65,7 @@ class ParticipantUpdate(Event, frozen=True, kw_only=True, tag="participant.updat
     """Change the ``role`` of a person, or how an agent answers in the chat.
 
     ``keywords`` belong to the trigger ``keyword``, ``context_messages`` to the context ``last``.
-    ``budget`` is what the answers of the agent may cost in its ``budget_period``.
+    ``budget`` is the most that the agent's answers may cost per ``budget_period``.
     """
 
     chat_id: Identifier | None = None
@@ -79,7 +80,7 @@ class ParticipantUpdate(Event, frozen=True, kw_only=True, tag="participant.updat
 
 
 class ChatMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A member of a chat; ``kind`` is user or agent, ``id`` is the person's or agent's."""
+    """A member of a chat; ``kind`` is user or agent, ``id`` that of the person or agent."""
 
     kind: str
     id: str
@@ -95,14 +96,14 @@ class ChatMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """The person who did something."""
+    """The person who performed an action."""
 
     id: str
     name: str
 
 
 class ChatUpdated(Event, frozen=True, kw_only=True, tag="chat.updated"):
-    """The chat is called and works like this now; ``by`` is who changed it."""
+    """The chat's settings after a change; ``by`` changed them."""
 
     chat_id: str
     title: str = msgspec.field(default_factory=str)
@@ -118,7 +119,7 @@ class ChatUpdated(Event, frozen=True, kw_only=True, tag="chat.updated"):
 
 
 class _Membership(Event, frozen=True, kw_only=True):
-    """The members of the three events of a membership."""
+    """The fields of the three membership events."""
 
     chat_id: str
     participant: ChatMember
@@ -126,22 +127,22 @@ class _Membership(Event, frozen=True, kw_only=True):
 
 
 class ParticipantJoined(_Membership, frozen=True, kw_only=True, tag="participant.joined"):
-    """A person or an agent joined; ``by`` is who added them, or they themselves by a link."""
+    """A person or an agent joined; ``by`` added them, or is the person who joined by a link."""
 
 
 class ParticipantLeft(_Membership, frozen=True, kw_only=True, tag="participant.left"):
-    """A person or an agent left; ``by`` is who removed them, or they themselves."""
+    """A person or an agent left; ``by`` removed them, or is the person who left."""
 
 
 class ParticipantUpdated(_Membership, frozen=True, kw_only=True, tag="participant.updated"):
-    """The role of a person, or how an agent answers, is another one; ``by`` changed it."""
+    """The role of a person, or how an agent answers, has changed; ``by`` changed it."""
 
 
 class ChatLink(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A link of a chat, without its secret; ``kind`` is share or invite.
 
-    ``expires_at`` is in milliseconds. ``grows`` says that a share link shows later messages, too.
-    ``role`` is what people become who join by an invite link, ``most_uses`` how many may.
+    ``expires_at`` is in milliseconds. With ``grows``, a share link also shows later messages.
+    ``role`` is the role of people who join by an invite link, ``most_uses`` how many may join.
     """
 
     kind: str
@@ -154,7 +155,7 @@ class ChatLink(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Link(Event, frozen=True, kw_only=True):
-    """The members of the two events of a link."""
+    """The fields of the two link events."""
 
     chat_id: str
     link: ChatLink
@@ -162,20 +163,19 @@ class _Link(Event, frozen=True, kw_only=True):
 
 
 class LinkCreated(_Link, frozen=True, kw_only=True, tag="link.created"):
-    """A member, ``by``, made a link that shows the chat to others, or by which people join."""
+    """A member, ``by``, created a link that shows the chat to others or lets people join."""
 
 
 class LinkRevoked(_Link, frozen=True, kw_only=True, tag="link.revoked"):
-    """A link ended before its time. Without ``by`` it ended with the right of its maker."""
+    """A link was revoked early; without ``by``, because its creator lost the right to it."""
 
 
 class AgentStopped(Event, frozen=True, kw_only=True, tag="agent.stopped"):
-    """An ``agent`` does not answer a message that is for it, and why.
+    """An ``agent`` does not answer a message addressed to it.
 
-    ``reason`` is disabled, quiet, hops, pair, budget, chat_budget, or host_left where it left a
-    call with the person who had added it; ``message`` says it in words.
-    ``mentioned_by`` is the agent that asked it, where another agent did; ``thread`` is the message
-    in whose thread that was.
+    ``reason`` is disabled, quiet, hops, pair, budget, chat_budget, or host_left if it left a call
+    together with its host; ``message`` explains it. ``mentioned_by`` is the agent that asked it, if
+    an agent did; ``thread`` is the message in whose thread it was asked.
     """
 
     chat_id: str

@@ -12,7 +12,7 @@ from uamp.types.bounds import Time
 
 
 class PaymentScheme(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A way to pay (UAMP §7.2)."""
+    """A payment method (UAMP §7.2)."""
 
     scheme: str
     network: str | None = None
@@ -23,7 +23,7 @@ class PaymentScheme(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be paid: a decimal string; ``expires_at`` is Unix seconds (UAMP §7.2)."""
+    """The payment due: a decimal string; ``expires_at`` is Unix seconds (UAMP §7.2)."""
 
     amount: str
     currency: str
@@ -35,10 +35,10 @@ class PaymentRequirements(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
 
 
 class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
-    """Pay before the response goes on (UAMP §7.2).
+    """A response cannot continue until it is paid (UAMP §7.2).
 
-    ``extra`` with the action ``topup`` means that the response pauses and goes on when it is paid;
-    it is sent here and in ``requirements``.
+    ``extra`` with the action ``topup`` means that the response pauses and continues once paid; it
+    is sent here and in ``requirements``.
     """
 
     response_id: str | None = None
@@ -47,7 +47,7 @@ class PaymentRequired(Event, frozen=True, kw_only=True, tag="payment.required"):
 
 
 class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
-    """The payment stands; sent once, before the first delta (UAMP §3.3)."""
+    """The payment was accepted; sent once, before the first delta (UAMP §3.3)."""
 
     payment_id: str | None = None
     response_id: str | None = None
@@ -56,10 +56,10 @@ class PaymentAccepted(Event, frozen=True, kw_only=True, tag="payment.accepted"):
 
 
 class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
-    """What is left, a decimal string (UAMP §7.2).
+    """The remaining balance, a decimal string (UAMP §7.2).
 
-    ``balance_remaining`` and ``threshold`` are what the transports' specification calls the balance
-    and the amount below which ``low_balance_warning`` is true.
+    ``balance_remaining`` and ``threshold`` are the transports' specification's names for the
+    balance and for the amount below which ``low_balance_warning`` is true.
     """
 
     balance: str
@@ -73,7 +73,7 @@ class PaymentBalance(Event, frozen=True, kw_only=True, tag="payment.balance"):
 
 
 class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):
-    """The payment failed, with a code of §7.2 (UAMP §7.2)."""
+    """The payment failed, with a code from §7.2 (UAMP §7.2)."""
 
     code: str
     message: str
@@ -86,8 +86,7 @@ class PaymentError(Event, frozen=True, kw_only=True, tag="payment.error"):
 class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A payment token or proof; ``amount`` is a decimal string (UAMP §5.15).
 
-    ``network`` and ``currency`` are those of ``payment.required`` where they are left out; others
-    are refused.
+    ``network`` and ``currency`` default to those of ``payment.required``; any others are refused.
     """
 
     scheme: str

@@ -1,4 +1,4 @@
-"""Events of the messages of a chat that are queued while agents answer; all of them are additions.
+"""Events of messages that are queued in a chat while agents answer; all are additions.
 
 A ``response.create`` with ``queue`` adds one. One class per wire type.
 """
@@ -10,25 +10,25 @@ from uamp.types.bounds import Count, Identifier, Time
 
 
 class QueueRemove(Event, frozen=True, kw_only=True, tag="queue.remove"):
-    """Take a message out of the queue: one's own, or any as an owner of the chat."""
+    """Remove a message from the queue: your own or, as an owner of the chat, any."""
 
     chat_id: Identifier | None = None
     item_id: Identifier
 
 
 class QueueStart(Event, frozen=True, kw_only=True, tag="queue.start"):
-    """Send one's own queued message now, beside the answers that run, or a failed one again."""
+    """Send your own queued message now, alongside running answers, or retry a failed one."""
 
     chat_id: Identifier | None = None
     item_id: Identifier
 
 
 class QueueItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message that is sent to the chat when the answers that run have ended.
+    """A message that is sent to the chat when the running answers have ended.
 
-    ``status`` is queued, starting or failed; ``code`` and ``reason`` say why it failed. ``text`` is
-    its beginning, ``files`` how many files it has. ``client_event_id`` is the ``event_id`` of the
-    ``response.create`` that added it. ``queued_at`` is in Unix milliseconds.
+    ``status`` is queued, starting or failed; ``code`` and ``reason`` explain a failure. ``text`` is
+    the beginning of the message, ``files`` the number of its files. ``client_event_id`` is the
+    ``event_id`` of the ``response.create`` that added it. ``queued_at`` is in Unix milliseconds.
     """
 
     id: str
@@ -44,10 +44,10 @@ class QueueItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class QueueUpdated(Event, frozen=True, kw_only=True, tag="queue.updated"):
-    """The queue of a chat as it is now, the next one first.
+    """The current queue of a chat, next message first.
 
-    It is sent after each change, and at the begin of a session while something is queued; it is no
-    entry of the log. ``at`` is in Unix milliseconds: one with a smaller ``at`` is older.
+    Sent after each change, and at the start of a session while messages are queued; it is not an
+    entry of the log. ``at`` is in Unix milliseconds: an event with a smaller ``at`` is older.
     """
 
     chat_id: str

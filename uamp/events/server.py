@@ -15,12 +15,12 @@ from uamp.types.session import Session, UsageStats
 
 
 def _none() -> tuple[ContentItem, ...]:
-    """Make the default of a list that is always sent, which a plain default would not be."""
+    """Create the default of a list that is always sent; a plain default would be left out."""
     return ()
 
 
 class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong: a code of ``uamp.errors``, words for a person, and facts for a program."""
+    """An error: a code of ``uamp.errors``, a message for people, and details for programs."""
 
     code: str
     message: str
@@ -28,11 +28,11 @@ class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
-    """The session stands (UAMP §6.1).
+    """The session is open (UAMP §6.1).
 
-    Additions: ``epoch`` and ``seq`` are the log and its last place, ``resumed`` means that the
-    session goes on from where the client lost it. ``state`` is what the chat's clients and agents
-    share, in its ``state_version``, where there is one and the session is not new.
+    Additions: ``epoch`` and ``seq`` identify the log and its last place; ``resumed`` means that the
+    session continues from where the client lost it. ``state`` is the state that the chat's clients
+    and agents share, and ``state_version`` its version, if there is one and the session is not new.
     """
 
     uamp_version: str = msgspec.field(default_factory=lambda: "1.0")
@@ -46,30 +46,30 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
 
 
 class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
-    """The update stands (UAMP §6.2)."""
+    """The session was updated (UAMP §6.2)."""
 
     session: Session | None = None
 
 
 class SessionError(Event, frozen=True, kw_only=True, tag="session.error"):
-    """Something is wrong with a session or a frame (UAMP §6.3)."""
+    """A session or frame has an error (UAMP §6.3)."""
 
     error: ErrorDetail
 
 
 class CapabilitiesAnnounced(Event, frozen=True, kw_only=True, tag="capabilities"):
-    """What the model or agent can do (UAMP §6.4)."""
+    """The capabilities of the model or agent (UAMP §6.4)."""
 
     capabilities: Capabilities
 
 
 class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
-    """A response began (UAMP §6.5).
+    """A response started (UAMP §6.5).
 
     Additions: ``agent`` answers the message ``message_id`` in the chat ``chat_id``; ``transport``
-    names the transport or protocol by which the turn came, as ``ChatMessage.transport`` does;
-    ``replaces`` is the first version of the answer that is made again; ``thread`` is the message to
-    whose thread the answer will belong.
+    names the transport or protocol through which the turn arrived, as in ``ChatMessage.transport``;
+    ``replaces`` is the first version of an answer being regenerated; ``thread`` is the message
+    whose thread the answer will belong to.
     """
 
     response_id: str
@@ -82,7 +82,7 @@ class ResponseCreated(Event, frozen=True, kw_only=True, tag="response.created"):
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a server-side tool is (UAMP §6.6); ``progress_percent`` is 0-100."""
+    """The progress of a server-side tool (UAMP §6.6); ``progress_percent`` is 0-100."""
 
     call_id: str
     text: str = msgspec.field(default_factory=str)
@@ -96,11 +96,11 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Delta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of a response; ``type`` names the member that it carries (UAMP §6.6).
+    """A piece of a response; ``type`` names the field that it carries (UAMP §6.6).
 
     ``image``, ``video`` and ``file`` deltas, an addition of the reference implementation, carry a
-    whole medium with the members of the content item of that type. ``audio`` is a piece of sound in
-    base64; with a URL it is the whole, which takes the place of the pieces.
+    whole medium with the fields of the content item of that type. ``audio`` is a piece of audio in
+    base64; with a URL it is the whole recording, which replaces the pieces.
     """
 
     type: str
@@ -164,8 +164,8 @@ class ResponseDone(Event, frozen=True, kw_only=True, tag="response.done"):
 class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
     """A response failed (UAMP §6.8).
 
-    Additions: ``usage`` is what it used until then, ``partial_output`` what it said until then;
-    ``signature`` is there where it was paid.
+    Additions: ``usage`` and ``partial_output`` are its usage and output up to the failure; it has a
+    ``signature`` if it was paid.
     """
 
     response_id: str | None = None
@@ -178,10 +178,10 @@ class ResponseError(Event, frozen=True, kw_only=True, tag="response.error"):
 
 
 class ResponseCancelled(Event, frozen=True, kw_only=True, tag="response.cancelled"):
-    """A response was cancelled (UAMP §6.9); ``usage``, an addition, is what it used until then.
+    """A response was cancelled (UAMP §6.9); ``usage``, an addition, is its usage until then.
 
-    ``user_id`` and ``username``, additions, are those of the person who cancelled it;
-    ``signature``, another one, is there where it was paid.
+    Also additions: ``user_id`` and ``username`` are those of the person who cancelled it; it has a
+    ``signature`` if it was paid.
     """
 
     response_id: str | None = None
@@ -211,9 +211,9 @@ class ToolCallDone(Event, frozen=True, kw_only=True, tag="tool.call_done"):
 
 
 class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_required"):
-    """A person has to allow a tool call; an addition, answered with ``tool.approve``.
+    """A tool call needs a person's approval; an addition, answered with ``tool.approve``.
 
-    ``arguments`` is JSON text, ``expires_at`` is Unix seconds: an answer after it has no effect.
+    ``arguments`` is JSON text. ``expires_at`` is Unix seconds; a later answer has no effect.
     ``user_id`` is the person who asked for the work; they or an owner of the chat decide.
     """
 
@@ -227,9 +227,9 @@ class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_
 
 
 class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done"):
-    """A person allowed or refused a tool call, or the time for it is over; an addition.
+    """A person approved or refused a tool call, or the time for it has run out; an addition.
 
-    ``user_id`` and ``username`` are whose answer it was.
+    ``user_id`` and ``username`` are those of the person who decided.
     """
 
     call_id: str
@@ -254,7 +254,7 @@ class StateUpdated(Event, frozen=True, kw_only=True, tag="state.updated"):
 
 
 class Progress(Event, frozen=True, kw_only=True, tag="progress"):
-    """How far a long operation is (UAMP §6.12).
+    """The progress of a long operation (UAMP §6.12).
 
     ``target`` is tool, response, upload or reasoning; ``percent`` is 0-100.
     """
@@ -280,7 +280,7 @@ class Thinking(Event, frozen=True, kw_only=True, tag="thinking"):
 
 
 class AudioDelta(Event, frozen=True, kw_only=True, tag="audio.delta"):
-    """A piece of spoken answer, base64 (UAMP §6.14). This server sends `response.delta`."""
+    """A piece of a spoken answer, base64 (UAMP §6.14). This server sends `response.delta`."""
 
     response_id: str | None = None
     audio: str
@@ -301,10 +301,10 @@ class TranscriptDelta(Event, frozen=True, kw_only=True, tag="transcript.delta"):
 
 
 class TranscriptDone(Event, frozen=True, kw_only=True, tag="transcript.done"):
-    """The transcription is complete; ``transcript`` is the whole of it (UAMP §6.15).
+    """The transcription is complete; ``transcript`` is the full text (UAMP §6.15).
 
-    ``role``, an addition, says who spoke: user for what the response answers. The words of an
-    agent that speaks are the text of its response.
+    ``role``, an addition, names the speaker: user for the speech that the response answers. The
+    words of a speaking agent are the text of its response.
     """
 
     response_id: str | None = None
@@ -320,7 +320,7 @@ class UsageDelta(Event, frozen=True, kw_only=True, tag="usage.delta"):
 
 
 class RateLimit(Event, frozen=True, kw_only=True, tag="rate_limit"):
-    """How much is left; ``reset_at`` is Unix seconds, as §6.17 prints it."""
+    """The remaining quota; ``reset_at`` is Unix seconds, as printed in §6.17."""
 
     limit: Count
     remaining: Count
@@ -328,7 +328,7 @@ class RateLimit(Event, frozen=True, kw_only=True, tag="rate_limit"):
 
 
 class Pong(Event, frozen=True, kw_only=True, tag="pong"):
-    """Keepalive answer; ``reply_to`` is the ping's ``event_id`` (UAMP §6.19)."""
+    """The answer to a ping; ``reply_to`` is the ping's ``event_id`` (UAMP §6.19)."""
 
     reply_to: str | None = None
 

@@ -1,6 +1,6 @@
 """Internal events, which no peer sends or receives (UAMP §11).
 
-These coordinate parts of one agent; on a client's connection they are unknown.
+They coordinate parts of one agent; on a client's connection they are unknown.
 """
 
 from uamp.events.base import Event
@@ -30,10 +30,10 @@ class SystemPing(Event, frozen=True, kw_only=True, tag="system.ping"):
 
 
 class SystemPong(Event, frozen=True, kw_only=True, tag="system.pong"):
-    """Internal keepalive answer (UAMP §11)."""
+    """Internal: the answer to a keepalive (UAMP §11)."""
 
 
 class SystemUnroutable(Event, frozen=True, kw_only=True, tag="system.unroutable"):
-    """Internal: no handler took a message (UAMP §11)."""
+    """Internal: no handler accepted a message (UAMP §11)."""
 
     message_type: str | None = None

@@ -1,7 +1,7 @@
 """All events and the tables that find a class by its wire type (UAMP §15).
 
-A type stands in the table of each side that may send it. Internal events (§11)
-stand in neither, so a peer that sends one is not understood.
+A type is in the table of each side that may send it. Internal events (§11) are in neither, so they
+are unknown events when a peer sends one.
 """
 
 from uamp.events.base import Event
@@ -245,9 +245,9 @@ ANSWER_EVENTS: dict[str, type[Event]] = _by_type(
     UsageDelta,
     PaymentRequired,
 )
-"""What a connected agent sends besides client events: those of its answers (UAMP §6, §10.2)."""
+"""Events that a connected agent sends besides client events: its answers (UAMP §6, §10.2)."""
 
-# What a turn is made of, and the connection itself: every other event is about the chat around it.
+# Events of turns and of the connection itself; all others are about the surrounding chat.
 _GROUPS_OF_TURNS = frozenset(
     {
         "session", "capabilities", "client", "input", "response", "tool", "state", "progress",
@@ -263,6 +263,6 @@ def _of_conversation(table: dict[str, type[Event]]) -> tuple[str, ...]:
 
 
 CONVERSATION_CLIENT_EVENTS = _of_conversation(CLIENT_EVENTS)
-"""Types of events by which a client acts on a chat: messages, reactions, pins, members, calls."""
+"""Types of events with which a client acts on a chat: messages, reactions, pins, members, calls."""
 CONVERSATION_SERVER_EVENTS = _of_conversation(SERVER_EVENTS)
-"""Types of events by which a client receives what happened in a chat beside the turns."""
+"""Types of events that report to a client what happens in a chat besides the turns."""

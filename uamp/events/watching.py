@@ -1,4 +1,4 @@
-"""Events of a connection that follows all chats of its person, without a session in each of them.
+"""Events for a connection that watches all chats of its person, without a session in each.
 
 They are additions to UAMP 1.0. A client that does not send ``chats.watch`` receives none of them.
 """
@@ -10,18 +10,18 @@ from uamp.types.bounds import Count, Time
 
 
 class ChatsWatch(Event, frozen=True, kw_only=True, tag="chats.watch"):
-    """Receive what happens in the chats of the person of this connection.
+    """Watch the chats of this connection's person.
 
     It belongs to no session. The answer is ``chats.watched``.
     """
 
 
 class ChatsWatched(Event, frozen=True, kw_only=True, tag="chats.watched"):
-    """So many chats are watched from now on, those that were written to last.
+    """The number of chats watched from now on, the most recently active ones.
 
-    ``more`` says that the person is in further chats, of which the client receives later that
-    something happened. A second ``chats.watched`` says that the client took too little of what it
-    was sent: read the list of chats again.
+    ``more`` means that the person is in further chats, whose activity the client receives with a
+    delay. A second ``chats.watched`` means that the client was too slow to receive everything: it
+    should read the list of chats again.
     """
 
     chats: Count
@@ -29,10 +29,10 @@ class ChatsWatched(Event, frozen=True, kw_only=True, tag="chats.watched"):
 
 
 class ActivityMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A new message in short; ``content`` is its beginning, ``created_at`` Unix milliseconds.
+    """A new message in brief; ``content`` is its beginning, ``created_at`` Unix milliseconds.
 
-    ``mentions`` are the ids of the people whom it mentions; ``is_followed`` says that the person
-    of the connection follows its thread.
+    ``mentions`` are the ids of the people it mentions; ``is_followed`` means that the connection's
+    person follows its thread.
     """
 
     id: str
@@ -53,10 +53,10 @@ class ActivityMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class ChatActivity(Event, frozen=True, kw_only=True, tag="chat.activity"):
     """Something happened in a chat that the connection watches.
 
-    ``kind`` is the type of the entry of the chat's log at ``at_seq``: ``message.created`` has the
-    ``message``, ``message.read`` is about the person's own marker and has ``message_id``, for a
-    thread also ``thread`` and ``replies`` as that event has them. With the kind ``changed`` the
-    client reads the chat again by REST.
+    ``kind`` is the type of the entry at ``at_seq`` in the chat's log: ``message.created`` comes
+    with the ``message``; ``message.read`` is about the person's own marker and comes with
+    ``message_id`` and, for a thread, ``thread`` and ``replies`` as in that event. On ``changed``
+    the client should read the chat again over REST.
     """
 
     chat_id: str
@@ -69,7 +69,7 @@ class ChatActivity(Event, frozen=True, kw_only=True, tag="chat.activity"):
 
 
 class PersonChanged(Event, frozen=True, kw_only=True, tag="person.changed"):
-    """Something that belongs to the person of this connection is another; REST has what it is now.
+    """Something of this connection's person has changed; read its current value over REST.
 
     ``subject`` is ``chat_added``, ``chat_removed``, ``chat_settings`` (each with ``chat_id``),
     ``settings`` or ``balance``.
