@@ -1,7 +1,8 @@
-"""Signed answers and receipts: what is signed, and whether it is good (docs/signatures.md).
+"""Signed answers and receipts: their claims and their verification (docs/signatures.md).
 
-It needs `rfc8785` and `pyjwt[crypto]`, which the extra `client` installs; `uamp` itself does not
-import it. Keys are JSON Web Keys that the caller has read: nothing here reads files or networks.
+It needs `rfc8785` and `pyjwt[crypto]`, which the extra `client` installs; the rest of `uamp` does
+not import it. Keys are JSON Web Keys that the caller has read: nothing here reads files or uses the
+network.
 """
 
 from uamp.signatures.canonical import canonical, sha256_of, text_sha256

@@ -1,7 +1,7 @@
 """The canonical form of JSON (RFC 8785), and digests over it.
 
-Members are sorted, numbers are written as ECMAScript writes them, and there is no space: two
-programs that read the same JSON get the same bytes.
+Members are sorted, numbers are written as in ECMAScript, and there is no white space: two programs
+that read the same JSON produce the same bytes.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ from uamp.log_chain import plain_form
 def canonical(value: Any) -> bytes:
     """Return the canonical form of JSON values.
 
-    Raises ValueError for what no JSON of a message has: NaN, lone surrogates, and integers beyond
-    2**53 - 1.
+    Raises ValueError for values that no message's JSON contains: NaN, lone surrogates, and integers
+    beyond 2**53 - 1.
     """
     return plain_form(value) or rfc8785.dumps(value)
 

@@ -1,6 +1,6 @@
 """The claims of the JWT that signs an answer (UAMP §6.7).
 
-`response_hash` is of the text alone, as the specification has it; `output_hash` is of all items.
+`response_hash` covers only the text, as the specification has it; `output_hash` covers all items.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,25 +9,25 @@ from typing import Any, Final
 import msgspec
 
 TYPE: Final = "response+jwt"
-"""The `typ` of the header: nothing else that is signed has it (RFC 8725 §3.11)."""
+"""The `typ` of an answer's header; no other signed document has it (RFC 8725 §3.11)."""
 
 
 RECEIPT_TYPE: Final = "receipt+jwt"
-"""The `typ` of the header of a signed receipt."""
+"""The `typ` of a signed receipt's header."""
 
 RECEIPTS: Final = "receipts"
 """The owner of the keys that sign receipts."""
 
 
 def agent_owner(agent_id: str) -> str:
-    """Return the owner of the keys of an agent, as `uamp_owner` of a key names it."""
+    """Return the owner of an agent's keys, as named in a key's `uamp_owner`."""
     return f"agent:{agent_id}"
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The cost of the answer: a decimal string, its currency, and the transfer that took it.
+    """The cost of the answer: a decimal string, its currency, and the transfer that paid it.
 
-    Where several reservations paid it, `transfer_id` is the first of their transfers.
+    If several reservations paid it, `transfer_id` is the first of their transfers.
     """
 
     amount: str
@@ -38,11 +38,11 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The claims of a signature; `iat` is in seconds, hashes are lower-case hex SHA-256.
 
-    `iss` is the server, `sub` the id of the agent, `agent` its name then, `jti` the id of the
-    response. `request_id` is the message that it answers, and `request_hash` is of that message
-    as it was then (`request_of`); a response to a conversation without one has no `request_id`.
-    `status` is absent from a completed answer; one that was paid though it was stopped or failed
-    has `cancelled` or `failed`. `digital_source_type` says that AI made it.
+    `iss` is the server, `sub` the id of the agent, `agent` its name at the time, `jti` the id of
+    the response. `request_id` is the message that it answers, and `request_hash` covers that
+    message as it was at the time (`request_of`); a response to a conversation without one has no
+    `request_id`. `status` is absent for a completed answer; an answer that was paid although it was
+    stopped or failed has `cancelled` or `failed`. `digital_source_type` marks it as made by AI.
     """
 
     iss: str
@@ -62,11 +62,11 @@ class AnswerClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ReceiptClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The claims of a signed receipt: what an answer had cost at `iat`, and by which transfers.
+    """The claims of a signed receipt: the cost of an answer as of `iat`, and the transfers.
 
-    Amounts are decimal strings. `answer_hash` is the SHA-256 of the signature of the answer, absent
-    where that has none. `transfers` are those that the receipt shows: all of them to the payer, and
-    none to others.
+    Amounts are decimal strings. `answer_hash` is the SHA-256 of the answer's signature, absent if
+    it has none. `transfers` are those that the receipt shows: all of them to the payer, none to
+    others.
     """
 
     iss: str
@@ -86,16 +86,16 @@ class ReceiptClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 def output_of(content: str, items: Sequence[Any]) -> list[Any]:
-    """Return the output of a response, by its message: a message of text alone has no items."""
+    """Return the output of a response from its message: a message with only text has no items."""
     if items:
         return list(items)
     return [{"type": "text", "text": content}] if content else []
 
 
 def request_of(message: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return of a message what `request_hash` is of; None is of no message.
+    """Return the parts of a message that `request_hash` covers; None without a message.
 
-    Absent members are as empty ones: "" and [].
+    Absent members count as empty: "" and [].
     """
     if message is None:
         return None

@@ -1,7 +1,7 @@
-"""A compact JWS (RFC 7515) of this server's, opened with JSON Web Keys (RFC 7517, RFC 8725).
+"""Opens the server's compact JWS (RFC 7515) with JSON Web Keys (RFC 7517, RFC 8725).
 
-The algorithm is that of the key, never that of the token alone. A header has `alg`, `kid` and
-`typ`, and nothing else: keys in it, and critical extensions, are refused.
+The key determines the algorithm, never the token alone. A header has `alg`, `kid` and `typ`, and
+nothing else: embedded keys and critical extensions are refused.
 """
 
 import base64
@@ -24,19 +24,19 @@ Claims = TypeVar("Claims", bound=msgspec.Struct)
 
 
 class BadSignature(ValueError):
-    """It is no signature of this kind, or not of what it claims; the message is for a person."""
+    """The signature is of another kind or does not match; the message is for people."""
 
 
 class UnknownKey(BadSignature):
-    """No key that was given has its key id."""
+    """None of the given keys has its key id."""
 
 
 def open_signature(
     signature: Any, keys: Iterable[Mapping[str, Any]], *, typ: str, claims: type[Claims]
 ) -> tuple[Claims, Mapping[str, Any]]:
-    """Return the claims of a signature and the key that verified it.
+    """Verify a signature and return its claims and the key that verified it.
 
-    Raises UnknownKey, or BadSignature for everything else that is not as it has to be.
+    Raises UnknownKey, or BadSignature for any other fault.
     """
     if not isinstance(signature, str) or len(signature) > CHARS_MOST:
         raise BadSignature("It is no signature, or too long.")
@@ -65,7 +65,7 @@ def open_signature(
 
 
 def _decoded(part: str) -> bytes:
-    """Return the bytes of a part, which has one way to be written alone."""
+    """Decode a part, accepting only its canonical spelling."""
     try:
         raw = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except binascii.Error as error:

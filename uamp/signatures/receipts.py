@@ -1,4 +1,4 @@
-"""Whether a receipt is what the server signed, and of which answer (docs/signatures.md).
+"""Verifies receipts against the documents that the server signed (docs/signatures.md).
 
 Receipts are those of REST and of exports: objects with `amount`, `currency`, `transfers` and the
 `document` that binds them to a message.
@@ -22,11 +22,11 @@ from uamp.signatures.jws import BadSignature, UnknownKey, open_signature
 from uamp.signatures.trust import SignatureState, distrust, is_retired
 
 _SIGNED: Final = ("agent", "amount", "refunded", "fee", "currency", "paid_at")
-"""The members of a receipt that are claims of the same name."""
+"""The members of a receipt that must equal the claims of the same name."""
 
 
 class ReceiptCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The result of checking a receipt; `claims` are there once they are verified."""
+    """The result of checking a receipt; `claims` are set once they are verified."""
 
     state: SignatureState
     detail: str
@@ -35,7 +35,7 @@ class ReceiptCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing speaks against the receipt."""
+        """Whether the check found nothing against the receipt."""
         return self.state not in (SignatureState.CHANGED, SignatureState.UNKNOWN_KEY)
 
 
@@ -46,11 +46,11 @@ def check_receipt(
     chat_id: str | None = None,
     message: Mapping[str, Any] | None = None,
 ) -> ReceiptCheck:
-    """Return what the `document` of a receipt says of it.
+    """Check a receipt against its `document`.
 
     `keys` are the JSON Web Keys of the server. `chat_id`, and the `message` of the answer with its
-    `signature`, are compared where they are given: the agent signed the price, and the server signs
-    the receipt when it is read.
+    `signature`, are compared if given: the agent signed the price, and the server signs the receipt
+    when it is read.
     """
     keys = tuple(keys)
     document = receipt.get("document")
@@ -81,7 +81,7 @@ def _found(
     chat_id: str | None,
     message: Mapping[str, Any] | None,
 ) -> tuple[SignatureState, str]:
-    """Return what a good document says of a receipt."""
+    """Compare a receipt with a document whose signature is good."""
     if not _is_as_signed(claims, receipt) or chat_id not in {None, claims.chat_id}:
         return SignatureState.CHANGED, "The receipt is not what the server signed."
     if message is not None and not _is_of(claims, message):
@@ -92,23 +92,23 @@ def _found(
 
 
 def _signed_price(message: Mapping[str, Any], keys: Iterable[Mapping[str, Any]]) -> Price | None:
-    """Return the price that an answer was signed with; None where it is not known."""
+    """Return the price signed with an answer, or None if it is not known."""
     try:
         claims, _ = open_signature(message.get("signature"), keys, typ=TYPE, claims=AnswerClaims)
     except BadSignature:
-        # What is wrong with the signature of the answer is said of the answer.
+        # A fault in the answer's signature is reported for the answer.
         return None
     return claims.price
 
 
 def _is_of_price(claims: ReceiptClaims, price: Price) -> bool:
-    """Return whether a receipt has a price; one of nothing has the currency of passed-on work."""
+    """Return whether a receipt matches a price; zero has the currency of the work passed on."""
     is_same_currency = claims.amount == "0" or claims.currency == price.currency
     return claims.amount == price.amount and is_same_currency
 
 
 def _is_as_signed(claims: ReceiptClaims, receipt: Mapping[str, Any]) -> bool:
-    """Return whether a receipt says what its document says; an export leaves out the response."""
+    """Return whether a receipt agrees with its document; an export leaves out the response."""
     return (
         all(receipt.get(name) == getattr(claims, name) for name in _SIGNED)
         and receipt.get("transfers") == list(claims.transfers)
@@ -117,7 +117,7 @@ def _is_as_signed(claims: ReceiptClaims, receipt: Mapping[str, Any]) -> bool:
 
 
 def _is_of(claims: ReceiptClaims, message: Mapping[str, Any]) -> bool:
-    """Return whether the answer that was paid is this message, as it was signed."""
+    """Return whether this message, as it was signed, is the answer that was paid."""
     signature = message.get("signature")
     signed = text_sha256(signature) if isinstance(signature, str) else None
     return (

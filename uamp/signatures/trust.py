@@ -1,6 +1,6 @@
-"""Whether a published key is one that could have signed: of this owner, at this time.
+"""Decides whether a published key could have signed for an owner at a given time.
 
-A key has `uamp_owner`, `iat` and, once it was retired, `exp`; those of older exports have no owner.
+A key has `uamp_owner`, `iat` and, once retired, `exp`; keys in older exports have no owner.
 """
 
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
 LATE_SECONDS: Final = 120
-"""So long after its retirement a key may still have signed, in another process.
+"""How long after its retirement a key may still have signed, in another process.
 
-So long before it was made, too: an answer ends before its agent gets its first key.
+The same applies before its creation: an answer ends before its agent gets its first key.
 """
 
 
 class SignatureState(StrEnum):
-    """The standing of an answer or a receipt by its signature."""
+    """The state of an answer or a receipt according to its signature."""
 
     VALID = "valid"
     ROTATED = "rotated"
@@ -26,7 +26,7 @@ class SignatureState(StrEnum):
 
 
 def distrust(key: Mapping[str, Any], *, owner: str, at: int) -> str | None:
-    """Return why a key did not sign for an owner at a time, in seconds; None where it could."""
+    """Return why a key cannot have signed for an owner at `at`, in seconds; None if it can."""
     if key.get("uamp_owner", owner) != owner:
         return "It was signed with a key of another owner."
     made, retired = key.get("iat"), key.get("exp")
@@ -38,7 +38,7 @@ def distrust(key: Mapping[str, Any], *, owner: str, at: int) -> str | None:
 
 
 def is_retired(key: Mapping[str, Any]) -> bool:
-    """Return whether a key signs no more."""
+    """Return whether a key has been retired from signing."""
     return _is_time(key.get("exp"))
 
 

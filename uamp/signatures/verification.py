@@ -1,8 +1,8 @@
-"""Whether a message is what its agent signed.
+"""Verifies messages against the signatures of their agents.
 
 Messages are those of exports, REST and `message.created`: objects with `id`, `content`,
 `content_items`, `response_id`, `status` unless it is `completed`, and `deleted_at` or `body_sha256`
-where their text was deleted.
+if their text was deleted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _DETAILS: Final = {
 
 
 class RequestState(StrEnum):
-    """The facts about the message that a signed answer answers."""
+    """The state of the message that a signed answer answers."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -35,11 +35,11 @@ class RequestState(StrEnum):
 
 
 class SignatureCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The result of a check; `detail` is for people, `claims` are there once they are verified.
+    """The result of a check; `detail` is for people, `claims` are set once they are verified.
 
-    VALID and ROTATED are answers that are as they were signed; the key of ROTATED was retired
-    since. ERASED is signed, and its text was deleted. `request` compares the message that it
-    answers.
+    VALID and ROTATED answers are unchanged since they were signed; the key of a ROTATED answer has
+    been retired since. An ERASED answer is signed, but its text was deleted. `request` is the state
+    of the message that it answers.
     """
 
     state: SignatureState
@@ -50,7 +50,7 @@ class SignatureCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing speaks against the answer."""
+        """Whether the check found nothing against the answer."""
         bad = (SignatureState.CHANGED, SignatureState.UNKNOWN_KEY)
         return self.state not in bad and self.request is not RequestState.CHANGED
 
@@ -62,10 +62,10 @@ def check_answer(
     chat_id: str | None = None,
     question: Mapping[str, Any] | None = None,
 ) -> SignatureCheck:
-    """Return what the `signature` of a message says of it.
+    """Check a message against its `signature`.
 
-    `keys` are the JSON Web Keys of the server. `chat_id` is compared where it is given. `question`
-    is the message of the id that the claims name, where the caller has it.
+    `keys` are the JSON Web Keys of the server. `chat_id` is compared if given. `question` is the
+    message with the id that the claims name, if the caller has it.
     """
     signature = message.get("signature")
     if signature is None:
@@ -92,7 +92,7 @@ def check_answer(
 
 
 def _state(claims: AnswerClaims, message: Mapping[str, Any], chat_id: str | None) -> SignatureState:
-    """Return what a good signature says of a message."""
+    """Compare a message with the claims of a signature that is good."""
     if _is_of_another(claims, message, chat_id):
         return SignatureState.CHANGED
     if _is_erased(message):
@@ -107,10 +107,10 @@ def _is_of_another(claims: AnswerClaims, message: Mapping[str, Any], chat_id: st
         message.get("response_id") != claims.jti
         or message.get("id") != claims.message_id
         or chat_id not in {None, claims.chat_id}
-        # Shown as one of a person, or of another agent.
+        # Presented as a message of a person, or of another agent.
         or message.get("role", "assistant") != "assistant"
         or message.get("name", claims.agent) != claims.agent
-        # A stopped answer shown as a whole one, or the other way round.
+        # An incomplete answer presented as complete, or the other way round.
         or (message.get("status") or "completed") != claims.status
     )
 
@@ -129,7 +129,7 @@ def _is_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
 
 
 def _is_erased(message: Mapping[str, Any]) -> bool:
-    """Return whether a message was deleted; what still has a text was not."""
+    """Return whether a message was deleted; a message that still has text was not."""
     is_marked = bool(message.get("deleted_at") or message.get("body_sha256"))
     return is_marked and not message.get("content") and not message.get("content_items")
 
