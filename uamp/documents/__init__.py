@@ -1,4 +1,4 @@
-"""What is published about the protocol: JSON Schemas, worked examples, docs/protocol (UAMP §15).
+"""Generates the published protocol documents: JSON Schemas, examples, docs/protocol (UAMP §15).
 
-Everything is generated from the types and tables; no fact is stated here.
+Everything comes from the types and tables; no fact is stated here.
 """

@@ -1,4 +1,4 @@
-"""One worked event of each type that a server sends of chats, payments and calls."""
+"""One example of each server event about chats, payments and calls."""
 
 from uamp import events as e
 from uamp.documents.example_values import (

@@ -1,4 +1,4 @@
-"""One worked event of each type that a client sends (UAMP §5, §7)."""
+"""One example of each event that a client sends (UAMP §5, §7)."""
 
 from uamp import events as e
 from uamp.documents.example_values import CALL, CHAT, PICTURE, PICTURE_ID, RESPONSE, SEARCH, SESSION

@@ -1,4 +1,4 @@
-"""Ids, a picture, usage and a tool that several examples show."""
+"""Ids, an image, usage and a tool shared by several examples."""
 
 from uamp.events.members import Actor, ChatMember
 from uamp.types.content import MediaUrl, TextContent

@@ -1,6 +1,6 @@
-"""One worked event of each type, for the reference (UAMP §5 to §7, §11).
+"""One example of each event, for the reference (UAMP §5 to §7, §11).
 
-Every wire type has exactly one example, and each example is sendable as it is.
+Every wire type has exactly one example, and every example is valid on the wire.
 """
 
 from uamp import events as e

@@ -1,7 +1,7 @@
-"""The protocol reference, written from the types and tables (UAMP §5 to §9, §15).
+"""Generates the protocol reference from the types and tables (UAMP §5 to §9, §15).
 
-It holds no facts of its own; every page follows from the code, and ``--check``
-fails where a page differs from what would be written.
+It states no facts of its own; every page follows from the code, and ``--check`` fails if a page is
+out of date.
 
     python -m uamp.documents.reference docs/protocol [--check]
 """
@@ -64,7 +64,7 @@ _MODULES = (
 
 
 def pages() -> dict[str, str]:
-    """Return every page of the reference: file name to Markdown text."""
+    """Return every page of the reference by file name, as Markdown."""
     return {
         "README.md": _index_page(),
         "events.md": _events_page(),
@@ -87,7 +87,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _prose(documented: object) -> str:
-    """Return a docstring as Markdown: its code words are marked with one backquote."""
+    """Return a docstring as Markdown: code is marked with single backquotes."""
     return cleandoc(documented.__doc__ or "").replace("``", "`")
 
 
@@ -167,7 +167,7 @@ def _fields_table(cls: type[msgspec.Struct], without: Iterable[str]) -> str:
 
 
 def _need(field: msgspec.structs.FieldInfo) -> str:
-    """Return whether a member must be sent to this side, and whether this side always sends it."""
+    """Return whether a peer must send a field, and whether the server always sends it."""
     if field.required:
         return "yes"
     made = field.default_factory
@@ -186,7 +186,7 @@ _JSON_NAMES: dict[object, str] = {
 
 
 def _type_text(annotation: object) -> str:
-    """Return a type as a reader of JSON knows it, with links to the types page."""
+    """Describe a type to a reader of JSON, with links to the types page."""
     if annotation in _JSON_NAMES:
         return _JSON_NAMES[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -209,14 +209,14 @@ def _plain(annotation: object) -> object:
 
 
 def _bounds_text(bounds: msgspec.Meta) -> str:
-    """Return the bounds of a number in words; the largest integer of JSON goes without saying."""
+    """Describe the bounds of a number; the largest integer of JSON is left out."""
     if bounds.le == LARGEST:
         return f" from {bounds.ge}"
     return f" from {bounds.ge} to {bounds.le}"
 
 
 def _types() -> list[type[msgspec.Struct]]:
-    """Return the data types that events are made of, in the order of their modules."""
+    """Return the data types that make up events, in the order of their modules."""
     found: list[type[msgspec.Struct]] = []
     for module in _MODULES:
         for name, value in vars(module).items():
@@ -337,7 +337,7 @@ def _limits_page() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the reference, or check it; return the exit status."""
+    """Write or check the reference and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m uamp.documents.reference",
         description="Write the protocol reference as Markdown.",

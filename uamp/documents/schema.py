@@ -1,7 +1,7 @@
-"""JSON Schemas of all events, made from their types (UAMP §15).
+"""Generates JSON Schemas of all events from their types (UAMP §15).
 
-Nothing is written by hand, so a schema cannot differ from what is decoded. A
-schema describes the protocol's own shapes, not the other spellings that are also accepted.
+Nothing is written by hand, so a schema always matches what is decoded. A schema describes the
+shapes of the specification, not the other spellings that are also accepted.
 """
 
 from inspect import cleandoc
@@ -17,7 +17,7 @@ _CLASSES: dict[str, type[Event]] = {**CLIENT_EVENTS, **SERVER_EVENTS, **SYSTEM_E
 
 
 def schema_names() -> list[str]:
-    """Return the wire types that have a schema, sorted."""
+    """Return the sorted wire types that have a schema."""
     return sorted(_CLASSES)
 
 

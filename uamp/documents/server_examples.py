@@ -1,4 +1,4 @@
-"""One worked event of each type that a server sends of sessions and answers (UAMP §5, §6)."""
+"""One example of each server event about sessions and answers (UAMP §5, §6)."""
 
 from uamp import events as e
 from uamp.documents.example_values import (
