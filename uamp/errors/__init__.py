@@ -1,8 +1,8 @@
 """Error codes, and the exceptions that carry them (UAMP §6.3, §6.8, §7.2, §14.2).
 
-`codes` is the table of all codes; `http_status` has the status of each for transports over HTTP;
-`exceptions` holds the three classes that are raised.
-The events that report an error to the peer are in `uamp.events`.
+`codes` lists all codes; `http_status` has the status of each for transports over HTTP; `table`
+describes each code; `exceptions` holds the three exception classes. The events that report an error
+to the peer are in `uamp.events`.
 """
 
 from uamp.errors.codes import ErrorCode, PaymentErrorCode

@@ -1,4 +1,4 @@
-"""The error codes of the wire, as enumerations (UAMP §6.3, §6.8, §7.2, §14.2)."""
+"""The error codes on the wire, as enumerations (UAMP §6.3, §6.8, §7.2, §14.2)."""
 
 from enum import StrEnum
 

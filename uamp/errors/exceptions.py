@@ -1,6 +1,6 @@
-"""Errors by their cause: this side's are raised, the peer's are answered (UAMP §6.3, §6.8, §14.2).
+"""Protocol errors by cause: this side's are raised, the peer's answered (UAMP §6.3, §6.8, §14.2).
 
-A peer's mistake becomes one event under a code of ``uamp.errors.codes``.
+A peer's mistake becomes one event with a code of ``uamp.errors.codes``.
 """
 
 from typing import Any
@@ -11,19 +11,19 @@ from uamp.events.server import ErrorDetail, ResponseError, SessionError
 
 
 class ProtocolError(Exception):
-    """Base of the two errors below."""
+    """Base class of the two protocol errors."""
 
 
 class LocalProtocolError(ProtocolError):
-    """This side tried what the protocol forbids: a defect here, not the peer's fault."""
+    """This side attempted something that the protocol forbids: a bug here, not the peer's fault."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer did what the protocol forbids; ``to_event`` is the answer.
+    """The peer violated the protocol; ``to_event`` returns the answer.
 
-    ``event_id``, ``session_id`` and ``response_id`` are those of the offending event, where they
-    were readable. ``fatal`` and ``close_code`` come from the code's row unless given: a fatal
-    error closes the socket after its event. ``message`` is shown to the peer.
+    ``event_id``, ``session_id`` and ``response_id`` are those of the offending event, if they were
+    readable. ``fatal`` and ``close_code`` default to the code's row in the table: a fatal error
+    closes the socket after its event. ``message`` is shown to the peer.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class RemoteProtocolError(ProtocolError):
         self.session_id = session_id
         self.response_id = response_id
         self.details = details
-        # The type of the offending event, where it was readable.
+        # The type of the offending event, if it was readable.
         self.event_type: str | None = None
         self.fatal = row.fatal if fatal is None else fatal
         self.close_code = row.close_code if close_code is None else close_code
 
     def to_event(self) -> SessionError | ResponseError:
-        """Return the event that answers the peer; ``details.event_id`` names its event."""
+        """Return the event that reports the error; ``details.event_id`` names the peer's event."""
         details = dict(self.details or {})
         if self.event_id is not None:
             details["event_id"] = self.event_id

@@ -1,4 +1,4 @@
-"""The HTTP status of each error code, for every transport that has one."""
+"""The HTTP status of each error code, for transports over HTTP."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ _STATUSES: Final = {
     ErrorCode.BUSY: 503,
     ErrorCode.UNAVAILABLE: 503,
     ErrorCode.INTERNAL_ERROR: 500,
-    # Of responses: where a transport answers with the whole response, its failure has a status.
+    # For responses: if a transport answers with the whole response, its failure has a status.
     ErrorCode.PAYMENT_REQUIRED: 402,
     ErrorCode.PAYMENT_TIMEOUT: 402,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
@@ -46,10 +46,10 @@ _CLOSE_CODES_FROM: Final = 4000
 
 
 def http_status(code: ErrorCode) -> int:
-    """Return the HTTP status of an error code; 400 for a mistake that has no status of its own."""
+    """Return the HTTP status of an error code; 400 for errors without a status of their own."""
     return _STATUSES.get(code, 400)
 
 
 def close_code(code: ErrorCode) -> int:
-    """Return the WebSocket close code of a refusal: 4000 and the HTTP status, such as 4404."""
+    """Return the WebSocket close code of a refusal: 4000 plus the HTTP status, such as 4404."""
     return _CLOSE_CODES_FROM + http_status(code)

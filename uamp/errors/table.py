@@ -1,6 +1,6 @@
-"""Every error code with its event, its consequence and what its reader should do.
+"""Every error code with its event, its consequence and its remedy.
 
-Each mistake that a peer can make has one row here, and no peer is sent a code that has no row.
+Each mistake that a peer can make has one row here, and the server never sends a code without a row.
 """
 
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ from uamp.errors.codes import ErrorCode
 
 
 class ErrorRow(msgspec.Struct, frozen=True):
-    """One code: the event that carries it, when it is sent, and what its reader should do.
+    """One code: the event that carries it, when it is sent, and what its recipient should do.
 
-    ``event`` is session.error, response.error, or both, "session.error | response.error": then
-    the error of a known response is a response.error. ``fatal`` closes the socket with
+    ``event`` is session.error, response.error, or both, "session.error | response.error": then the
+    error of a known response is a response.error. If ``fatal``, the socket is closed with
     ``close_code`` after the event.
     """
 
