@@ -1,7 +1,7 @@
-"""A client of the server for Python: chats, answers as they grow, history, files, payments.
+"""A Python client for the server: chats, streamed answers, history, files, payments.
 
-``Client`` is for asyncio, ``SyncClient`` for programs without it. Below ``state`` and in the
-modules without a socket is what both know; nothing else of ``uamp`` imports this folder.
+``Client`` is for asyncio, ``SyncClient`` for programs without it. The code both share is in
+``state`` and in the modules without a socket; nothing else in ``uamp`` imports this folder.
 """
 
 try:

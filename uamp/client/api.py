@@ -1,4 +1,4 @@
-"""Chats, history, files and money over REST, for clients that read or write without a session."""
+"""Chats, history, files and money over REST, for clients that work without a session."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _CHUNK = 64 * 1024
 
 
 def is_chat_id(name_or_id: str) -> bool:
-    """Return whether a chat is named by its id, and not by its title."""
+    """Return whether a string is a chat's id rather than its title."""
     return _CHAT_ID.fullmatch(name_or_id) is not None
 
 
 class ServerApi:
-    """The REST routes as methods; each raises a ClientError of ``uamp.client.errors``."""
+    """The REST routes as methods; all raise a ClientError of ``uamp.client.errors``."""
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
     async def me(self) -> Caller:
-        """Return the person whose key this is."""
+        """Return the person whom this key belongs to."""
         return await self._rest.read("/api/v1/me", Caller)
 
     async def agents(self) -> list[AgentListing]:
@@ -61,13 +61,13 @@ class ServerApi:
         return [msgspec.convert(row, AgentListing) for row in page.data]
 
     def chats(self, *, kind: str = "group", most: int | None = None) -> AsyncIterator[ChatSummary]:
-        """Yield the caller's chats, the latest first; ``kind`` is group, session or all."""
+        """Yield the caller's chats, latest first; ``kind`` is group, session or all."""
         return self._rest.pages("/api/v1/chats", ChatSummary, most=most, query={"kind": kind})
 
     async def find_chat(self, name_or_id: str) -> ChatSummary:
-        """Return a chat by its id or its title, in any case.
+        """Find a chat by its id, or by its title regardless of case.
 
-        Raises NotFoundError, and InvalidRequestError where several chats have the title.
+        Raises NotFoundError, or InvalidRequestError if several chats have the title.
         """
         if is_chat_id(name_or_id):
             return await self._rest.read(f"/api/v1/chats/{name_or_id}", ChatSummary)
@@ -91,7 +91,7 @@ class ServerApi:
     async def new_chat(
         self, title: str = "", *, users: Sequence[str] = (), agents: Sequence[str] = ()
     ) -> ChatSummary:
-        """Make a chat with people and agents by name; the caller is a member."""
+        """Create a chat with people and agents, given by name; the caller is a member."""
         body = {"title": title, "users": list(users), "agents": list(agents)}
         return await self._rest.write("POST", "/api/v1/chats", body, kind=ChatSummary)
 
@@ -104,9 +104,10 @@ class ServerApi:
         reply_to: str | None = None,
         thread: str | None = None,
     ) -> StoredMessage:
-        """Send a message without a session; its agents answer, which is not waited for.
+        """Send a message without a session; its agents answer, but this does not wait for them.
 
-        The request has an Idempotency-Key: after a lost answer it is repeated without effect.
+        The request has an Idempotency-Key: if the answer is lost, it is repeated without sending
+        twice.
         """
         stored = [await self.upload(file) for file in files]
         body: dict[str, object] = {"content": text}
@@ -127,18 +128,18 @@ class ServerApi:
         return self._rest.pages(path, StoredMessage, most=most, query={"order": order})
 
     async def search(self, query: str, *, most: int = 50) -> list[StoredMessage]:
-        """Return messages that have all words and meet all filters of a search, newest first."""
+        """Return the messages that match all words and filters of a search, newest first."""
         page = await self._rest.read("/api/v1/search", Listed, q=query, limit=min(most, 50))
         return [msgspec.convert(row, StoredMessage) for row in page.data]
 
     async def balance(self) -> AccountBalance:
-        """Return what the caller has to pay answers with."""
+        """Return the caller's balance for paying answers."""
         return await self._rest.read("/api/payments/balance", AccountBalance)
 
     # --- Keys ---
 
     async def keys(self) -> list[IssuedKey]:
-        """Return the caller's keys in force, without their secrets."""
+        """Return the caller's active keys, without their secrets."""
         page = await self._rest.read("/api/v1/keys", Listed)
         return [msgspec.convert(row, IssuedKey) for row in page.data]
 
@@ -151,10 +152,10 @@ class ServerApi:
         agents: Sequence[str] | None = None,
         expires_at: datetime | None = None,
     ) -> IssuedKey:
-        """Make a key with some of the rights of this one; its secret is returned only here.
+        """Create a key with some of the rights of this key; only this call returns its secret.
 
-        ``chats`` and ``agents`` are the ids of the only ones that it is for. A request whose answer
-        is lost is not repeated: see ``keys``.
+        ``chats`` and ``agents`` are ids: the key is restricted to them. If the answer is lost, the
+        request is not repeated: see ``keys``.
         """
         body: dict[str, object] = {"name": name, "scopes": list(scopes)}
         body |= {} if chats is None else {"chats": list(chats)}
@@ -163,25 +164,25 @@ class ServerApi:
         return await self._rest.write("POST", "/api/v1/keys", body, kind=IssuedKey)
 
     async def rotate_key(self, key_id: str, *, keep_seconds: int = 0) -> IssuedKey:
-        """Give a key a new secret; the one before stays good for ``keep_seconds``."""
+        """Give a key a new secret; the previous one stays valid for ``keep_seconds``."""
         path = f"/api/v1/keys/{key_id}/rotate"
         body = {"keep_seconds": keep_seconds}
         return await self._rest.write("POST", path, body, kind=IssuedKey)
 
     async def revoke_key(self, key_id: str) -> None:
-        """Revoke a key; what uses it ends within five seconds."""
+        """Revoke a key; its connections and requests end within five seconds."""
         await self._rest.request("DELETE", f"/api/v1/keys/{key_id}")
 
     # --- Files ---
 
     async def upload(self, path: str | Path) -> StoredContent:
-        """Store a file at the server, in parts: a lost connection costs the last one alone."""
+        """Upload a file in parts: a lost connection costs only the last part."""
         return await upload_file(self._rest, Path(path))
 
     async def download(self, content: str, path: str | Path) -> StoredContent:
-        """Write a content, by its id or URL, to a file, and compare it with its SHA-256.
+        """Download a content, by id or URL, to a file, and verify its SHA-256.
 
-        A transfer that breaks goes on where it broke, at most three times.
+        An interrupted transfer resumes where it left off, at most three times.
         """
         found = _CONTENT_PATH.fullmatch(content)
         if found is None:
@@ -220,9 +221,9 @@ class ServerApi:
     # --- Exports ---
 
     async def export(self, chat_id: str, path: str | Path) -> ExportSummary:
-        """Write a chat to a file as NDJSON; the file is there only when it is whole.
+        """Export a chat to an NDJSON file, which is created only once it is complete.
 
-        Raises ExportCutError where the transfer was cut, or count or SHA-256 do not fit.
+        Raises ExportCutError if the transfer was cut, or the count or SHA-256 does not match.
         """
         check = ExportCheck()
         partial = Path(f"{path}.part")
@@ -240,7 +241,7 @@ class ServerApi:
     async def export_lines(self, chat_id: str) -> AsyncIterator[bytes]:
         """Yield the lines of an NDJSON export with its log, each with its line feed, unchecked.
 
-        Raises ExportCutError where the transfer breaks.
+        Raises ExportCutError if the transfer is interrupted.
         """
         rest = b""
         address = f"/api/v1/chats/{chat_id}/export"

@@ -1,4 +1,4 @@
-"""An open chat, or a private session with an agent: ask, send, follow, read (docs/client.md)."""
+"""An open chat, or a private session with an agent: ask, send, watch, read (docs/client.md)."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _TOOL_SECONDS = 300.0
 _LONG_SECONDS = 3600.0
 
 FileOrPath = str | Path | StoredContent
-"""A file of this machine, which is uploaded, or one that the server has."""
+"""A local file, which is uploaded, or one that the server already has."""
 
 
 class OpenChat:
-    """A session of a client. Its methods may be used by several tasks at once."""
+    """A session of a client. Several tasks may call its methods at once."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class OpenChat:
 
     @property
     def id(self) -> str:
-        """The id of the chat; of a private session, that of its private chat."""
+        """The id of the chat, or of the private chat of a private session."""
         return self._session.chat or ""
 
     @property
@@ -98,9 +98,10 @@ class OpenChat:
     ) -> AskedTurn:
         """Send a message and follow its answers.
 
-        ``reply_to`` is the id of the message that it answers, ``thread`` of the one to whose thread
-        it belongs. With ``queue`` it is sent when the answers that run have ended. ``seconds`` is
-        how long nothing may come (by default the client's ``answer_seconds``).
+        ``reply_to`` is the id of the message that it replies to, ``thread`` that of the message
+        whose thread it belongs to. With ``queue`` it is sent when the running answers have ended.
+        ``seconds`` is the longest time without an event (by default the client's
+        ``answer_seconds``).
         """
 
         async def start() -> TurnState:
@@ -127,11 +128,11 @@ class OpenChat:
         reply_to: str | None = None,
         thread: str | None = None,
     ) -> ChatMessage | None:
-        """Send a message, and return it as it is stored, without waiting for answers."""
+        """Send a message and return it as stored, without waiting for answers."""
         return await self.ask(text, files=files, reply_to=reply_to, thread=thread).stored()
 
     async def cancel(self, response_id: str) -> None:
-        """Cancel an answer that runs in the chat."""
+        """Cancel an answer that is running in the chat."""
         self._session.cancel(response_id)
         self._connection.changed()
 
@@ -139,7 +140,7 @@ class OpenChat:
         return file if isinstance(file, StoredContent) else await self._api.upload(file)
 
     async def close(self) -> None:
-        """End the session; answers that run go on at the server."""
+        """End the session; running answers continue on the server."""
         self._session.end()
         self._connection.changed()
         await asyncio.sleep(0)
@@ -148,10 +149,11 @@ class OpenChat:
     # --- Reading ---
 
     def events(self, *, seconds: float | None = None) -> AsyncIterator[Event]:
-        """Return an iterator over every event of the session from now on, each durable one once.
+        """Iterate over every event of the session from now on, each durable event once.
 
-        ``seconds`` bounds the wait for the next one (TimedOutError); without it, the connection
-        alone is watched. It raises ClientError where the caller takes events too slowly.
+        ``seconds`` limits the wait for the next event (TimedOutError); without it, only a lost
+        connection ends the wait. The iterator raises ClientError if the caller reads events too
+        slowly.
         """
         unread: deque[Event] = deque(maxlen=_UNREAD_EVENTS)
         self._readers.append(unread)
@@ -179,18 +181,18 @@ class OpenChat:
         return self._api.history(self.id, most=most, newest_first=newest_first)
 
     async def export(self, path: str | Path) -> ExportSummary:
-        """Write the chat to a file as NDJSON, and check it; as ``ServerApi.export``."""
+        """Export the chat to an NDJSON file and check it, as ``ServerApi.export``."""
         return await self._api.export(self.id, path)
 
-    # --- What the connection gives ---
+    # --- Called by the connection ---
 
     def take_event(self, event: Event) -> None:
-        """Give an event to those that read them. Called by the connection."""
+        """Pass an event to its readers. Called by the connection."""
         for unread in self._readers:
             unread.append(event)
 
     async def take_request(self, request: ClientRequest) -> None:
-        """Do what the server asks the client for. Called by the connection."""
+        """Handle a request of the server. Called by the connection."""
         match request:
             case ToolCall():
                 await self._run_tool(request)
@@ -222,7 +224,7 @@ class OpenChat:
         except TimeoutError:
             return f"{call.name} took longer than {_TOOL_SECONDS:g} seconds.", True
         except Exception as error:
-            # The model is given what the tool raises, and may call it again differently.
+            # The model receives the tool's exception, and may call it again differently.
             logger.warning("the tool %s failed", call.name, exc_info=True)
             return str(error) or type(error).__name__, True
 

@@ -1,4 +1,4 @@
-"""The client of a server: a key, a connection that comes back, and chats (docs/client.md)."""
+"""The client of a server: a key, a connection that reconnects, and chats (docs/client.md)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ToolFunction = Callable[..., Any]
 class Client(ServerApi):
     """A person's access to a server, for asyncio; use it in ``async with``.
 
-    ``url`` and ``key`` come from the environment (UAMP_URL, UAMP_KEY) where they are not given; no
-    key is a visitor. Payments are agreed to up to ``pay_up_to`` of ``currency`` over all answers;
-    ``agree`` is asked for those beyond, and without both a paid answer raises
-    PaymentRequiredError. ``approve`` decides tool calls that need a person. ``transport`` is auto,
-    websocket or sse. Every wait has an end: ``timeout`` for a request and for opening a chat,
-    ``answer_seconds`` without news of an answer, ``reconnect_seconds`` without a connection.
+    ``url`` and ``key`` default to the environment (UAMP_URL, UAMP_KEY); without a key the client is
+    a visitor. It agrees to payments up to ``pay_up_to`` of ``currency`` over all answers and asks
+    ``agree`` about those beyond; without both, a paid answer raises PaymentRequiredError.
+    ``approve`` decides tool calls that need a person. ``transport`` is auto, websocket or sse.
+    Every wait has a limit: ``timeout`` for a request and for opening a chat, ``answer_seconds``
+    without news of an answer, ``reconnect_seconds`` without a connection.
     """
 
     def __init__(
@@ -83,22 +83,22 @@ class Client(ServerApi):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection. Answers that run go on at the server."""
+        """Close the connection. Running answers continue on the server."""
         await self._connection.close()
         await self._http.aclose()
 
     @property
     def transport(self) -> str:
-        """By which transport the connection is now: websocket or sse; empty without one."""
+        """The transport of the current connection: websocket or sse; empty if there is none."""
         return self._connection.transport_name
 
     async def chat(self, name_or_id: str, *, tools: Sequence[ToolFunction] = ()) -> OpenChat:
-        """Open a chat by its title or id, to ask and to follow it.
+        """Open a chat by its title or id, to ask in it and watch it.
 
         ``tools`` are functions with annotations that its agents may call here. Raises NotFoundError
         and the other errors of ``uamp.client.errors``.
         """
-        # An id needs no request of its own, for which a key may lack the right.
+        # An id saves a request that the key may not have the right to make.
         is_id = is_chat_id(name_or_id)
         chat_id = name_or_id if is_id else (await self.find_chat(name_or_id)).id
         return await self._open(chat=chat_id, tools=tools)
@@ -113,7 +113,7 @@ class Client(ServerApi):
     ) -> OpenChat:
         """Open a private conversation with an agent.
 
-        ``instructions`` are for its model; ``payment_token`` is a token of the server that pays.
+        ``instructions`` are for its model; ``payment_token`` is a token of the server, which pays.
         """
         return await self._open(
             agent=name, tools=tools, instructions=instructions, payment_token=payment_token
@@ -168,7 +168,7 @@ class Client(ServerApi):
 
 
 def _address(url: str) -> str:
-    """Return the address of a server, with its scheme. Raises InvalidRequestError."""
+    """Return the address of a server, including its scheme. Raises InvalidRequestError."""
     address = url if "://" in url else f"http://{url}"
     scheme = address.partition("://")[0]
     if scheme not in {"http", "https"}:

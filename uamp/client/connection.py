@@ -1,4 +1,4 @@
-"""One connection to the server, opened again when it is lost; its sessions go on over the next."""
+"""One connection to the server, reopened when it is lost; its sessions continue on the next one."""
 
 import asyncio
 import contextlib
@@ -36,14 +36,14 @@ TransportName = Literal["auto", "websocket", "sse"]
 
 _FIRST_ATTEMPTS = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
-# Refusals of a handshake that say something of the caller, and not of the way.
+# Handshake refusals that are about the caller, not about the transport.
 _OF_CALLER = frozenset({401, 403, 429, 503})
-# The answers to a message stand directly behind it in the log.
+# The answers to a message come directly after it in the log.
 _ANSWERS = 100
 
 
 def new_id() -> str:
-    """Return an id of an event."""
+    """Return a new event id."""
     return uuid.uuid4().hex
 
 
@@ -53,7 +53,7 @@ def now_ms() -> int:
 
 
 class SessionHandle:
-    """A session on the connection, with the functions of its chat that take what comes."""
+    """A session on the connection, with the functions of its chat that receive its events."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class SessionHandle:
 class ServerConnection:
     """Sends and receives for all sessions of a client; its tasks run in one event loop.
 
-    It is opened with the first session and kept while there are any. The first time at most three
-    attempts are made; a connection that was open is opened again for ``reconnect_seconds``, then
-    all that goes on fails with ConnectionLostError.
+    It opens with the first session and stays open while there are any. The first time it makes at
+    most three attempts; a connection that was open is reopened for up to ``reconnect_seconds``,
+    after which everything in progress fails with ConnectionLostError.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ServerConnection:
 
     @property
     def transport_name(self) -> str:
-        """By which transport the connection is now: websocket or sse; empty for none."""
+        """The transport of the current connection: websocket or sse; empty if there is none."""
         match self._transport:
             case WebSocketTransport():
                 return "websocket"
@@ -112,7 +112,7 @@ class ServerConnection:
     # --- Sessions ---
 
     def add(self, handle: SessionHandle) -> None:
-        """Open a session, and a connection where there is none."""
+        """Open a session, and a connection if there is none."""
         self._handles.append(handle)
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())
@@ -126,13 +126,13 @@ class ServerConnection:
             self._handles.remove(handle)
 
     def changed(self) -> None:
-        """Send what the sessions have to send, and wake those that wait for a change."""
+        """Send the sessions' pending events and wake the tasks that wait for a change."""
         self._has_output.set()
         before, self._changed = self._changed, asyncio.Event()
         before.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for the next change; False where none comes in time."""
+        """Wait for the next change; return False if none comes in time."""
         try:
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
@@ -159,7 +159,7 @@ class ServerConnection:
             self._transport = None
 
     def cut(self) -> None:
-        """Lose the connection on purpose; it is opened again at once."""
+        """Drop the connection on purpose; it is reopened at once."""
         if self._transport is not None:
             self._start(self._transport.close())
 
@@ -195,7 +195,7 @@ class ServerConnection:
         return time.monotonic() - lost_at > self._reconnect_seconds
 
     async def _open(self) -> FrameTransport:
-        """Open a transport. Raises ClientError where another attempt would be pointless."""
+        """Open a transport. Raises ClientError if another attempt would be pointless."""
         if self._choice == "sse":
             return EventStreamTransport(self._rest.http)
         address = str(self._rest.http.base_url.join("/uamp"))
@@ -215,7 +215,7 @@ class ServerConnection:
         return socket
 
     async def _why_refused(self, refused: UpgradeRefused) -> ClientError:
-        """Return why: the handshake has no body, the same key over REST has."""
+        """Ask REST for the reason with the same key, since the handshake has no body."""
         try:
             await self._rest.request("GET", "/api/v1/me")
         except UnauthorizedError as error:
@@ -275,7 +275,7 @@ class ServerConnection:
                 )
                 await transport.send(frame, of_session)
 
-    # --- Taking events ---
+    # --- Receiving events ---
 
     def _take(self, frame: str) -> None:
         try:
@@ -332,7 +332,7 @@ class ServerConnection:
         return None
 
     async def _pong_with_log(self, pong: Pong) -> None:
-        """Take a pong that over HTTP may have overtaken events: the log has what began."""
+        """Handle a pong that may have overtaken events over HTTP: read what began from the log."""
         handle = self._handle_for(pong)
         turn = handle.state.turn_of_pong(pong) if handle else None
         if handle is None or turn is None or turn.message is None:
@@ -376,7 +376,7 @@ class ServerConnection:
 
 
 def _cause_of(event: Event) -> str | None:
-    """Return the id of the client's event that an event answers."""
+    """Return the id of the client's event that an event responds to."""
     if isinstance(event, Pong):
         return event.reply_to
     if isinstance(event, SessionError | uamp.ResponseError):

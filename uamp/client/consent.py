@@ -1,4 +1,4 @@
-"""Consent of a client's user: payments, and tool calls of agents that need a person."""
+"""The user's consent to payments, and to tool calls that need a person."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from uamp.events import PaymentRequired, ToolApprovalRequired
 
 Agree = Callable[["PaymentRequired"], bool | Awaitable[bool]]
-"""Asked for a payment beyond the limit: whether to pay it."""
+"""Decides whether to make a payment beyond the limit."""
 Approve = Callable[["ToolApprovalRequired"], bool | Awaitable[bool]]
-"""Asked for a tool call of an agent: whether it is allowed."""
+"""Decides whether an agent's tool call is allowed."""
 
 
 class Consent:
-    """A limit up to which payments are agreed to, and functions that are asked for the rest."""
+    """A limit up to which payments are agreed to, and callbacks that decide the rest."""
 
     def __init__(
         self, spending: SpendingPlan, agree: Agree | None = None, approve: Approve | None = None
@@ -34,7 +34,7 @@ class Consent:
         return self._agree is not None and await _answer(self._agree(required))
 
     async def approves(self, call: ToolApprovalRequired) -> bool | None:
-        """Return whether a call is allowed; None leaves it to the people of the chat."""
+        """Return whether a call is allowed; None leaves the decision to the people of the chat."""
         if self._approve is None:
             return None
         return await _answer(self._approve(call))

@@ -1,6 +1,6 @@
-"""Errors of a client, as exceptions by their cause (UAMP §6.3, §6.8, §7.2; RFC 9457).
+"""The client's errors, as exceptions by cause (UAMP §6.3, §6.8, §7.2; RFC 9457).
 
-Each has the code that the server sent, the server's words, and what the caller can do about it.
+Each has the code and message that the server sent, and what the caller can do about it.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from uamp.events import ErrorDetail
 
 
 class ClientError(Exception):
-    """Base of all errors of the client.
+    """Base class of all errors of the client.
 
-    ``code`` is the protocol's or the problem document's, or one of this client's own. ``details``
-    are facts for a program. ``what_to_do`` is a sentence for a person, empty where none is known.
+    ``code`` is from the protocol, from a problem document, or one of this client's own. ``details``
+    are for programs. ``what_to_do`` is a sentence for people, empty if no remedy is known.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class ClientError(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which the server takes the same request again; None where unknown."""
+        """Seconds until the server accepts the same request again; None if unknown."""
         wait = self.details.get("retry_after")
         return float(wait) if isinstance(wait, int | float) else None
 
 
 class InvalidRequestError(ClientError):
-    """The server does not take the request as it is; repeating it changes nothing."""
+    """The server does not accept the request as it is; repeating it does not help."""
 
 
 class UnauthorizedError(ClientError):
@@ -48,27 +48,27 @@ class UnauthorizedError(ClientError):
 
 
 class NotPermittedError(ClientError):
-    """The key is known, and may not do this."""
+    """The key is valid, but does not permit this."""
 
 
 class NotFoundError(ClientError):
-    """There is no such chat, agent, message, file or person, or the caller may not see it."""
+    """The chat, agent, message, file or person does not exist, or the caller may not see it."""
 
 
 class ConflictError(ClientError):
-    """It was changed by another request meanwhile."""
+    """Another request has changed it in the meantime."""
 
 
 class RateLimitError(ClientError):
-    """Too many requests, or too much is stored: ``retry_after`` says when to ask again."""
+    """Too many requests, or too much is stored: ``retry_after`` says when to retry."""
 
 
 class UnavailableError(ClientError):
-    """The server, the agent or its model cannot answer now."""
+    """The server, the agent or its model cannot answer at the moment."""
 
 
 class ConnectionLostError(ClientError):
-    """The server was not reached within the time that the client was given."""
+    """The server could not be reached within the client's time limit."""
 
     def __init__(self, message: str, *, what_to_do: str = "") -> None:
         remedy = what_to_do or "Check the address and the network, then try again."
@@ -76,16 +76,16 @@ class ConnectionLostError(ClientError):
 
 
 class TimedOutError(ClientError):
-    """The server is there, and nothing came within the time that the client was given."""
+    """The server is reachable, but nothing arrived within the client's time limit."""
 
     def __init__(self, message: str, *, what_to_do: str = "") -> None:
         super().__init__(message, code="timed_out", what_to_do=what_to_do)
 
 
 class OutcomeUnknownError(ClientError):
-    """The message was sent, and the session that knows its ids is gone.
+    """The message was sent, but the session that knows its ids is gone.
 
-    Sent again it could be stored twice: read the history of the chat first.
+    Sending it again could store it twice: read the history of the chat first.
     """
 
     def __init__(self, message: str) -> None:
@@ -94,7 +94,7 @@ class OutcomeUnknownError(ClientError):
 
 
 class NoAnswerError(ClientError):
-    """The message is stored, and no agent answers it."""
+    """The message was stored, but no agent answers it."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -105,7 +105,7 @@ class NoAnswerError(ClientError):
 
 
 class AnswerFailedError(ClientError):
-    """An answer ended with an error; ``text`` is what there is of it."""
+    """An answer ended with an error; ``text`` is the part received."""
 
     def __init__(self, message: str, *, code: str, details: Mapping[str, Any], text: str) -> None:
         super().__init__(message, code=code, details=details)
@@ -113,7 +113,7 @@ class AnswerFailedError(ClientError):
 
 
 class AnswerCancelledError(ClientError):
-    """An answer was cancelled; ``text`` is what there is of it, ``username`` who cancelled it."""
+    """An answer was cancelled by ``username``; ``text`` is the part received."""
 
     def __init__(self, *, text: str, username: str | None) -> None:
         by = f" by {username}" if username else ""
@@ -137,11 +137,11 @@ class PaymentRequiredError(ClientError):
 
 
 class PaymentRefusedError(ClientError):
-    """The server did not take the payment; nothing was charged."""
+    """The server refused the payment; nothing was charged."""
 
 
 class ExportCutError(ClientError):
-    """An exported file is not whole, or was changed after it was written."""
+    """An exported file is incomplete, or was changed after it was written."""
 
     def __init__(self, message: str, *, code: str = "export_cut") -> None:
         super().__init__(message, code=code, what_to_do="Export the chat again.")
@@ -180,7 +180,7 @@ def error_of(detail: ErrorDetail) -> ClientError:
 
 
 def error_of_problem(status: int, problem: Mapping[str, Any]) -> ClientError:
-    """Return the exception for a refusal over HTTP; ``problem`` is its document, or empty."""
+    """Return the exception for an HTTP refusal; ``problem`` is its document, which may be empty."""
     code = str(problem.get("code") or f"http_{status}")
     kind = _kind_of(code) or _STATUSES.get(status)
     if kind is None:
@@ -205,7 +205,7 @@ def _kind_of(code: str) -> type[ClientError] | None:
 
 
 def _remedy(code: str) -> str:
-    """Return what the table of the protocol says that the reader of a code should do."""
+    """Return the remedy for a code from the table of the protocol."""
     known = {str(row.code): row.what_to_do for row in ERROR_CODES.values()}
     if code == "unauthorized":
         return "Use a key of the page /account; for the command line, `uamp keys add`."

@@ -1,4 +1,4 @@
-"""Answers of REST as typed values; unknown members are ignored (docs/rest.md).
+"""The REST responses as typed values; unknown fields are ignored (docs/rest.md).
 
 Times are in UTC. Every id is an opaque string.
 """
@@ -19,7 +19,7 @@ class AgentPrice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentListing(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent that the caller may use; ``pricing`` is None for one that is free."""
+    """An agent that the caller may use; ``pricing`` is None if it is free."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class ChatParticipant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A chat as the caller sees it; ``kind`` is group, or session for a private one."""
+    """A chat as the caller sees it; ``kind`` is group, or session for a private chat."""
 
     id: str
     title: str
@@ -54,7 +54,7 @@ class ChatSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as it is now; ``seq`` is its place in the log of its chat."""
+    """A message in its current state; ``seq`` is its place in the log of its chat."""
 
     id: str
     chat_id: str
@@ -76,13 +76,13 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrittenMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of REST to a message that was sent."""
+    """The REST response to sending a message."""
 
     message: StoredMessage
 
 
 class StoredContent(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the server has; ``item`` is the content item that refers to it."""
+    """A file on the server; ``item`` is the content item that refers to it."""
 
     content_id: str
     url: str
@@ -94,7 +94,7 @@ class StoredContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredUpload(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is sent in parts: ``offset`` bytes of ``length`` are there."""
+    """A file being uploaded in parts: ``offset`` of ``length`` bytes have arrived."""
 
     id: str
     length: int
@@ -103,7 +103,7 @@ class StoredUpload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountBalance(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller's money, as decimal strings; ``held`` is reserved for answers that run."""
+    """The caller's money, as decimal strings; ``held`` is reserved for running answers."""
 
     available: str
     held: str
@@ -111,7 +111,7 @@ class AccountBalance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """An API key of the caller's; ``secret`` is there only in the answer that makes it."""
+    """An API key of the caller; ``secret`` is present only in the response that creates it."""
 
     id: str
     name: str
@@ -127,7 +127,7 @@ class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The person whose key is used."""
+    """The person whom the key belongs to."""
 
     id: str
     username: str
@@ -135,7 +135,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of a list; ``next_cursor`` leads to the next one."""
+    """A page of a list; ``next_cursor`` leads to the next page."""
 
     data: list[dict[str, Any]]
     has_more: bool = False

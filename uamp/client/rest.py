@@ -1,4 +1,4 @@
-"""Requests to the server's REST routes: repeated where that is safe, refused with typed errors."""
+"""Requests to the server's REST routes: retried if that is safe, refused with typed errors."""
 
 import asyncio
 import random
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 _ATTEMPTS = 4
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
-# The server did nothing of a request that it answers like this.
+# The server carried out no part of a request that it answers with these.
 _NOTHING_DONE = frozenset({429, 503})
 _MAY_BE_DONE = frozenset({502, 504})
 _SAFE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
@@ -26,16 +26,16 @@ _SAFE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 class Rest:
     """REST over one HTTP client.
 
-    A request is made at most four times: where the server was not reached, and where it says that
-    it takes no requests now; after a lost answer only where a repeat changes nothing, because of
-    its method or its Idempotency-Key. A pause is that of Retry-After, where it is there.
+    A request is made at most four times. It is retried if the server could not be reached or
+    accepts no requests at the moment; after a lost response only if a repeat has no effect, because
+    of its method or its Idempotency-Key. The pause is that of Retry-After, if present.
     """
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self.http = http
 
     async def read(self, path: str, kind: type[_T], /, **query: Any) -> _T:
-        """Return what GET of a path returns, as a type. Raises ClientError."""
+        """GET a path and return the response as ``kind``. Raises ClientError."""
         answer = await self.request("GET", path, params=_given(query))
         return msgspec.json.decode(answer.content, type=kind)
 
@@ -48,7 +48,7 @@ class Rest:
         repeatable: bool = False,
         kind: type[_T],
     ) -> _T:
-        """Return what a write returns; with ``repeatable`` it has an Idempotency-Key."""
+        """Send a write, return the response as ``kind``; ``repeatable`` adds an Idempotency-Key."""
         headers = {"Idempotency-Key": uuid.uuid4().hex} if repeatable else {}
         answer = await self.request(method, path, json=body, headers=headers)
         return msgspec.json.decode(answer.content or b"null", type=kind)
@@ -61,7 +61,7 @@ class Rest:
         most: int | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[_T]:
-        """Yield the rows of a list, page by page, at most ``most`` of them."""
+        """Yield the rows of a list, fetched page by page, at most ``most`` of them."""
         cursor: str | None = None
         count = 0
         while most is None or count < most:
@@ -76,9 +76,9 @@ class Rest:
 
     @asynccontextmanager
     async def stream(self, path: str, **options: Any) -> AsyncIterator[httpx2.Response]:
-        """Open the answer to a GET, which is a success, as it comes. Raises ClientError.
+        """Open a successful response to a GET as a stream. Raises ClientError.
 
-        What breaks while it is read is an ``httpx2.TransportError``.
+        If the connection breaks while the body is being read, ``httpx2.TransportError`` is raised.
         """
         async with self.http.stream("GET", path, **options) as answer:
             if not answer.is_success:
@@ -87,7 +87,7 @@ class Rest:
             yield answer
 
     async def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        """Return the answer to a request, which is a success. Raises ClientError."""
+        """Make a request and return its successful response. Raises ClientError."""
         headers = options.get("headers") or {}
         repeatable = method in _SAFE or "Idempotency-Key" in headers
         for attempt in range(1, _ATTEMPTS + 1):
@@ -139,5 +139,5 @@ def _retry_after(answer: httpx2.Response) -> float | None:
 
 
 def _spread() -> float:
-    """Return a factor that keeps many clients from asking again at once."""
+    """Return a random factor that keeps many clients from retrying at once."""
     return random.uniform(0.5, 1.0)  # noqa: S311 a pause, not a secret

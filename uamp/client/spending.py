@@ -1,4 +1,4 @@
-"""The amount that a client pays unasked: a limit over all of its answers (UAMP §7.2)."""
+"""The amount that a client may spend without asking: a limit over all answers (UAMP §7.2)."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -9,10 +9,10 @@ _BY_BALANCE = "balance"
 
 
 class SpendingPlan:
-    """A limit in one currency, and how much of it was agreed to.
+    """A limit in one currency, and how much of it has been committed.
 
-    What was agreed to counts whole: an answer that costs less gives nothing back to the limit.
-    Raises InvalidRequestError for a limit that is no amount.
+    A payment counts in full: an answer that costs less returns nothing to the limit. Raises
+    InvalidRequestError for a limit that is not an amount.
     """
 
     def __init__(self, pay_up_to: str | Decimal | None, currency: str = "USD") -> None:
@@ -28,13 +28,13 @@ class SpendingPlan:
         return self.agreed + _amount(asked.amount) <= self.limit
 
     def count(self, required: PaymentRequired) -> None:
-        """Count a payment to which the client agrees."""
+        """Count a payment that the client agrees to."""
         if required.requirements.currency == self.currency:
             self.agreed += _amount(required.requirements.amount)
 
 
 def payment_by_balance(required: PaymentRequired) -> Payment | None:
-    """Return the payment from the payer's balance; None where the server does not offer that."""
+    """Return a payment from the payer's balance; None if the server does not offer that."""
     for scheme in required.requirements.schemes:
         if scheme.scheme == _BY_BALANCE:
             return Payment(

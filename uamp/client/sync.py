@@ -1,4 +1,4 @@
-"""The same client for programs without asyncio: it runs in an event loop of a thread of its own."""
+"""The client for programs without asyncio; it runs in the event loop of its own thread."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """Runs coroutines in the loop of the client's thread; Ctrl-C cancels the one that runs."""
+    """Runs coroutines in the event loop of the client's thread; Ctrl-C cancels the running one."""
 
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
 
     def run(self, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-        """Return what a coroutine function returns."""
+        """Run a coroutine function and return its result."""
         future = self._portal.start_task_soon(function, *arguments)
         try:
             return future.result()
@@ -52,7 +52,7 @@ class EventLoopThread:
             raise
 
     def items(self, source: AsyncIterator[T]) -> Iterator[T]:
-        """Yield what an asynchronous iterator yields."""
+        """Yield the items of an asynchronous iterator."""
         try:
             while True:
                 try:
@@ -66,7 +66,7 @@ class EventLoopThread:
 
 
 class SyncTurn:
-    """A turn: iterate over its pieces, or call ``answer`` for the whole; as ``AskedTurn``."""
+    """A turn: iterate over its pieces, or call ``answer`` for the whole, as with ``AskedTurn``."""
 
     def __init__(self, loop: EventLoopThread, turn: AskedTurn) -> None:
         self._loop = loop
@@ -77,25 +77,25 @@ class SyncTurn:
 
     @property
     def message(self) -> ChatMessage | None:
-        """The message as the chat has it; None until it is stored."""
+        """The message as stored in the chat; None until then."""
         return self._turn.message
 
     @property
     def answers(self) -> list[AgentAnswer]:
-        """The answers so far, as they are now."""
+        """The answers so far, in their current state."""
         return self._turn.answers
 
     def answer(self) -> AgentAnswer:
-        """Wait for the end of all answers and return the first; NoAnswerError where none began."""
+        """Wait for all answers to end and return the first; NoAnswerError if there are none."""
         return self._loop.run(self._turn.answer)
 
     def cancel(self, seconds: float = 10.0) -> None:
-        """Cancel the answers that run and wait, at most ``seconds``, until they have ended."""
+        """Cancel the running answers and wait, at most ``seconds``, until they have ended."""
         self._loop.run(self._turn.cancel, seconds)
 
 
 class SyncChat:
-    """An open chat; as ``OpenChat``."""
+    """An open chat, as ``OpenChat``."""
 
     def __init__(self, loop: EventLoopThread, chat: OpenChat) -> None:
         self._loop = loop
@@ -107,13 +107,13 @@ class SyncChat:
         return self._chat.id
 
     def ask(self, text: str, *, files: Sequence[FileOrPath] = (), **options: Any) -> SyncTurn:
-        """Send a message and follow its answers; options as ``OpenChat.ask`` has them."""
+        """Send a message and follow its answers; options as in ``OpenChat.ask``."""
         return SyncTurn(self._loop, self._chat.ask(text, files=files, **options))
 
     def send(
         self, text: str, *, files: Sequence[FileOrPath] = (), **options: Any
     ) -> ChatMessage | None:
-        """Send a message, and return it as it is stored, without waiting for answers."""
+        """Send a message and return it as stored, without waiting for answers."""
 
         async def work() -> ChatMessage | None:
             return await self._chat.send(text, files=files, **options)
@@ -121,7 +121,7 @@ class SyncChat:
         return self._loop.run(work)
 
     def events(self, *, seconds: float | None = None) -> Iterator[Event]:
-        """Yield every event of the session from now on; as ``OpenChat.events``."""
+        """Yield every event of the session from now on, as ``OpenChat.events``."""
         return self._loop.items(self._chat.events(seconds=seconds))
 
     def history(
@@ -131,11 +131,11 @@ class SyncChat:
         return self._loop.items(self._chat.history(most=most, newest_first=newest_first))
 
     def export(self, path: str | Path) -> ExportSummary:
-        """Write the chat to a file as NDJSON, and check it."""
+        """Export the chat to an NDJSON file and check it."""
         return self._loop.run(self._chat.export, path)
 
     def close(self) -> None:
-        """End the session; answers that run go on at the server."""
+        """End the session; running answers continue on the server."""
         self._loop.run(self._chat.close)
 
 
@@ -143,7 +143,7 @@ class SyncClient:
     """A person's access to a server, for programs without asyncio; use it in ``with``.
 
     The arguments are those of ``Client``. Callbacks and async tools run in the client's thread,
-    other tools in threads beside it. One thread calls its methods at a time.
+    other tools in separate threads. Only one thread may call its methods at a time.
     """
 
     def __init__(self, url: str | None = None, **options: Any) -> None:
@@ -164,12 +164,12 @@ class SyncClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connection and end the thread. Answers that run go on at the server."""
+        """Close the connection and end the thread. Running answers continue on the server."""
         with self._opened:
             self._loop.run(self._client.close)
 
     def chat(self, name_or_id: str, *, tools: Sequence[ToolFunction] = ()) -> SyncChat:
-        """Open a chat by its title or id; as ``Client.chat``."""
+        """Open a chat by its title or id, as ``Client.chat``."""
 
         async def work() -> OpenChat:
             return await self._client.chat(name_or_id, tools=tools)
@@ -177,7 +177,7 @@ class SyncClient:
         return SyncChat(self._loop, self._loop.run(work))
 
     def agent(self, name: str, **options: Any) -> SyncChat:
-        """Open a private conversation with an agent; as ``Client.agent``."""
+        """Open a private conversation with an agent, as ``Client.agent``."""
 
         async def work() -> OpenChat:
             return await self._client.agent(name, **options)
@@ -185,7 +185,7 @@ class SyncClient:
         return SyncChat(self._loop, self._loop.run(work))
 
     def me(self) -> Caller:
-        """Return the person whose key this is."""
+        """Return the person whom this key belongs to."""
         return self._loop.run(self._client.me)
 
     def agents(self) -> list[AgentListing]:
@@ -193,13 +193,13 @@ class SyncClient:
         return self._loop.run(self._client.agents)
 
     def chats(self, *, kind: str = "group", most: int | None = None) -> Iterator[ChatSummary]:
-        """Yield the caller's chats, the latest first; ``kind`` is group, session or all."""
+        """Yield the caller's chats, latest first; ``kind`` is group, session or all."""
         return self._loop.items(self._client.chats(kind=kind, most=most))
 
     def new_chat(
         self, title: str = "", *, users: Sequence[str] = (), agents: Sequence[str] = ()
     ) -> ChatSummary:
-        """Make a chat with people and agents by name; the caller is a member."""
+        """Create a chat with people and agents, given by name; the caller is a member."""
 
         async def work() -> ChatSummary:
             return await self._client.new_chat(title, users=users, agents=agents)
@@ -214,21 +214,21 @@ class SyncClient:
         return self._loop.items(source)
 
     def search(self, query: str) -> list[StoredMessage]:
-        """Return messages that have all words and meet all filters of a search, newest first."""
+        """Return the messages that match all words and filters of a search, newest first."""
         return self._loop.run(self._client.search, query)
 
     def balance(self) -> AccountBalance:
-        """Return what the caller has to pay answers with."""
+        """Return the caller's balance for paying answers."""
         return self._loop.run(self._client.balance)
 
     def upload(self, path: str | Path) -> StoredContent:
-        """Store a file at the server."""
+        """Upload a file to the server."""
         return self._loop.run(self._client.upload, path)
 
     def download(self, content: str, path: str | Path) -> StoredContent:
-        """Write a content, by its id or URL, to a file, and compare it with its SHA-256."""
+        """Download a content, by id or URL, to a file, and verify its SHA-256."""
         return self._loop.run(self._client.download, content, path)
 
     def export(self, chat_id: str, path: str | Path) -> ExportSummary:
-        """Write a chat to a file as NDJSON, and check it; as ``ServerApi.export``."""
+        """Export a chat to an NDJSON file and check it, as ``ServerApi.export``."""
         return self._loop.run(self._client.export, chat_id, path)

@@ -1,4 +1,4 @@
-"""Typed functions as tools of the client: their schema, and one call of them (UAMP §5.14, §8.6)."""
+"""Typed functions as tools of the client: their schemas and calls to them (UAMP §5.14, §8.6)."""
 
 import inspect
 import typing
@@ -13,10 +13,10 @@ _REF = "#/$defs/{name}"
 
 
 class ClientTool:
-    """A function with annotations, sync or async, as a tool that agents call.
+    """A function with annotations, sync or async, as a tool that agents can call.
 
-    The name, the first paragraph of the docstring and the annotations are what a model reads.
-    Raises TypeError for a function whose parameters cannot be described.
+    The model sees its name, the first paragraph of its docstring and its annotations. Raises
+    TypeError for a function whose parameters cannot be described.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -26,7 +26,7 @@ class ClientTool:
 
     @property
     def definition(self) -> ToolDefinition:
-        """The tool as a session declares it."""
+        """The tool's definition, as a session declares it."""
         (schema,), parts = msgspec.json.schema_components([self._arguments], ref_template=_REF)
         parameters = parts.pop(schema["$ref"].rpartition("/")[2])
         parameters.pop("title", None)
@@ -42,9 +42,9 @@ class ClientTool:
         )
 
     def bind(self, arguments: str) -> dict[str, Any]:
-        """Return the arguments of a call, JSON text, as the function takes them.
+        """Convert the arguments of a call, JSON text, to those of the function.
 
-        Raises ValueError with words for the model where they do not fit.
+        Raises ValueError with a message for the model if they do not fit.
         """
         try:
             values = msgspec.json.decode(arguments or "{}", type=self._arguments)
@@ -54,9 +54,9 @@ class ClientTool:
 
 
 def result_text(value: object) -> str:
-    """Return what a tool returned as the text of its result: strings as they are, others as JSON.
+    """Convert a tool's return value to the text of its result: strings as is, others as JSON.
 
-    Raises TypeError for what JSON has no word for.
+    Raises TypeError for a value that JSON cannot represent.
     """
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 

@@ -1,4 +1,4 @@
-"""A turn that a program asks for: pieces of its answers as they come, or the whole (UAMP §3)."""
+"""A turn that a program asks for: pieces of its answers as they arrive, or the whole (UAMP §3)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class AskedTurn:
     """A turn that is sent when it is first iterated or awaited.
 
-    ``async for piece in turn`` yields what is new of all of its answers; ``await turn`` returns the
+    ``async for piece in turn`` yields the new pieces of all its answers; ``await turn`` returns the
     first answer when it has ended. Both raise the error of an answer that failed or was cancelled,
-    TimedOutError where nothing comes for ``seconds``, and ConnectionLostError. A caller that stops
-    iterating stops nothing at the server: ``cancel`` does.
+    TimedOutError if nothing arrives for ``seconds``, and ConnectionLostError. Stopping the
+    iteration stops nothing on the server: use ``cancel``.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class AskedTurn:
 
     @property
     def message(self) -> ChatMessage | None:
-        """The message as the chat has it; None until it is stored, and in a private session."""
+        """The message as stored in the chat; None until then, and in a private session."""
         return self._state.message if self._state else None
 
     @property
     def answers(self) -> list[AgentAnswer]:
-        """The answers so far, as they are now."""
+        """The answers so far, in their current state."""
         return [answer.result() for answer in self._state.answers] if self._state else []
 
     async def __aiter__(self) -> AsyncIterator[Piece]:
@@ -67,7 +67,7 @@ class AskedTurn:
         return self.answer().__await__()
 
     async def answer(self) -> AgentAnswer:
-        """Wait for the end of all answers and return the first; NoAnswerError where none began."""
+        """Wait for all answers to end and return the first; NoAnswerError if there are none."""
         async for _ in self:
             pass
         if not self.answers:
@@ -75,7 +75,7 @@ class AskedTurn:
         return self.answers[0]
 
     async def stored(self) -> ChatMessage | None:
-        """Wait until the message is stored, not for its answers; return it as the chat has it."""
+        """Wait until the message is stored, not for its answers; return the stored message."""
         state = await self._begun()
         until = self._deadline()
         while not state.is_stored and state.error is None:
@@ -85,7 +85,7 @@ class AskedTurn:
         return state.message
 
     async def cancel(self, seconds: float = 10.0) -> None:
-        """Cancel the answers that run and wait, at most ``seconds``, until they have ended."""
+        """Cancel the running answers and wait, at most ``seconds``, until they have ended."""
         state = self._state
         if state is None:
             return

@@ -1,4 +1,4 @@
-"""A file that is sent in parts, and goes on where a lost connection cut it (tus 1.0.0)."""
+"""Uploads a file in parts and resumes after a lost connection (tus 1.0.0)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 PART_BYTES: Final = 1024 * 1024
 PARTS: Final = 900
-"""An upload has fewer parts than the 1,000 that a server takes."""
+"""Keeps an upload below the 1,000 parts that a server accepts."""
 _PATH: Final = "/api/v1/uploads"
 _VERSION: Final = {"Tus-Resumable": "1.0.0"}
 _PART_TYPE: Final = "application/offset+octet-stream"
 _ATTEMPTS: Final = 4
-"""So often in a row an upload is tried without getting on."""
+"""The maximum number of attempts in a row without progress."""
 
 
 async def upload_file(rest: Rest, file: Path) -> StoredContent:
-    """Store a file at the server; one without bytes goes in one request. Raises ClientError."""
+    """Upload a file to the server; an empty file takes one request. Raises ClientError."""
     size = await _size(file)
     if size == 0:
         answer = await rest.request("POST", "/api/v1/contents", files={"file": (file.name, b"")})
@@ -38,7 +38,7 @@ async def upload_file(rest: Rest, file: Path) -> StoredContent:
     try:
         return await _send(rest, file, begun)
     except BaseException:
-        # What was sent counts as stored until it is deleted.
+        # The bytes sent count as stored until they are deleted.
         with suppress(ClientError):
             await rest.request("DELETE", f"{_PATH}/{begun.id}", headers=_VERSION)
         raise
@@ -55,7 +55,7 @@ async def _begin(rest: Rest, file: Path, size: int) -> StoredUpload:
         try:
             answer = await rest.request("POST", _PATH, headers=headers)
         except ConnectionLostError:
-            # One that was begun all the same is deleted by the server after a time.
+            # If an upload was created after all, the server deletes it after a while.
             if attempt == _ATTEMPTS:
                 raise
         else:
@@ -64,7 +64,7 @@ async def _begin(rest: Rest, file: Path, size: int) -> StoredUpload:
 
 
 async def _send(rest: Rest, file: Path, begun: StoredUpload) -> StoredContent:
-    """Send the parts; after a lost answer the server says how far it has them."""
+    """Send the parts; after a lost response the server reports how much it has."""
     path, offset, failed = f"{_PATH}/{begun.id}", begun.offset, 0
     part_bytes = max(PART_BYTES, -(-begun.length // PARTS))
     while True:
@@ -81,7 +81,7 @@ async def _send(rest: Rest, file: Path, begun: StoredUpload) -> StoredContent:
             if failed == _ATTEMPTS:
                 raise
         except ClientError as error:
-            # A part that arrived though its answer was lost.
+            # The part arrived, but its response was lost.
             if error.code != "wrong_offset":
                 raise
         there = await rest.read(path, StoredUpload)

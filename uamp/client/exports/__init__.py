@@ -1,7 +1,7 @@
-"""Whether a file with a chat is whole, and its answers and log are as they were written.
+"""Verifies that an exported chat is complete and its answers and log are unchanged.
 
-``check`` takes the file; ``answers`` verifies the signatures of answers and receipts, ``log`` the
-hash chain, and ``reading`` reads JSON. ``receipt`` takes a receipt that a person downloaded.
+``check`` reads the file; ``answers`` verifies the signatures of answers and receipts, ``log`` the
+hash chain, and ``reading`` parses JSON. ``receipt`` verifies a downloaded receipt.
 """
 
 from uamp.client.exports.check import ExportCheck, ExportSummary, check_export

@@ -1,7 +1,8 @@
-"""Whether the answers and receipts of an export are as they were signed (docs/signatures.md).
+"""Verifies the signatures of the answers and receipts in an export (docs/signatures.md).
 
-The keys are those that the caller gives, or those of the file's end. Keys of the file show only
-that its answers and keys belong together: who writes a whole file can sign with keys of their own.
+The keys are those that the caller supplies, or those at the end of the file. Keys from the file
+show only that its answers and keys belong together: an author of a whole file can sign with their
+own keys.
 """
 
 from collections import Counter
@@ -28,7 +29,7 @@ _KEPT: Final = (
 
 
 class AnswerProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer, its question or its receipt that is not as it was signed; `detail` says why."""
+    """An answer, question or receipt that does not match its signature; `detail` says why."""
 
     message_id: str
     detail: str
@@ -37,9 +38,9 @@ class AnswerProblem(msgspec.Struct, frozen=True, kw_only=True):
 class ExportedAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking the signatures of an export.
 
-    ``states`` counts the answers, and ``receipts`` the receipts of answers and of work that was
-    passed on, by what is known of them (`uamp.signatures.SignatureState`). ``keys_given`` says
-    whether the keys are those of the caller, not those of the file.
+    ``states`` counts the answers, and ``receipts`` the receipts of answers and of work passed on,
+    by state (`uamp.signatures.SignatureState`). ``keys_given`` says whether the keys came from the
+    caller rather than from the file.
     """
 
     states: dict[str, int]
@@ -49,7 +50,7 @@ class ExportedAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedAnswersCheck:
-    """Takes the messages of an export; its signatures are verified at the end."""
+    """Collects the messages of an export and verifies their signatures at the end."""
 
     def __init__(self, chat_id: str, keys: Iterable[Mapping[str, Any]] = ()) -> None:
         self._chat_id = chat_id
@@ -58,13 +59,13 @@ class ExportedAnswersCheck:
         self._is_signed = False
 
     def add_message(self, message: Mapping[str, Any]) -> None:
-        """Take a message as the export has it."""
+        """Add a message as the export has it."""
         kept = {name: message[name] for name in _KEPT if name in message}
         self._messages[str(message.get("id", ""))] = kept
         self._is_signed = self._is_signed or "signature" in kept or "receipt" in kept
 
     def finish(self, own_keys: Any = None) -> ExportedAnswers | None:
-        """Return what was found, given the keys of the file; None where nothing is signed."""
+        """Return the result, using the file's keys if needed; None if nothing is signed."""
         if not self._is_signed:
             return None
         keys = self._keys or _objects(own_keys)
@@ -108,7 +109,7 @@ def _is_answer(message: Mapping[str, Any]) -> bool:
 def _receipts(
     message: Mapping[str, Any],
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
-    """Yield the receipt of an answer with the answer, and those of work that was passed on."""
+    """Yield the receipt of an answer with the answer, and the receipts of work passed on."""
     receipt = message.get("receipt")
     if not isinstance(receipt, dict):
         return

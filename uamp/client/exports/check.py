@@ -1,4 +1,4 @@
-"""Whether an exported chat is whole: the count and the SHA-256 at its end (docs/rest.md)."""
+"""Verifies that an exported chat is complete, by its final count and SHA-256 (docs/rest.md)."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,10 @@ from uamp.log_check import SENTENCES
 
 
 class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An export that is whole: its chat, how many messages it has, and their SHA-256.
+    """A complete export: its chat, the number of its messages, and their SHA-256.
 
-    ``log`` is what the chat's log in it shows, None where the file has none; ``answers`` what the
-    signatures of its answers and receipts show, None where nothing is signed.
+    ``log`` is the result for the chat's log, None if the file has none; ``answers`` that for the
+    signatures of answers and receipts, None if nothing is signed.
     """
 
     chat_id: str
@@ -29,10 +29,10 @@ class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportCheck:
-    """Reads the lines of an NDJSON export one by one, and compares them with its last line.
+    """Reads the lines of an NDJSON export one by one and compares them with its last line.
 
-    That shows that the file is whole and its messages are those that the server wrote the
-    checksum for. It is no signature: who changes a file can change its checksum too. A file with
+    This shows that the file is complete and has the messages that the server computed the checksum
+    for. The checksum is not a signature: an author of a changed file can change it too. A file with
     the chat's log has a signed head, for which ``keys`` are the server's (JSON Web Keys).
     """
 
@@ -47,7 +47,7 @@ class ExportCheck:
         self._digest = hashlib.sha256()
 
     def add(self, line: bytes) -> None:
-        """Take a line with its line feed. Raises ExportCutError for one that is no export's."""
+        """Add a line with its line feed. Raises ExportCutError if it is not a line of an export."""
         if not line.endswith(b"\n"):
             raise ExportCutError(f"The file was cut off in line {self._lines + 1}.")
         value = object_of(line, f"Line {self._lines + 1}")
@@ -68,20 +68,20 @@ class ExportCheck:
             raise ExportCutError(f"Line {self._lines + 1} is no message.", code="export_changed")
 
     def add_chat(self, chat: dict[str, Any]) -> None:
-        """Take what the file says of its chat, which comes before everything else."""
+        """Add the file's facts about its chat, which come before everything else."""
         self._chat = chat
         self._log = ExportedLogCheck(str(chat.get("id", "")), self._keys)
         self._answers = ExportedAnswersCheck(str(chat.get("id", "")), self._keys)
 
     def add_message(self, message: dict[str, Any], line: bytes) -> None:
-        """Take a message, and the line of which the checksum is."""
+        """Add a message, and its line for the checksum."""
         self._count += 1
         self._digest.update(line)
         self._log.add_message(message)
         self._answers.add_message(message)
 
     def add_log(self, line: dict[str, Any]) -> None:
-        """Take the signed head, or an entry of the log."""
+        """Add the signed head, or an entry of the log."""
         self._log_lines += 1
         if line.get("type") == "entry":
             self._log.add_entry(line)
@@ -89,7 +89,7 @@ class ExportCheck:
             self._log.add_checkpoint(line.get("note"))
 
     def add_end(self, end: dict[str, Any]) -> None:
-        """Take the count, the checksum and the keys, which come last."""
+        """Add the count, the checksum and the keys, which come last."""
         self._end = end
 
     @property
@@ -98,7 +98,7 @@ class ExportCheck:
         return self._count + self._log_lines + around
 
     def finish(self) -> ExportSummary:
-        """Return what the export has. Raises ExportCutError where it is not whole."""
+        """Return the summary. Raises ExportCutError if the export is incomplete."""
         if self._chat is None:
             raise ExportCutError("The file is empty.")
         if self._end is None:
@@ -145,7 +145,7 @@ class ExportCheck:
 
 
 def check_export(lines: Iterable[bytes], keys: Iterable[Mapping[str, Any]] = ()) -> ExportSummary:
-    """Check an export, NDJSON or JSON, by its lines, each with its line feed; as ``ExportCheck``.
+    """Check an export, NDJSON or JSON, line by line with line feeds, as ``ExportCheck`` does.
 
     A JSON export is read as a whole.
     """
@@ -162,12 +162,12 @@ def check_export(lines: Iterable[bytes], keys: Iterable[Mapping[str, Any]] = ())
 
 
 def _begins_json(line: bytes) -> bool:
-    """Return whether a first line is one of a JSON export: each line of NDJSON names its type."""
+    """Return whether a first line starts a JSON export; each line of NDJSON names its type."""
     return line.lstrip()[:1] == b"{" and not line.startswith(b'{"type":')
 
 
 def _check_json(text: bytes, keys: Iterable[Mapping[str, Any]]) -> ExportSummary:
-    """Check a JSON export. Its checksum is of its messages as the server writes them."""
+    """Check a JSON export. Its checksum covers the messages as the server writes them."""
     value = object_of(text, "The file")
     chat = value.get("chat")
     if not isinstance(chat, dict):

@@ -1,6 +1,6 @@
-"""Whether the messages of an export are those of the chat's log, by its hash chain.
+"""Compares the messages of an export with the chat's log and its hash chain.
 
-The signed head of the log comes after the messages, and its entries after the head
+In an export, the signed head of the log follows the messages, and the entries follow the head
 (docs/log-chain.md).
 """
 
@@ -25,7 +25,7 @@ _NOTHING: Final = text_digest({})
 
 
 class _EntryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of an entry."""
+    """A line with a log entry."""
 
     seq: int
     event_type: str
@@ -37,7 +37,7 @@ class _EntryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The log's facts about a line of a message."""
+    """The facts in a message's line that the log covers."""
 
     id: str = ""
     seq: int = 0
@@ -54,7 +54,7 @@ class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """A message, its text as a digest."""
+    """A message of the file, with its text as a digest."""
 
     id: str
     seq: int
@@ -72,13 +72,13 @@ class _Shown(msgspec.Struct, frozen=True, kw_only=True):
 class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking the log of an export.
 
-    ``checkpoint`` is its signed head, None where it has none; ``is_signed`` says whether one of the
-    given keys signed it, None where no key was given or none is the one that the head names.
+    ``checkpoint`` is its signed head, or None; ``is_signed`` says whether one of the given keys
+    signed it, None if no key was given or none of them is the one that the head names.
 
-    ``unverified`` messages of the file have a text, or a sender, that their log does not confirm:
-    it has only the digest of what was written, or a later state of the message. ``absent`` messages
-    are in the log, and come before or after those of the file. ``unsigned`` entries come after the
-    signed head.
+    ``unverified`` counts messages of the file with a text or sender that the log does not confirm:
+    it has only the digest of the original, or a later state of the message. ``absent`` counts
+    messages of the log that come before or after those in the file. ``unsigned`` counts entries
+    after the signed head.
     """
 
     summary: LogSummary
@@ -90,17 +90,17 @@ class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_compared(self) -> bool:
-        """Whether the log confirms each message of the file, and the file has each of the log."""
+        """Whether the log confirms every message in the file, and the file omits none."""
         return not self.unverified and not self.absent
 
     @property
     def is_proven(self) -> bool:
-        """Whether a signed head covers the whole log, and the log all messages."""
+        """Whether a signed head covers the whole log, and the log covers all messages."""
         return self.is_compared and bool(self.is_signed) and not self.unsigned
 
 
 class ExportedLogCheck:
-    """Takes the messages of an export, then the signed head of its log, then the entries."""
+    """Checks the messages of an export, then the signed head of its log, then the entries."""
 
     def __init__(self, chat_id: str, keys: Iterable[Mapping[str, Any]] = ()) -> None:
         self._chat_id = chat_id
@@ -111,7 +111,7 @@ class ExportedLogCheck:
         self._is_signed: bool | None = None
 
     def add_message(self, line: Mapping[str, Any]) -> None:
-        """Take the line of a message. Raises ExportCutError for another shape."""
+        """Add the line of a message. Raises ExportCutError for a malformed line."""
         one = _converted(line, _MessageLine)
         said = {"content": one.content, "content_items": one.content_items}
         self._shown.append(
@@ -131,7 +131,7 @@ class ExportedLogCheck:
         )
 
     def add_entry(self, line: Mapping[str, Any]) -> None:
-        """Take the line of an entry. Raises ExportCutError for another shape."""
+        """Add the line of an entry. Raises ExportCutError for a malformed line."""
         one = _converted(line, _EntryLine)
         digest, chain_hash = hash_of(one.digest), hash_of(one.chain_hash)
         if (digest is None) != (one.digest is None) or (chain_hash is None) != (
@@ -157,7 +157,7 @@ class ExportedLogCheck:
         )
 
     def add_checkpoint(self, note: Any) -> None:
-        """Take the signed head. Raises ExportCutError where it is not one, or comes too late."""
+        """Add the signed head. Raises ExportCutError if it is malformed or comes too late."""
         if self._head is not None or self._entries is not None or not isinstance(note, str):
             raise ExportCutError("The export has a signed head too many.", code="export_changed")
         try:
@@ -174,7 +174,7 @@ class ExportedLogCheck:
         self._head = head
 
     def finish(self) -> ExportedLog | None:
-        """Return what was found; None for an export without a log."""
+        """Return the result, or None for an export without a log."""
         check = self._entries
         if check is None:
             if self._head is None:
@@ -200,15 +200,15 @@ class ExportedLogCheck:
         )
 
     def _add_missing(self, check: LogCheck) -> int:
-        """Record messages of the log that the file leaves out; return how many are around its own.
+        """Record messages of the log missing from the file; return how many are outside its range.
 
-        A former version of an answer is not in an export. A message after the last one may have
-        come while the file was written, and a file may begin at a later message.
+        An export does not contain earlier versions of answers. Messages after the last one may have
+        arrived while the file was written, and a file may start at a later message.
         """
         shown = {one.id for one in self._shown}
         places = [one.seq for one in self._shown]
         first, last = min(places, default=0), max(places, default=0)
-        # The current version of each answer: as the chain covers it, and as any entry says.
+        # The current version of each answer: according to the chain, and according to any entry.
         covered: dict[str, int] = {}
         current: dict[str, int] = {}
         for one in check.announced.values():
@@ -230,7 +230,7 @@ class ExportedLogCheck:
 
 
 def _is_logged(check: LogCheck, one: _Shown) -> bool:
-    """Return whether the log contradicts nothing that the line of a message says."""
+    """Return whether the log contradicts nothing in the line of a message."""
     entry = check.announced.get(one.id)
     if entry is not None and not entry.agrees(
         seq=one.seq,
@@ -240,7 +240,7 @@ def _is_logged(check: LogCheck, one: _Shown) -> bool:
         status=one.status,
     ):
         return False
-    # The agent of an "agent" may be gone, and the line say "user": that is not verified.
+    # If the agent is gone, the line may say "user" instead of "agent": that is not verified.
     kinds = (None, "agent", one.sender_kind)
     if entry is not None and entry.is_whole and entry.sender_kind not in kinds:
         return False
@@ -258,7 +258,7 @@ def _is_verified(check: LogCheck, one: _Shown) -> bool:
     if one.is_deleted:
         return entry is None or check.vouches_for_deletion(one.id)
     if entry is not None and not entry.is_whole:
-        # An erased message shows no text.
+        # An erased message has no text.
         return one.text == _NOTHING
     if entry is not None and entry.sender_kind not in (None, one.sender_kind):
         return False
@@ -271,7 +271,7 @@ def _is_verified(check: LogCheck, one: _Shown) -> bool:
 
 
 def _digest(signature: Any) -> bytes:
-    """Return the digest of the signature of an answer, as a line or an entry has it."""
+    """Return the digest of an answer's signature, from a line or an entry."""
     return text_digest({"content": signature})
 
 

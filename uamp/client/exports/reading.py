@@ -1,7 +1,7 @@
-"""The JSON of exports, read in one way alone.
+"""Parses the JSON of exports, without ambiguity.
 
-A member that an object names twice is refused: another reader may show the first one, and what is
-verified would be the last.
+Duplicate member names are refused: another reader may show the first value, while the last one is
+verified.
 """
 
 import json
@@ -11,11 +11,11 @@ from typing import Any, Final, NoReturn
 from uamp.client.errors import ExportCutError
 
 DEPTH_MAX: Final = 200
-"""No server writes objects and arrays that nest deeper."""
+"""The deepest nesting of objects and arrays that a server writes."""
 
 
 def object_of(text: bytes, what: str) -> dict[str, Any]:
-    """Return the object of a JSON text; {} for another value. Raises ExportCutError."""
+    """Parse a JSON object; return {} for any other value. Raises ExportCutError."""
     try:
         value = json.loads(
             text.decode(), object_pairs_hook=_object, parse_float=_float, parse_constant=_refuse
@@ -30,7 +30,7 @@ def object_of(text: bytes, what: str) -> dict[str, Any]:
 
 
 def objects_of(value: Any, what: str) -> list[dict[str, Any]]:
-    """Return the objects of an array. Raises ExportCutError where it is none."""
+    """Return the objects of an array. Raises ExportCutError if it is not an array of objects."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ExportCutError(f"The file has no {what}.", code="export_changed")
     return value

@@ -1,4 +1,4 @@
-"""A receipt that a person downloaded: the answer's signature, and the keys that verify both."""
+"""A downloaded receipt: the answer's signature, and the keys that verify both."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from uamp.client.exports.reading import object_of
 from uamp.signatures import ReceiptCheck, check_receipt
 
 RECEIPT_BYTES_MAX: Final = 1_000_000
-"""A file that is larger is no receipt."""
+"""The maximum size of a receipt file, in bytes."""
 
 _BEGIN: Final = b'{"receipt":'
 
@@ -23,14 +23,14 @@ class SavedReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begins_receipt(line: bytes) -> bool:
-    """Return whether a first line is that of a receipt."""
+    """Return whether a first line starts a receipt."""
     return line.startswith(_BEGIN)
 
 
 def check_saved_receipt(text: bytes, keys: Iterable[Mapping[str, Any]] = ()) -> SavedReceipt:
-    """Check a receipt with the keys that are given or, without any, with those of the file.
+    """Check a receipt with the given keys or, without any, with those in the file.
 
-    Raises ExportCutError where it is not one, or not as the server and the agent signed it.
+    Raises ExportCutError if it is not a receipt, or differs from what the server and agent signed.
     """
     given = tuple(keys)
     if len(text) > RECEIPT_BYTES_MAX:

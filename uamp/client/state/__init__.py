@@ -1,4 +1,4 @@
-"""The state of a client, without a socket: a session, its turns, and the answers as they grow.
+"""The client's state, without a socket: a session, its turns, and its growing answers.
 
-The shells in `uamp.client` pass events in, and send and carry out what comes out.
+The shells in `uamp.client` pass events in, and send or carry out the results.
 """

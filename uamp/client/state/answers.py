@@ -1,4 +1,4 @@
-"""One answer as a client shows it: what is new of it, also after a lost connection (UAMP §6.6)."""
+"""Tracks one answer and its new parts, also across lost connections (UAMP §6.6)."""
 
 import logging
 
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """A new piece of an answer.
 
-    ``text`` and ``thinking`` follow on what came before; both are empty where ``event`` is about
-    something else, such as the progress of a tool. ``restarted`` says that the answer was begun
-    again, and ``text`` takes the place of all of its text.
+    ``text`` and ``thinking`` continue the previous pieces; both are empty if ``event`` is about
+    something else, such as the progress of a tool. ``restarted`` means that the answer was
+    restarted, and ``text`` replaces all of its text.
     """
 
     event: Event
@@ -51,7 +51,7 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerState:
-    """An answer that grows; ``take`` returns what is new of it, each part of the text once."""
+    """A growing answer; ``take`` returns its new parts, each part of the text once."""
 
     def __init__(self, response_id: str, created: ResponseCreated | None = None) -> None:
         self.response_id = response_id
@@ -60,13 +60,13 @@ class AnswerState:
         self.error: ClientError | None = None
         self.usage: UsageStats | None = None
         self._output = OutputBuilder()
-        # What was shown of a text that the server has begun to send again from its beginning.
+        # The text already shown, while the server sends the text again from the beginning.
         self._ahead: str | None = None
         self._thought = ""
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the answer is over."""
         return self.status != "running"
 
     @property
@@ -75,7 +75,7 @@ class AnswerState:
         return self._output.text if self._ahead is None else self._ahead
 
     def result(self) -> AgentAnswer:
-        """Return it as it is now."""
+        """Return the answer in its current state."""
         return AgentAnswer(
             response_id=self.response_id,
             agent=self.agent,
@@ -86,7 +86,7 @@ class AnswerState:
         )
 
     def take(self, event: Event) -> Piece | None:
-        """Return what is new with an event of this answer; None where nothing is."""
+        """Apply an event of this answer and return the new part, or None if there is none."""
         if self.has_ended:
             return None
         match event:
@@ -116,18 +116,18 @@ class AnswerState:
         if event.is_delta:
             self._thought += event.content
             return self._piece(event, thinking=event.content)
-        # A whole thought: after a lost connection, the one of which a part was shown.
+        # A whole thought: after a lost connection, part of it may have been shown already.
         new = event.content.removeprefix(self._thought)
         self._thought = event.content
         return self._piece(event, thinking=new)
 
     def _again(self, event: Event, *, ends: bool = False) -> Piece | None:
-        """Take text that does not follow: show what goes beyond the text that was shown."""
+        """Handle text that does not follow on: return only the part beyond the text shown."""
         shown = self.text
         try:
             self._output.add(event)
         except RemoteProtocolError as error:
-            # The server repairs a gap: the whole text comes again, at the latest at the end.
+            # The server repairs a gap: it sends the whole text again, at the latest at the end.
             logger.warning("a piece of the answer %s: %s", self.response_id, error)
             return None
         now = self._output.text

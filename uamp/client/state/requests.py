@@ -1,7 +1,7 @@
-"""Requests of the server during an answer: results of tools, payments, permissions.
+"""The server's requests during an answer: tool calls, payments, approvals.
 
-The server asks again after a lost connection. What was done is then sent again, under the same
-ids, and what is being done is not begun a second time.
+The server repeats its requests after a lost connection. Finished work is then sent again under the
+same ids, and work in progress is not started a second time.
 """
 
 from collections import deque
@@ -18,11 +18,11 @@ from uamp.events import (
 )
 
 ClientRequest = ToolCall | PaymentRequired | ToolApprovalRequired
-"""A request of the server: run a tool, pay, or have a person allow a call."""
+"""A request of the server: run a tool, pay, or have a person approve a call."""
 
 
 class AnswerRequests:
-    """The requests of the answers that run, by their ids, until these have ended."""
+    """The requests of the running answers by id, until the answers have ended."""
 
     def __init__(self) -> None:
         self._new: deque[ClientRequest] = deque()
@@ -33,19 +33,19 @@ class AnswerRequests:
         self._approvals: dict[str, str] = {}
 
     def take(self) -> list[ClientRequest]:
-        """Return the requests that the client has not begun."""
+        """Return the requests that the client has not started."""
         requests = list(self._new)
         self._new.clear()
         return requests
 
     def sent(self, event_id: str) -> bool:
-        """Return whether an answer to a request was sent under this id."""
+        """Return whether a response to a request was sent under this id."""
         return event_id in self._approvals or any(
             payment.event_id == event_id for payment in self._payments.values()
         )
 
     def call(self, event: ToolCall) -> tuple[bool, ToolResult | None]:
-        """Take a call; return whether it is new, and the result that is sent again."""
+        """Register a call; return whether it is new, and the result to send again."""
         if event.call_id in self._results:
             return False, self._results[event.call_id]
         self._results[event.call_id] = None
@@ -54,40 +54,40 @@ class AnswerRequests:
         return True, None
 
     def finish(self, event: ToolResult) -> bool:
-        """Keep the result of a call; return False where its answer has ended."""
+        """Store the result of a call; return False if its answer has ended."""
         if event.call_id not in self._results:
             return False
         self._results[event.call_id] = event
         return True
 
     def payment(self, event: PaymentRequired) -> None:
-        """Take a payment that is due, unless it was paid or declined before."""
+        """Register a payment that is due, unless it was paid or declined before."""
         if _payment_key(event) not in self._payments and event.response_id not in self._declined:
             self._new.append(event)
 
     def paid(self, required: PaymentRequired, event: PaymentSubmit) -> None:
-        """Keep a payment until its answer has ended."""
+        """Store a payment until its answer has ended."""
         self._payments[_payment_key(required)] = event
 
     def declined(self, response_id: str, error: ClientError) -> None:
-        """Keep why an answer is not paid."""
+        """Record why an answer is not paid."""
         self._declined[response_id] = error
 
     def approval(self, event: ToolApprovalRequired) -> None:
-        """Take a tool call that a person has to allow."""
+        """Register a tool call that needs a person's approval."""
         self._new.append(event)
 
     def decided(self, event: ToolApprove) -> None:
-        """Keep the id of a decision."""
+        """Record the id of a decision."""
         self._approvals[str(event.event_id)] = str(event.response_id)
 
     @property
     def payments(self) -> list[PaymentSubmit]:
-        """The payments that are sent again on a new connection."""
+        """The payments to send again on a new connection."""
         return list(self._payments.values())
 
     def end(self, response_id: str) -> ClientError | None:
-        """Forget an answer that has ended; return why it was not paid, where that was so."""
+        """Forget an answer that has ended; return the reason if it was not paid."""
         for call_id in self._calls_of.pop(response_id, ()):
             self._results.pop(call_id, None)
         self._payments = {
@@ -102,7 +102,7 @@ class AnswerRequests:
 
 
 def payment_of(required: PaymentRequired, payment: Payment) -> PaymentSubmit:
-    """Return the event that pays."""
+    """Return the event that makes a payment."""
     return PaymentSubmit(response_id=required.response_id, payment=payment)
 
 

@@ -1,20 +1,20 @@
-"""The turns that a session sent and that have not ended: which event is about which of them."""
+"""The turns that a session has sent and that have not ended; matches events to them."""
 
 from uamp.client.errors import ClientError, OutcomeUnknownError, error_of
 from uamp.client.state.turns import TurnState
 from uamp.events import ErrorDetail, MessageCreated, QueueUpdated, ResponseCreated
 
-# Refusals that pass by themselves: the same frames are sent again when the server says.
+# Temporary refusals: the same frames are sent again when the server says so.
 PASSING = frozenset({"unavailable", "busy"})
 _MOST_RETRIES = 5
 
 
 class SentTurns:
-    """Turns in the order in which they were asked; one that is complete is forgotten."""
+    """Turns in the order in which they were asked; a complete turn is forgotten."""
 
     def __init__(self) -> None:
         self._turns: list[TurnState] = []
-        # With a session that the server has forgotten: the log up to here shows what was stored.
+        # Set if the server forgot the session: the log up to here shows what was stored.
         self._doubt_until: int | None = None
 
     @property
@@ -23,11 +23,11 @@ class SentTurns:
         return list(self._turns)
 
     def add(self, turn: TurnState) -> None:
-        """Take a turn that is asked."""
+        """Add a turn."""
         self._turns.append(turn)
 
     def forget_complete(self) -> None:
-        """Forget the turns of which nothing more comes."""
+        """Forget the turns that are complete."""
         self._turns = [turn for turn in self._turns if not turn.is_complete]
 
     def sent(self, event_id: str) -> bool:
@@ -35,7 +35,7 @@ class SentTurns:
         return any(event_id in turn.event_ids for turn in self._turns)
 
     def to_send(self, session_id: str | None) -> list[TurnState]:
-        """Return the turns to send in a session: new ones, and those that may not have arrived."""
+        """Return the turns to send in a session: new turns, and those that may not have arrived."""
         return [
             turn
             for turn in self._turns
@@ -51,7 +51,7 @@ class SentTurns:
         self._turns.clear()
 
     def stored(self, event: MessageCreated) -> TurnState | None:
-        """Return the turn whose message this is, which keeps it; None for others' messages."""
+        """Assign a stored message to its turn and return the turn; None for others' messages."""
         request = event.message.client_event_id
         for turn in self._turns:
             if request is not None and request == turn.create.event_id:
@@ -61,11 +61,11 @@ class SentTurns:
         return None
 
     def answered(self, event: ResponseCreated, *, is_private: bool) -> TurnState | None:
-        """Return the turn that an answer is to; None for an answer to others."""
+        """Return the turn that a response answers; None for an answer to others."""
         for turn in self._turns:
             if turn.message is not None and turn.message.id == event.message_id:
                 return turn
-        # A private session has no other members: its turns are answered in their order.
+        # A private session has no other members: its turns are answered in order.
         for turn in self._turns if is_private else ():
             if turn.expected is None and turn.message is None and turn.sent_in:
                 turn.expected = 1
@@ -73,7 +73,7 @@ class SentTurns:
         return None
 
     def queued(self, event: QueueUpdated) -> None:
-        """Take the queue of the chat as it is now."""
+        """Apply the current queue of the chat."""
         queued = {item.client_event_id: item for item in event.items}
         for turn in self._turns:
             item = queued.get(str(turn.create.event_id))
@@ -83,7 +83,7 @@ class SentTurns:
                 turn.fail(error_of(detail))
 
     def refused(self, event_id: str, detail: ErrorDetail) -> None:
-        """Take the refusal of an event: the first one of a turn says why it was not taken."""
+        """Apply the refusal of an event: a turn's first refusal says why it was not accepted."""
         error = error_of(detail)
         for turn in self._turns:
             if event_id not in turn.event_ids or turn.retry_after is not None:
@@ -95,11 +95,11 @@ class SentTurns:
                 turn.fail(error)
 
     def doubt(self, until: int) -> None:
-        """Take note that the session of the turns is gone, and the log is read up to a place."""
+        """Record that the session of the turns is gone and the log must be read up to ``until``."""
         self._doubt_until = until
 
     def settle_doubt(self, seq: int, session_id: str | None) -> None:
-        """End the turns of a forgotten session that the log up to ``seq`` does not have."""
+        """End the turns of a forgotten session that are not in the log up to ``seq``."""
         if self._doubt_until is None or seq < self._doubt_until:
             return
         self._doubt_until = None

@@ -1,9 +1,9 @@
-"""One session of a client, without a socket: what it sends, and what each event means to it.
+"""One session of a client, without a socket: the events it sends and how it handles each event.
 
 The shell calls ``begin`` on every new connection and ``lost`` when one is gone, passes each event
-of the session to ``receive``, sends what ``events_to_send`` returns, and carries out what
-``take_requests`` returns. Durable events are taken once, by their ``seq``; what was sent and not
-acknowledged is sent again under the same ids. All calls come from one thread.
+of the session to ``receive``, sends the events that ``events_to_send`` returns, and carries out the
+requests that ``take_requests`` returns. Durable events are processed once, by their ``seq``;
+unacknowledged events are sent again under the same ids. All calls must come from one thread.
 """
 
 from collections import deque
@@ -67,10 +67,10 @@ _MOST_ENDED = 1_000
 
 
 class ClientSession:
-    """A session in a ``chat``, or a private one with an ``agent`` where there is no chat.
+    """A session in a ``chat``, or a private session with an ``agent`` if there is no chat.
 
-    ``seq`` is the place in the log of the last durable event that was received. ``error`` is set
-    once the session cannot go on. ``now`` is the time in Unix milliseconds.
+    ``seq`` is the place in the log of the last durable event received. ``error`` is set once the
+    session cannot continue. ``now`` is the time in Unix milliseconds.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ClientSession:
         self.is_open = False
         self.error: ClientError | None = None
         self.refusal: ClientError | None = None
-        """Why an attempt to open it failed that is to be repeated; the shell takes it."""
+        """Why the last attempt to open it failed, if it is to be retried; the shell clears it."""
         self.last_refusal: ClientError | None = None
         self.create_id: str | None = None
         self._agent = agent
@@ -110,7 +110,7 @@ class ClientSession:
     # --- The connection ---
 
     def begin(self) -> None:
-        """Open the session on a new connection, or go on with it there."""
+        """Open or resume the session on a new connection."""
         self.is_open = False
         self._outgoing.clear()
         self._pings.clear()
@@ -144,32 +144,32 @@ class ClientSession:
         return turn
 
     def lost(self) -> None:
-        """Take note that the connection is gone; what is sent from now on waits for the next."""
+        """Record that the connection is gone; later events wait for the next one."""
         self.is_open = False
         self._outgoing.clear()
 
     def end(self) -> None:
-        """End the session at the server (UAMP §5.3)."""
+        """End the session on the server (UAMP §5.3)."""
         if self.is_open:
             self._outgoing.append(SessionEnd(event_id=self._new_id()))
 
     def fail(self, error: ClientError) -> None:
-        """End all that goes on here with an error."""
+        """Fail everything in progress in the session with an error."""
         self.error = self.error or error
         self._turns.fail(error)
 
     def events_to_send(self) -> list[Event]:
-        """Return the events that are to be sent now, in order, each with its id."""
+        """Return the events to send now, in order, each with its id."""
         events = list(self._outgoing)
         self._outgoing.clear()
         return events
 
     def take_requests(self) -> list[ClientRequest]:
-        """Return what the server asks for and the client has not begun."""
+        """Return the server's requests that the client has not started."""
         return self._requests.take()
 
     def sent(self, event_id: str) -> bool:
-        """Return whether an event of this id was sent here and may still be answered."""
+        """Return whether this session sent an event with this id that may still be answered."""
         return (
             event_id == self.create_id
             or event_id in self._pings
@@ -177,7 +177,7 @@ class ClientSession:
             or self._turns.sent(event_id)
         )
 
-    # --- What the client does ---
+    # --- Actions of the client ---
 
     def ask(self, inputs: Sequence[InputEvent], create: ResponseCreate) -> TurnState:
         """Send a turn; its events get ids here."""
@@ -191,39 +191,39 @@ class ClientSession:
         return turn
 
     def retry(self, turn: TurnState) -> None:
-        """Send the frames of a turn again that the server could not take before."""
+        """Send the frames of a turn again that the server could not accept before."""
         turn.retry_after = None
         if self.is_open and not turn.is_complete and not turn.is_stored:
             self._send_turn(turn)
 
     def cancel(self, response_id: str) -> None:
-        """Stop an answer, again after a lost connection until it has ended (UAMP §5.13)."""
+        """Cancel an answer, again after a lost connection until it has ended (UAMP §5.13)."""
         if response_id in self._answers:
             self._cancels.add(response_id)
             if self.is_open:
                 self._send(ResponseCancel(response_id=response_id))
 
     def finish_tool(self, call_id: str, result: str, *, is_error: bool) -> None:
-        """Send the result of a tool of the client's, JSON text (UAMP §5.14)."""
+        """Send the result of a client tool, as JSON text (UAMP §5.14)."""
         event = self._named(ToolResult(call_id=call_id, result=result, is_error=is_error))
         if self._requests.finish(event) and self.is_open:
             self._outgoing.append(event)
 
     def pay(self, required: PaymentRequired, payment: Payment) -> None:
-        """Pay what an answer waits for; a repeat is the same payment (UAMP §5.15)."""
+        """Pay for an answer that waits for it; a repeat is the same payment (UAMP §5.15)."""
         event = self._named(payment_of(required, payment))
         self._requests.paid(required, event)
         if self.is_open:
             self._outgoing.append(event)
 
     def decline(self, required: PaymentRequired, error: ClientError) -> None:
-        """Do not pay: the answer is cancelled, and its turn ends with ``error``."""
+        """Decline to pay: the answer is cancelled, and its turn ends with ``error``."""
         if required.response_id is not None:
             self._requests.declined(required.response_id, error)
             self.cancel(required.response_id)
 
     def decide(self, call: ToolApprovalRequired, *, approved: bool, reason: str = "") -> None:
-        """Allow or refuse a tool call of an agent."""
+        """Allow or refuse an agent's tool call."""
         event = self._named(
             ToolApprove(
                 call_id=call.call_id,
@@ -236,24 +236,24 @@ class ClientSession:
         self._send(event)
 
     def turn_of_pong(self, pong: Pong) -> TurnState | None:
-        """Return the turn whose message is stored, as the answer to a ping behind it shows."""
+        """Return the turn whose message is stored, as the answer to a later ping shows."""
         return self._pings.pop(str(pong.reply_to), None)
 
     def _settle_by(self, pong: Pong) -> None:
-        """Settle the turn of a pong that came behind all that was sent before it."""
+        """Settle the turn of a pong that arrived after everything sent before it."""
         if (turn := self.turn_of_pong(pong)) is not None:
             self.settle(turn, len(turn.answers))
 
     def settle(self, turn: TurnState, answers: int) -> None:
-        """Take note that a turn has so many answers, also where they have not begun here."""
+        """Record how many answers a turn has, including those not yet begun here."""
         if turn.expected is None:
             turn.expected = answers
         self._turns.forget_complete()
 
-    # --- What the server sends ---
+    # --- Events of the server ---
 
     def receive(self, event: Event) -> bool:
-        """Take an event of the session; return False for one that was taken before."""
+        """Process an event of the session; return False if it was processed before."""
         if isinstance(event, SessionCreated):
             self._created(event)
             return True
@@ -304,7 +304,7 @@ class ClientSession:
 
     def _message(self, event: MessageCreated) -> None:
         if (turn := self._turns.stored(event)) is not None:
-            # The answers of the turn begin before the server answers this.
+            # The turn's answers begin before the server answers this ping.
             ping_id = self._new_id()
             self._pings[ping_id] = turn
             self._outgoing.append(Ping(event_id=ping_id))
@@ -351,7 +351,7 @@ class ClientSession:
         declined = self._requests.end(answer.response_id)
         turn = self._turn_of.pop(answer.response_id, None)
         if turn is not None:
-            # Answers of one turn begin together: whatever began has begun by now.
+            # The answers of one turn begin together: all of them have begun by now.
             turn.expected = len(turn.answers)
             if declined is not None and answer.status != "completed":
                 answer.error = declined
@@ -402,7 +402,7 @@ class ClientSession:
             if self.chat is None or self._agent is not None:
                 self.fail(ConnectionLostError("The server has forgotten the session."))
                 return
-            # Its chat is still there: go on behind the last event, in a new session.
+            # Its chat still exists: continue after the last event, in a new session.
             self.session_id, self.refusal = "", None
             self.create_id = self._new_id()
             resume = Resume(epoch=self.epoch, after=self.seq)
@@ -422,7 +422,7 @@ class ClientSession:
         self._outgoing.append(event if event.event_id else self._named(event))
 
     def _named(self, event: _E) -> _E:
-        """Return an event with its id and time: a repeat is the same to the byte."""
+        """Return an event with its id and time set: a repeat is identical to the byte."""
         return msgspec.structs.replace(event, event_id=self._new_id(), timestamp=self._now())
 
     @property

@@ -1,4 +1,4 @@
-"""A turn that a client sent: its frames, the message that was stored, its answers (UAMP §8.5.1)."""
+"""A turn sent by a client: its frames, its stored message and its answers (UAMP §8.5.1)."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ class TurnState:
     """A turn from its first frame to the end of its last answer.
 
     The ids of its events stay the same however often they are sent: the server answers a repeat
-    with what the first one led to. ``expected`` is how many answers it has, once that is known.
+    with the outcome of the first. ``expected`` is the number of its answers, once known.
     """
 
     def __init__(self, inputs: Sequence[InputEvent], create: ResponseCreate) -> None:
@@ -26,9 +26,9 @@ class TurnState:
         self.is_queued = False
         self.error: ClientError | None = None
         self.sent_in: str | None = None
-        """The session that the frames went to; None for one that was not sent."""
+        """The session that the frames were sent to; None if they were not sent."""
         self.retry_after: float | None = None
-        """Seconds after which the frames are sent again, because the server asked for that."""
+        """Seconds after which to send the frames again, because the server asked for it."""
         self.is_retry_planned = False
         self.retries = 0
         self._pieces: deque[Piece] = deque()
@@ -45,12 +45,12 @@ class TurnState:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the server has the message, which then is not sent again."""
+        """Whether the server has stored the message, which then is not sent again."""
         return self.message is not None or bool(self.answers) or self.is_queued
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the turn is over."""
         if self.error is not None:
             return True
         if self.expected is None or len(self.answers) < self.expected:
@@ -58,15 +58,15 @@ class TurnState:
         return all(answer.has_ended for answer in self.answers)
 
     def fail(self, error: ClientError) -> None:
-        """End it with an error; the first one counts."""
+        """End the turn with an error; the first error counts."""
         if not self.is_complete:
             self.error = error
 
     def add(self, piece: Piece | None) -> None:
-        """Keep a piece until the caller takes it."""
+        """Store a piece until the caller takes it."""
         if piece is not None:
             self._pieces.append(piece)
 
     def next_piece(self) -> Piece | None:
-        """Return the oldest piece that was not taken; None for the moment."""
+        """Return the oldest piece not yet taken; None if there is none at the moment."""
         return self._pieces.popleft() if self._pieces else None

@@ -1,4 +1,4 @@
-"""How frames reach the server: a WebSocket, or HTTP with server-sent events.
+"""Transports of frames to the server: a WebSocket, or HTTP with server-sent events.
 
-They know no session's meaning; `uamp.client.connection` opens them and gives them frames.
+They know nothing about sessions; `uamp.client.connection` opens them and passes them frames.
 """

@@ -1,4 +1,4 @@
-"""Frames over HTTP: each one a POST, and a stream of server-sent events a session (UAMP §13.2)."""
+"""Frames over HTTP: a POST for each frame, a server-sent event stream per session (UAMP §13.2)."""
 
 import asyncio
 import logging
@@ -13,14 +13,14 @@ from uamp.client.transports.frames import TransportClosed
 
 logger = logging.getLogger(__name__)
 
-# The server sends a sign of life after 15 seconds without an event.
+# The server sends a keepalive after 15 seconds without an event.
 _SILENCE_SECONDS = 45.0
 _QUEUED_FRAMES = 1_000
 _REMEMBERED = 1_024
 
 
 class EventStreamTransport:
-    """A POST for each frame, and a stream for each session; one that breaks ends them all."""
+    """A POST for each frame, and a stream per session; if one breaks, all of them end."""
 
     is_ordered = False
 
@@ -29,7 +29,7 @@ class EventStreamTransport:
         self._frames: asyncio.Queue[str | TransportClosed] = asyncio.Queue(_QUEUED_FRAMES)
         self._streams: dict[str, asyncio.Task[None]] = {}
         self._closed: TransportClosed | None = None
-        # Direct answers come in the stream too: each is passed on once.
+        # Direct answers also arrive in the stream: each is passed on once.
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
 
     async def send(self, frame: str, session_id: str | None) -> None:
@@ -108,7 +108,7 @@ class EventStreamTransport:
         if self._closed is None:
             self._closed = TransportClosed(message, error)
             if self._frames.full():
-                self._frames.get_nowait()  # what is lost here comes again after the resume
+                self._frames.get_nowait()  # frames lost here arrive again after the resume
             self._frames.put_nowait(self._closed)
         return self._closed
 

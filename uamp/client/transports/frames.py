@@ -1,4 +1,4 @@
-"""The base of the client's transports: frames out, frames in, and how it ends."""
+"""The interface of the client's transports: sending and receiving frames, and closing."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from uamp.client.errors import ClientError
 
 
 class TransportClosed(Exception):
-    """The transport carries nothing more; ``error`` is set where opening another is pointless."""
+    """The transport is closed; ``error`` is set if opening another would be pointless."""
 
     def __init__(self, message: str, error: ClientError | None = None) -> None:
         super().__init__(message)
@@ -14,7 +14,7 @@ class TransportClosed(Exception):
 
 
 class UpgradeRefused(Exception):
-    """The server, or a proxy before it, answered the handshake with an HTTP ``status``."""
+    """The server, or a proxy in front of it, answered the handshake with an HTTP ``status``."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the handshake was answered with status {status}")
@@ -22,16 +22,16 @@ class UpgradeRefused(Exception):
 
 
 class FrameTransport(Protocol):
-    """An open transport; one task sends, another one receives."""
+    """An open transport; one task sends, another receives."""
 
     is_ordered: bool
-    """Whether the answer to a frame comes behind all that the server sent before it."""
+    """Whether the answer to a frame arrives after everything that the server sent before it."""
 
     async def send(self, frame: str, session_id: str | None) -> None:
-        """Send a frame, of a session where it is given. Raises TransportClosed."""
+        """Send a frame, in a session if one is given. Raises TransportClosed."""
 
     async def receive(self) -> str:
         """Return the next frame. Raises TransportClosed."""
 
     async def close(self) -> None:
-        """Close it; a second time does nothing."""
+        """Close the transport; closing it twice does nothing."""

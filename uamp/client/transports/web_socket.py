@@ -29,9 +29,9 @@ class WebSocketTransport:
 
     @classmethod
     async def open(cls, address: str, headers: dict[str, str], *, seconds: float) -> Self:
-        """Connect to an http or https address of `/uamp`.
+        """Connect to the http or https address of `/uamp`.
 
-        Raises UpgradeRefused, and OSError or TimeoutError where the server is not reached.
+        Raises UpgradeRefused, or OSError or TimeoutError if the server cannot be reached.
         """
         url = "ws" + address.removeprefix("http")
         try:
@@ -69,7 +69,7 @@ class WebSocketTransport:
         return frame if isinstance(frame, str) else frame.decode()
 
     async def close(self) -> None:
-        """Close it, within two seconds."""
+        """Close the WebSocket within two seconds."""
         await self._socket.close()
 
 
