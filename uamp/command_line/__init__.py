@@ -1,6 +1,6 @@
-"""The command `uamp`: chats of a server in a terminal and in scripts (docs/command-line.md).
+"""The command `uamp`: a server's chats in a terminal and in scripts (docs/command-line.md).
 
-It is made of `uamp.client` and click; a module has the commands of one subject.
+It builds on `uamp.client` and click; each module has the commands of one subject.
 """
 
 import sys

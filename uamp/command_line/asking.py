@@ -1,4 +1,4 @@
-"""`uamp ask` and `uamp send`: one message, with its answers or without."""
+"""`uamp ask` and `uamp send`: send one message, and print its answers or not."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def send(
 
 
 async def show(turn: AskedTurn, *, as_json: bool) -> None:
-    """Print the answers of a turn until they have ended; Ctrl-C cancels them."""
+    """Print a turn's answers until they have ended; Ctrl-C cancels them."""
     printer = AnswerPrinter()
     try:
         async for piece in turn:
@@ -140,7 +140,7 @@ async def show(turn: AskedTurn, *, as_json: bool) -> None:
 
 
 def message_of(text: Sequence[str]) -> str:
-    """Return the text of a message: its arguments, and standard input for `-` or nothing."""
+    """Return a message's text from its arguments, with standard input for `-` or no arguments."""
     words = list(text)
     if words and "-" not in words:
         return " ".join(words)

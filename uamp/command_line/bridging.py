@@ -1,4 +1,4 @@
-"""`uamp acp`: an agent of the server as the program that an editor starts."""
+"""`uamp acp`: runs an agent of the server as a program that an editor starts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def acp(agent: str, url: str | None, server: str | None, *, as_json: bool)
     del as_json  # every line is JSON
     chosen = configuration.choose(url=url, name=server)
     async with Client(chosen.url, key=chosen.key) as client:
-        # The handshake cannot say what is wrong with a key or a name.
+        # The handshake cannot report what is wrong with a key or a name.
         known = {one.name.casefold() for one in await client.agents()}
     if agent.casefold() not in known:
         raise NotFoundError(f"There is no agent {agent!r}.", code="agent_not_found")
@@ -65,7 +65,7 @@ async def _open(address: str, headers: dict[str, str]) -> FrameTransport:
 
 
 async def _bridge(socket: FrameTransport) -> None:
-    """Pass lines on until the editor closes its input; raises ConnectionLostError."""
+    """Pass lines both ways until the editor closes its input; raises ConnectionLostError."""
     tasks = [
         asyncio.create_task(_send_lines(socket)),
         asyncio.create_task(_print_frames(socket)),
@@ -86,7 +86,7 @@ async def _send_lines(socket: FrameTransport) -> None:
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes]()
 
     def read() -> None:
-        # Without Python's buffer, whose lock this thread would hold when the program ends.
+        # Bypass Python's buffer, whose lock this thread would still hold when the program exits.
         rest = b""
         while piece := os.read(sys.stdin.fileno(), _PIECE):
             *whole, rest = (rest + piece).split(b"\n")
@@ -101,9 +101,9 @@ async def _send_lines(socket: FrameTransport) -> None:
 
 
 async def _print_frames(socket: FrameTransport) -> NoReturn:
-    """Print frames, one a line. Raises TransportClosed."""
+    """Print frames, one per line. Raises TransportClosed."""
     while True:
         frame = await socket.receive()
-        # A line feed in JSON stands between its parts: those of strings are escaped.
+        # Line feeds in JSON are only between tokens: within strings they are escaped.
         sys.stdout.write(frame.replace("\n", " ") + "\n")
         sys.stdout.flush()

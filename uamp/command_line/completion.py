@@ -1,4 +1,4 @@
-"""Completion in the shell: commands by click, names of chats and agents from the server."""
+"""Shell completion: commands by click, names of chats and agents from the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uamp.command_line.options import client_of
 if TYPE_CHECKING:
     from uamp.client.client import Client
 
-# Who waits for a completion waits at the keyboard.
+# A person waits at the keyboard for a completion.
 _SECONDS = 1.5
 _MOST = 100
 
@@ -22,7 +22,7 @@ _MOST = 100
 def complete_chats(
     context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the titles of the person's chats that begin so."""
+    """Return the titles of the person's chats that start with the incomplete text."""
 
     async def titles(client: Client) -> list[str]:
         return [chat.title async for chat in client.chats(most=_MOST)]
@@ -33,7 +33,7 @@ def complete_chats(
 def complete_agents(
     context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the names of the agents that begin so."""
+    """Return the names of the agents that start with the incomplete text."""
 
     async def names(client: Client) -> list[str]:
         return [agent.name for agent in await client.agents()]
@@ -51,7 +51,7 @@ def _complete(context: click.Context, read: object, incomplete: str) -> list[Com
     try:
         names = asyncio.run(found())
     except (ClientError, TimeoutError):
-        return []  # a shell has no place for an error; the command itself reports it
+        return []  # a shell cannot show an error here; the command itself reports it
     begin = incomplete.casefold()
     return [CompletionItem(name) for name in names if name.casefold().startswith(begin)]
 

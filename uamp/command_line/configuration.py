@@ -1,7 +1,7 @@
-"""Which server and key the command uses: options, the environment, then what was saved.
+"""Chooses the server and key: from options, the environment, or the saved servers.
 
-Saved keys are in one file that only its owner may read. A saved key is sent to no other server
-than the one that it was saved for.
+Saved keys are in one file that only its owner may read. A saved key is sent only to the server that
+it was saved for.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ class SavedServer(msgspec.Struct, kw_only=True):
 
 
 class SavedServers(msgspec.Struct, kw_only=True):
-    """The configuration file: servers by the names that the user gave them, and which is used."""
+    """The configuration file: servers by the names that the user chose, and the one in use."""
 
     current: str = ""
     servers: dict[str, SavedServer] = {}
 
 
 def file_path() -> Path:
-    """Return where keys are saved: below XDG_CONFIG_HOME, or ~/.config."""
+    """Return the path of the saved keys, under XDG_CONFIG_HOME or ~/.config."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "uamp" / "servers.json"
 
 
 def load() -> SavedServers:
-    """Return what is saved; nothing where there is no file.
+    """Load the saved servers; none if the file does not exist.
 
-    Raises InvalidRequestError for a file that others may read, or that cannot be understood.
+    Raises InvalidRequestError for a file that others may read, or that is malformed.
     """
     path = file_path()
     try:
@@ -67,10 +67,10 @@ def load() -> SavedServers:
 
 
 def save(saved: SavedServers) -> Path:
-    """Write the file anew, with mode 0600, whole or not at all; return its path."""
+    """Replace the file atomically, with mode 0600, and return its path."""
     path = file_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # A new file of `mkstemp` may be read by its owner only.
+    # Only its owner may read a file that `mkstemp` creates.
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -83,7 +83,7 @@ def save(saved: SavedServers) -> Path:
 
 
 def choose(*, url: str | None, name: str | None) -> SavedServer:
-    """Return the server to use, for `--url` and `--server`; an empty key is a visitor's.
+    """Return the server to use, given `--url` and `--server`; visitors have an empty key.
 
     Raises InvalidRequestError for a name that is not saved.
     """

@@ -1,4 +1,4 @@
-"""`uamp export` and `uamp verify`: a chat as a file, and whether such a file is whole."""
+"""`uamp export` and `uamp verify`: save a chat to a file, and check such a file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _KeyFile(msgspec.Struct):
 
 
 NOT_PROVEN: Final = 8
-"""The exit code of an export that the keys do not prove, as of one that was changed."""
+"""The exit code for an export that the keys do not prove, the same as for a changed export."""
 _NO_LOG: Final = (
     "The file has no log: what is not signed is not verified, and messages may have been left out."
 )
@@ -133,7 +133,7 @@ def verify(file: BinaryIO, keys: BinaryIO | None, *, without_log: bool, as_json:
 
 
 def _print_receipt(saved: SavedReceipt, *, as_json: bool) -> None:
-    """Print what a receipt proves."""
+    """Print the verified facts of a receipt."""
     if as_json:
         print_json(saved)
         return
@@ -149,7 +149,7 @@ def _print_receipt(saved: SavedReceipt, *, as_json: bool) -> None:
 
 
 def _signed(answers: ExportedAnswers) -> str:
-    """Return what a person reads of the signatures of answers and receipts that are all good."""
+    """Describe, for people, the signatures of answers and receipts that are all good."""
     text = f"The answers: {_counted(answers.states)}."
     if answers.receipts:
         text += f" The receipts: {_counted(answers.receipts)}."
@@ -175,7 +175,7 @@ def _keys(file: BinaryIO | None) -> list[dict[str, Any]]:
 
 
 def _said(log: ExportedLog) -> str:
-    """Return what a person reads of the log of an export in which nothing was found changed."""
+    """Describe, for people, the log of an export without any sign of a change."""
     found = log.summary
     text = f"The log: {'not changed, ' if log.is_compared else ''}{found.entries} entries"
     if found.erased:

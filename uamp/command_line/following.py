@@ -1,4 +1,4 @@
-"""`uamp tail`: what happens in a chat, as it happens."""
+"""`uamp tail`: print the events of a chat as they happen."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def tail(
 
 
 def print_happening(event: Event) -> None:
-    """Print what members of a chat should know of an event; nothing for the others."""
+    """Print an event if members of the chat should know of it."""
     match event:
         case MessageCreated(message=message):
             at = datetime.fromtimestamp(message.created_at / 1000, UTC)
@@ -83,7 +83,7 @@ def print_happening(event: Event) -> None:
 
 
 def print_message(name: str, text: str, at: datetime) -> None:
-    """Print a message under its time in the zone of this machine."""
+    """Print a message under its time in the local time zone."""
     when = at.astimezone().strftime("%H:%M")
     head = click.style(f"{when} {printable(name)}", bold=True)
     click.echo(f"{head}  {printable(text)}")

@@ -1,4 +1,4 @@
-"""`uamp chat`: write to a chat and read it, in a terminal, until Ctrl-D."""
+"""`uamp chat`: read and write in a chat, in a terminal, until Ctrl-D."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def chat(
 
 
 class ChatTerminal:
-    """Reads lines and prints events; a question is answered by the next line."""
+    """Reads lines and prints events; the next line answers a question."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
@@ -91,7 +91,7 @@ class ChatTerminal:
         self._sent: set[asyncio.Task[None]] = set()
 
     async def talk(self, client: Client, chat: OpenChat, *, is_private: bool) -> None:
-        """Talk until the input ends, and the answers with it."""
+        """Talk until the input and the running answers have ended."""
         reading = asyncio.create_task(self._print_events(chat))
         try:
             if not self._as_json:
@@ -170,7 +170,7 @@ class ChatTerminal:
         return read
 
     async def _take_line(self, line: str, client: Client, chat: OpenChat) -> bool:
-        """Do what a line says; return whether it was the last one."""
+        """Carry out a line; return whether it was the last."""
         word = line.strip()
         if self._question is not None and not self._question.done():
             self._question.set_result(word.lower() in {"y", "yes"})
@@ -220,13 +220,13 @@ class ChatTerminal:
                     lines.end(event)
                 print_happening(event)
             case MessageCreated(message=message) if message.role != "user":
-                pass  # its text was printed as it grew
+                pass  # its text has been printed already
             case _:
                 print_happening(event)
 
 
 class AnswerLines:
-    """Prints an answer line by line as it grows, since others may be printed between."""
+    """Prints an answer line by line as it grows, since other answers may be printed in between."""
 
     def __init__(self, agent: str) -> None:
         self._head = click.style(f"@{printable(agent)}  ", bold=True)
@@ -234,7 +234,7 @@ class AnswerLines:
         self._printed = 0
 
     def add(self, event: ResponseDelta) -> None:
-        """Take a piece of text, by its offset."""
+        """Add a piece of text, by its offset."""
         if event.delta.type == "text":
             at = len(self._text) if event.offset is None else event.offset
             self._text = self._text[:at] + (event.delta.text or "")

@@ -1,4 +1,4 @@
-"""`uamp keys`: the servers and keys that are saved on this machine."""
+"""`uamp keys`: manage the servers and keys saved on this machine."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def revoke(key_id: str, url: str | None, server: str | None, *, as_json: b
 
 
 async def _tried(url: str, key: str) -> tuple[str, str]:
-    """Return the address and the person of a key. Raises ClientError where it is not taken."""
+    """Return the address and the person of a key. Raises ClientError if it is refused."""
     async with Client(url, key=key) as client:
         return client.url, (await client.me()).username
 

@@ -1,4 +1,4 @@
-"""`uamp agents` and `uamp chats`: what there is to talk to."""
+"""`uamp agents` and `uamp chats`: list the agents and chats to talk to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of every command, its client, and how a command ends."""
+"""Options shared by the commands, their client, and their exit codes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EXIT_CODES: Final[list[tuple[int, tuple[type[ClientError], ...]]]] = [
     (7, (ConnectionLostError, TimedOutError, UnavailableError, RateLimitError)),
     (8, (ExportCutError,)),
 ]
-"""The exit codes beside 0, 1 (any other error), 2 (wrong usage) and 130 (Ctrl-C)."""
+"""The exit codes besides 0, 1 (any other error), 2 (wrong usage) and 130 (Ctrl-C)."""
 INTERRUPTED: Final = 130
 
 
@@ -55,7 +55,7 @@ def exit_code(error: ClientError) -> int:
 
 
 def server_options(command: F) -> F:
-    """Give a command the options of the server, and `--json`."""
+    """Add the options of the server, and `--json`, to a command."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print lines of JSON."),
         click.option("--server", metavar="NAME", help="A server that `uamp keys add` has saved."),
@@ -66,7 +66,7 @@ def server_options(command: F) -> F:
 
 
 def paying_options(command: F) -> F:
-    """Give a command the option of payments."""
+    """Add the payment option to a command."""
     return click.option(
         "--pay-up-to",
         metavar="AMOUNT",
@@ -75,13 +75,13 @@ def paying_options(command: F) -> F:
 
 
 def client_of(url: str | None, server: str | None, **options: Any) -> Client:
-    """Return the client of the server that the options name."""
+    """Return a client for the server that the options name."""
     chosen = configuration.choose(url=url, name=server)
     return Client(chosen.url, key=chosen.key, **options)
 
 
 def asks_person(*, as_json: bool) -> bool:
-    """Return whether a person at a terminal can be asked something."""
+    """Return whether there is a person at a terminal to ask."""
     return not as_json and sys.stdin.isatty()
 
 
@@ -108,7 +108,7 @@ def approval_question(call: ToolApprovalRequired) -> str:
 
 
 async def confirm(question: str) -> bool:
-    """Ask a question at the terminal until it is answered with yes or no; Enter is no."""
+    """Ask a question at the terminal until the answer is yes or no; Enter means no."""
     prompt: PromptSession[str] = PromptSession(output=create_output(sys.stderr))
     while True:
         answer = (await prompt.prompt_async(f"{question} [y/N] ")).strip().lower()
@@ -119,7 +119,7 @@ async def confirm(question: str) -> bool:
 
 
 def runs(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Make a command of a coroutine function; its errors end the command with their exit code."""
+    """Turn a coroutine function into a command; its errors end it with their exit code."""
 
     @functools.wraps(work)
     def command(*, as_json: bool = False, **options: Any) -> None:

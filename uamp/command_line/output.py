@@ -1,4 +1,4 @@
-"""Print text without control characters, rows, and lines of JSON."""
+"""Prints text without control characters, rows, and lines of JSON."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from uamp.client.state.answers import Piece
     from uamp.events.base import Event
 
-# Agents and people write what they like: a terminal would obey their escape sequences.
+# Agents and people may write anything: a terminal would obey their escape sequences.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
-# What the library says to a program is something else at a terminal.
+# Remedies that differ at a terminal from those the library gives a program.
 _REMEDIES = {
     "payment_required": "Give --pay-up-to, or answer the question at a terminal.",
     "chat_not_found": "`uamp chats` lists your chats.",
@@ -29,7 +29,7 @@ _REMEDIES = {
 
 
 def printable(text: str) -> str:
-    """Return a text of others as a terminal may show it."""
+    """Replace the control characters in other people's text, which a terminal would obey."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
@@ -39,12 +39,12 @@ def print_json(value: object) -> None:
 
 
 def print_event(event: Event) -> None:
-    """Print an event as it is on the wire, in one line."""
+    """Print an event in its wire form, on one line."""
     print_json(to_dict(event))
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows with their columns below each other."""
+    """Print rows with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -52,7 +52,7 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_error(error: ClientError, *, as_json: bool) -> None:
-    """Print an error on standard error: what is wrong, and what can be done."""
+    """Print an error to standard error: what went wrong, and what to do about it."""
     remedy = _REMEDIES.get(error.code, error.what_to_do)
     if as_json:
         value: dict[str, Any] = {"error": {"code": str(error.code), "message": error.message}}
@@ -68,8 +68,8 @@ def print_error(error: ClientError, *, as_json: bool) -> None:
 class AnswerPrinter:
     """Prints the answers of a turn as they grow, one below the other.
 
-    One answer is printed as it is; where several agents answer, each has its name before it, and
-    what comes of a later one meanwhile is printed when those before it have ended.
+    A single answer is printed as it is; if several agents answer, each answer starts with the
+    agent's name, and the text of a later answer is held back until those before it have ended.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class AnswerPrinter:
         self._ends_line = True
 
     def add(self, piece: Piece) -> None:
-        """Take a piece, and print what is its turn."""
+        """Add a piece, and print it if its answer's turn has come."""
         key = piece.response_id
         if key not in self._texts:
             self._order.append(key)
@@ -109,7 +109,7 @@ class AnswerPrinter:
         self._write(f"{self._agents[key]}: ")
 
     def end_line(self) -> None:
-        """Begin a new line, unless the last one has ended."""
+        """Start a new line, unless the last line has ended."""
         if not self._ends_line:
             click.echo()
             self._ends_line = True

@@ -1,4 +1,4 @@
-"""The command `uamp` with its commands."""
+"""The command `uamp` and its subcommands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ for command in (chat, ask, tail, send, export, verify, agents, chats, keys, acp,
 
 
 def run() -> int:
-    """Run the command line, and return its exit code."""
+    """Run the command line and return its exit code."""
     try:
         program.main(prog_name="uamp")
     except SystemExit as ended:
