@@ -69,7 +69,7 @@ async def ask(
 ) -> None:
     """Send a message and print the answers as they grow.
 
-    TEXT is read from standard input where it is missing or `-`. Ctrl-C cancels the answer.
+    TEXT is read from standard input if it is missing or `-`. Ctrl-C cancels the answer.
 
     \b
     uamp ask --chat Welcome '@echo hello'
@@ -107,7 +107,7 @@ async def send(
 ) -> None:
     """Send a message to a chat, without waiting for answers, and print its id.
 
-    CHAT is a title or an id. TEXT is read from standard input where it is missing or `-`.
+    CHAT is a title or an id. TEXT is read from standard input if it is missing or `-`.
     """
     words = message_of(text)
     async with client_of(url, server) as client:

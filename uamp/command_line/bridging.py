@@ -35,8 +35,8 @@ async def acp(agent: str, url: str | None, server: str | None, *, as_json: bool)
     """Speak the Agent Client Protocol on standard input and output, for editors.
 
     Editors such as Zed and those of JetBrains start this command and talk to AGENT. The command
-    ends when the editor closes its input, or when the connection is lost: answers continue on the
-    server, and the editor loads the session again.
+    ends when the editor closes its input, or when the connection is lost; answers continue on the
+    server, and the editor can load the session again.
     """
     del as_json  # every line is JSON
     chosen = configuration.choose(url=url, name=server)

@@ -60,7 +60,7 @@ def _complete(context: click.Context, read: object, incomplete: str) -> list[Com
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script with which a shell completes the commands.
+    """Print the completion script for a shell.
 
     \b
     uamp completion bash >> ~/.bashrc

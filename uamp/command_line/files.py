@@ -57,9 +57,9 @@ _NOT_IN_NAMES = re.compile(r"[^\w. -]+")
 async def export(
     chat: str, output: str | None, url: str | None, server: str | None, *, as_json: bool
 ) -> None:
-    """Write a chat to an NDJSON file, and check that it is whole.
+    """Export a chat to an NDJSON file and check that it is complete.
 
-    A file that was cut off in the transfer is not kept; on standard output it ends without its last
+    A file that was cut off in transfer is not kept; on standard output it ends without its last
     line, and the exit code is 8.
     """
     async with client_of(url, server) as client:
@@ -96,15 +96,15 @@ async def export(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON.")
 def verify(file: BinaryIO, keys: BinaryIO | None, *, without_log: bool, as_json: bool) -> None:
-    """Check that an export is whole, and that its answers, receipts and log were not changed.
+    """Check that an export is complete and its answers, receipts and log are unchanged.
 
     FILE is an export as NDJSON or JSON, or a downloaded receipt, and may be `-`. Its count and
     SHA-256 show that nothing was cut off and no message changed by accident. The hash chain of the
     chat's log shows whether its messages are those that were written; its head is signed by the
-    server, whose keys are needed to verify that. The answers are signed by their agents, the
-    receipts by the server; without --keys they are verified with the keys in the file. With --keys
-    the exit code is 8 also where the file has no log, the log has no head that one of them signed,
-    or that head and the log do not cover all.
+    server, whose keys are needed to verify it. The answers are signed by their agents, the receipts
+    by the server; without --keys they are verified with the keys in the file. With --keys the exit
+    code is also 8 if the file has no log, if none of the keys signed the log's head, or if the head
+    and the log do not cover everything.
     """
     try:
         begin = file.readline()

@@ -40,10 +40,10 @@ _MOST_HISTORY = 1_000
 async def tail(
     chat: str, lines: int, url: str | None, server: str | None, *, as_json: bool
 ) -> None:
-    """Print the messages of a chat, and go on with what happens until Ctrl-C.
+    """Print the last messages of a chat, then follow it until Ctrl-C.
 
-    With --json each line is an event of the protocol. A lost connection is made again, and what
-    happened meanwhile is printed then.
+    With --json each line is an event of the protocol. A lost connection is reopened, and whatever
+    happened in the meantime is printed then.
     """
     async with client_of(url, server) as client:
         opened = await client.chat(chat)

@@ -65,10 +65,11 @@ async def chat(
     *,
     as_json: bool,
 ) -> None:
-    """Talk in a CHAT, by title or id, or privately with an --agent.
+    """Talk in a CHAT, given by title or id, or privately with an --agent.
 
-    Answers grow as they are written. A payment beyond --pay-up-to and a tool call that a person has
-    to allow are asked. With --json, lines of standard input are messages, and events are printed.
+    Answers appear as they are written. You are asked about payments beyond --pay-up-to and about
+    tool calls that need a person's approval. With --json, lines of standard input are messages, and
+    events are printed.
     """
     if (chat is None) == (agent is None):
         raise click.UsageError("Name a chat or an --agent.")

@@ -25,11 +25,11 @@ _SHOWN = 12
 
 @click.group
 def keys() -> None:
-    """Save keys for servers, choose which is used, and make others.
+    """Save keys for servers, choose the one to use, and create new keys.
 
-    Make the first key on the page /account of the server. Saved keys are in
+    Create your first key on the server's page /account. Saved keys are in
     ~/.config/uamp/servers.json, which only you may read. UAMP_URL and UAMP_KEY in the environment
-    come before what is saved.
+    take precedence over saved keys.
     """
 
 
@@ -40,7 +40,8 @@ def keys() -> None:
 def add(name: str, url: str, *, as_json: bool) -> None:
     """Save a key under NAME, and use it from now on.
 
-    The key is asked for, or read from standard input: `uamp keys add < key.txt`. It is tried first.
+    The command asks for the key, or reads it from standard input: `uamp keys add < key.txt`. It
+    tries the key before saving it.
     """
     is_person = sys.stdin.isatty()
     key = click.prompt("Key", hide_input=True, err=True) if is_person else sys.stdin.readline()
@@ -61,7 +62,7 @@ def add(name: str, url: str, *, as_json: bool) -> None:
 @keys.command("list")
 @AS_JSON
 def list_keys(*, as_json: bool) -> None:
-    """List the saved servers; `*` is the one that is used."""
+    """List the saved servers; `*` marks the one in use."""
     with _reporting(as_json=as_json):
         saved = configuration.load()
         rows = []
@@ -93,7 +94,7 @@ def use(name: str, *, as_json: bool) -> None:
 def remove(name: str, *, as_json: bool) -> None:
     """Forget the server NAME on this machine.
 
-    The key stays in force: revoke it on the page /account.
+    The key stays valid: revoke it on the page /account.
     """
     with _reporting(as_json=as_json):
         configuration.choose(url=None, name=name)
@@ -107,7 +108,7 @@ def remove(name: str, *, as_json: bool) -> None:
 @server_options
 @runs
 async def issued(url: str | None, server: str | None, *, as_json: bool) -> None:
-    """List your keys that are in force at the server."""
+    """List your active keys on the server."""
     async with client_of(url, server) as client:
         rows = []
         for key in await client.keys():
@@ -136,7 +137,7 @@ async def create(
     *,
     as_json: bool,
 ) -> None:
-    """Make a key at the server, with rights of the one that is used, and print it once."""
+    """Create a key on the server, with rights of the key in use, and print it once."""
     async with client_of(url, server) as client:
         key = await client.create_key(
             name, scopes=scopes, chats=chats or None, agents=agents or None
@@ -158,7 +159,7 @@ async def create(
 async def rotate(
     key_id: str, keep: int, url: str | None, server: str | None, *, as_json: bool
 ) -> None:
-    """Give a key at the server a new secret, and print it once."""
+    """Give a key on the server a new secret, and print it once."""
     async with client_of(url, server) as client:
         key = await client.rotate_key(key_id, keep_seconds=keep)
     print_json(key) if as_json else click.echo(key.secret)
@@ -169,7 +170,7 @@ async def rotate(
 @server_options
 @runs
 async def revoke(key_id: str, url: str | None, server: str | None, *, as_json: bool) -> None:
-    """Revoke a key at the server; what uses it ends within seconds."""
+    """Revoke a key on the server; its connections and requests end within seconds."""
     async with client_of(url, server) as client:
         await client.revoke_key(key_id)
     if as_json:

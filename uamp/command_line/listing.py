@@ -30,7 +30,7 @@ async def agents(url: str | None, server: str | None, *, as_json: bool) -> None:
 @server_options
 @runs
 async def chats(url: str | None, server: str | None, *, everything: bool, as_json: bool) -> None:
-    """List your chats, the latest first."""
+    """List your chats, latest first."""
     async with client_of(url, server) as client:
         rows = []
         async for chat in client.chats(kind="all" if everything else "group"):

@@ -37,10 +37,10 @@ def program(*, verbose: bool) -> None:
     uamp keys add --url https://chat.example.org
     uamp ask --chat Welcome '@echo hello'
 
-    The server and key are those of UAMP_URL and UAMP_KEY, or of `uamp keys add`.
+    The server and key come from UAMP_URL and UAMP_KEY, or from `uamp keys add`.
 
-    Exit codes: 0 done, 1 another error, 2 wrong usage, 3 the key, 4 not found, 5 a payment, 6 no
-    answer or a failed one, 7 not reached or too busy, 8 an export that is not whole, 130 Ctrl-C.
+    Exit codes: 0 done, 1 any other error, 2 wrong usage, 3 the key, 4 not found, 5 a payment, 6 no
+    answer or a failed one, 7 unreachable or too busy, 8 an incomplete export, 130 Ctrl-C.
     """  # noqa: D301 click reads the character
     level = logging.INFO if verbose else logging.ERROR
     logging.basicConfig(level=level, format="%(name)s: %(message)s")
