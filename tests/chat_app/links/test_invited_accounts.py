@@ -67,7 +67,7 @@ def test_a_visitor_makes_an_account_and_is_in_the_chat(path: str, chat: Chat) ->
     assert (member.role, member.left_at) == ("member", None)
     assert client.get("/api/v1/me").json()["username"] == "newton"
     entry = AuditRecord.objects.get(action="person.made")
-    assert entry.detail == "by an invite link"
+    assert entry.detail == f"by an invite link of {chat.pk}"
 
 
 @pytest.mark.parametrize(
