@@ -1,6 +1,8 @@
 """Reads of a principal's past responses over one transport, for returning clients.
 
-Synchronous. Visitors are identified only by response and session ids, which cannot be guessed.
+Each needs the right to read chats, and finds the responses of chats that the person is in now and
+the credential is for. Synchronous. Visitors are identified only by response and session ids, which
+cannot be guessed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from django.db.models.functions import Coalesce
 import uamp
 from chat_app.log.deletions import has_deleted_answer
 from chat_app.log.signatures import signature_of_response
+from chat_app.members.chat_lists import chats_of
 from sessions_app.access.principal import PrincipalKind
+from sessions_app.access.protocol_rights import check_scope
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
 from sessions_app.response.request import ResponseRequest
 from sessions_app.states import PaymentState, ToolCallState
@@ -57,7 +61,6 @@ class KeptResponse:
     agent: str
     agent_description: str
     chat_id: str
-    chat_scoped: bool
     status: str
     request: ev.ResponseCreate
     output: tuple[uamp.ContentItem, ...]
@@ -102,7 +105,7 @@ def find_response(
 ) -> KeptResponse | None:
     """Return a response of the principal and agent; None for unknown and foreign ones alike.
 
-    An empty `agent` matches any agent.
+    An empty `agent` matches any agent. Raises RemoteProtocolError forbidden.
     """
     row = _with_facts(_rows(principal, transport, agent)).filter(pk=response_id).first()
     return None if row is None else _kept(row)
@@ -150,7 +153,8 @@ def list_responses(
 ) -> tuple[list[KeptResponse], int]:
     """Return a page of responses, last changed first, and the total count.
 
-    `before` is the time and id of the last response on the previous page.
+    `before` is the time and id of the last response on the previous page. Raises
+    RemoteProtocolError forbidden.
     """
     if principal.is_visitor and not which.session_id:
         return [], 0
@@ -175,6 +179,8 @@ def list_responses(
 
 
 def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
+    """Return the responses that a principal may read; raises RemoteProtocolError forbidden."""
+    check_scope(principal, "chats:read")
     rows = Response.objects.filter(session__transport=transport)
     if agent:
         rows = rows.filter(agent__name__iexact=agent)
@@ -182,6 +188,10 @@ def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
         rows = rows.filter(session__principal__startswith=PrincipalKind.VISITOR.prefix)
     else:
         rows = rows.filter(session__principal=principal.key)
+    if principal.user_id is not None:
+        rows = rows.filter(chat__in=chats_of(principal.user_id).values("pk"))
+    if principal.rights.chats is not None:
+        rows = rows.filter(chat_id__in=principal.rights.chats)
     return rows.annotate(changed_at=_CHANGED)
 
 
@@ -241,7 +251,6 @@ def _kept(row: Any) -> KeptResponse:
         agent=row.agent.name,
         agent_description=row.agent.description,
         chat_id=row.chat_id,
-        chat_scoped=row.session.chat_scoped,
         status=row.status,
         request=_request(row),
         output=output,

@@ -1,6 +1,7 @@
 """Reads of a principal's open sessions over one transport, for returning clients.
 
-Synchronous. A visitor's sessions are only found by id and never listed.
+Each needs the right to read chats, and finds the sessions of chats that the person is in now and
+the credential is for. Synchronous. A visitor's sessions are only found by id and never listed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
+from chat_app.members.chat_lists import chats_of
+from sessions_app.access.protocol_rights import check_scope
 from sessions_app.models import Session
 
 if TYPE_CHECKING:
@@ -38,12 +41,20 @@ def list_sessions(
     limit: int,
     before: tuple[datetime, str] | None = None,
 ) -> list[KeptSession]:
-    """Return a principal's open sessions, newest first; visitors get none."""
+    """Return a principal's open sessions, newest first; visitors get none.
+
+    Raises RemoteProtocolError forbidden.
+    """
+    check_scope(principal, "chats:read")
     if principal.is_visitor:
         return []
     rows = Session.objects.filter(
         principal=principal.key, transport=transport, status__in=Session.OPEN
     )
+    if principal.user_id is not None:
+        rows = rows.filter(chat__in=chats_of(principal.user_id).values("pk"))
+    if principal.rights.chats is not None:
+        rows = rows.filter(chat_id__in=principal.rights.chats)
     if agent is not None:
         rows = rows.filter(agent__name__iexact=agent)
     if before is not None:

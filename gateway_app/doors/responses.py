@@ -19,7 +19,6 @@ import uamp
 from chat_app.contents.addresses import ContentReader
 from chat_app.contents.references import absolute_url
 from chat_app.log import history as chat_history
-from chat_app.members import membership
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
 from gateway_app.shapes.message_origins import current_conversation, origins_from
@@ -127,16 +126,7 @@ class ResponseReader:
             agent=self._agent,
         )
         kept = await database.run(read)
-        if kept is None or not await self._may_read(kept):
-            return None
-        return await self._stored(kept)
-
-    async def _may_read(self, kept: KeptResponse) -> bool:
-        """Return whether the caller is still a member of the chat that the response belongs to."""
-        user_id = self._principal.user_id
-        if not kept.chat_scoped or user_id is None:
-            return True
-        return await database.run(membership.is_member, kept.chat_id, user_id)
+        return None if kept is None else await self._stored(kept)
 
     async def end_of(self, stored: StoredResponse) -> Event | None:
         """Return the event that ended a response; None if it has not ended."""

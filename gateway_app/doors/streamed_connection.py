@@ -22,6 +22,7 @@ from gateway_app.doors.agents.agent_tools import tools_of
 from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, http_connections, selectors
+from sessions_app.access.protocol_rights import check_scope
 from sessions_app.handlers.sessions import (
     attach_session,
     hold_session,
@@ -265,8 +266,10 @@ class EventStream:
         """Open a stream and return it; raises RemoteProtocolError."""
         posted = await PostedEvents.of(request, transport)
         http = posted._http  # noqa: SLF001 same module
-        await posted.check_connection(connection_id)
         process, principal = registry.current(), http.connection.principal
+        # Also without a session, a stream sends what the connection's requests have read.
+        check_scope(principal, "chats:read")
+        await posted.check_connection(connection_id)
         if not process.followers.has_room_for(principal):
             raise RemoteProtocolError(
                 ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."

@@ -121,12 +121,13 @@ class ClientConnection:
         self.pay: Any = None
         # Whether a response.create of this connection has led to a response.
         self.has_begun = False
-        # The responses to its last response.create, and whether an earlier one had started them, in
-        # which case this connection did not follow them from the start.
+        # The responses to its last response.create; not followed from the start if `has_repeated`.
         self.started: tuple[str, ...] = ()
         # Why agents do not answer the last response.create; None if all do.
         self.unanswered: RemoteProtocolError | None = None
         self.has_repeated = False
+        # Whether its client receives the sessions' events, and so needs the right to read.
+        self.receives = True
         # Whether the client sends response.create itself, so that no turn may start without it.
         self.asks_itself = False
         self._reader = reader

@@ -52,7 +52,8 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
     if registers(event, principal):
         await register_agent(connection, event, principal)
         return
-    check_scope(principal, SCOPES[ev.SessionCreate])
+    if connection.receives:
+        check_scope(principal, SCOPES[ev.SessionCreate])
     if event.resume is not None and event.resume.session_id is not None:
         session = await _resumed_session(principal, event)
         if session is not None:
@@ -127,11 +128,18 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
     return session
 
 
-async def find_session(session_id: str, principal: Principal) -> OpenSession | None:
+async def find_session(
+    session_id: str, principal: Principal, *, receives: bool = True
+) -> OpenSession | None:
     """Return a session of this principal, or a visitor's session by its id.
 
-    An ephemeral session becomes permanent, since its client knows it.
+    None if the person is no longer in its chat, or the credential is not for that chat. An
+    ephemeral session becomes permanent, since its client knows it. `receives` is False for a client
+    that receives nothing of the session. Raises RemoteProtocolError forbidden if the client would
+    receive something and its credential may not read chats.
     """
+    if receives:
+        check_scope(principal, SCOPES[ev.SessionCreate])
     if not services.SESSION_ID.fullmatch(session_id):
         return None
     if principal.is_visitor:
@@ -152,11 +160,16 @@ async def find_session(session_id: str, principal: Principal) -> OpenSession | N
 
 
 async def _may_enter(session: OpenSession) -> bool:
-    """Return whether the session's person and credential may still access its chat."""
+    """Return whether the session's person and credential may still access its chat.
+
+    Membership may have ended since the session was opened, also in a chat that began as the
+    session's own: others can be added to it, and an owner among them may remove the person.
+    """
     if not session.principal.rights.sees_chat(session.chat_id):
         return False
-    # Membership may have ended since the session was opened.
-    return not session.chat_scoped or await database.run(services.is_member, session)
+    if session.principal.user_id is None:
+        return not session.chat_scoped
+    return await database.run(services.is_member, session)
 
 
 async def hold_session(connection: ClientConnection, session_id: str) -> None:

@@ -197,6 +197,8 @@ async def begun(
     exchange = HttpExchange(request._request, principal, TRANSPORT)  # noqa: SLF001 the public request has no scope
     refused: list[RemoteProtocolError] = []
     exchange.connection.on_error = refused.append
+    # The reply is made from rows, by `sent_response`: a key that may write alone may send.
+    exchange.connection.receives = False
     exchange.connection.request_sha256 = "" if key is None else key.sha256
     try:
         session_id = await _attach(exchange, session, refused)
@@ -242,7 +244,10 @@ async def _attach(
     `refused` are the exchange's errors. Raises Problem.
     """
     connection = exchange.connection
-    if session.name and await find_session(session.name, connection.principal) is not None:
+    known = session.name and await find_session(
+        session.name, connection.principal, receives=connection.receives
+    )
+    if known:
         await exchange.attach_known(session.name)
         return session.name
     connection.defaults.follows_closed = True

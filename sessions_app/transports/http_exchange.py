@@ -238,7 +238,9 @@ class HttpExchange:
 
     async def attach_known(self, session_id: str) -> None:
         """Attach an existing session; raises RemoteProtocolError unknown_session."""
-        session = await find_session(session_id, self.connection.principal)
+        session = await find_session(
+            session_id, self.connection.principal, receives=self.connection.receives
+        )
         if session is None:
             raise RemoteProtocolError(
                 ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
