@@ -20,13 +20,18 @@ _SALT: Final = "content reader"
 class ContentReader:
     """The reader of an address: a person, the recipients of a chat's events, or an operator.
 
-    An address sent to a member about a chat names both. One that names neither is for a program
-    that the server knows nothing else about, and works while any chat shows the content.
+    An address about a chat that is sent to a member names both, and is for what that chat shows.
+    One of them is always named: an address that nobody in particular may read could not lose its
+    right. Raises ValueError otherwise.
     """
 
     user_id: int | None = None
     chat_id: str = ""
     is_operator: bool = False
+
+    def __post_init__(self) -> None:
+        if self.user_id is None and not self.chat_id:
+            raise ValueError("A reader is a person, a chat's recipients, or both.")
 
     def __str__(self) -> str:
         """Return the reader's form in an address."""
@@ -35,7 +40,7 @@ class ContentReader:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the reader from an address whose signature was verified."""
+        """Return the reader from an address whose signature was verified; raises ValueError."""
         kind, user, chat_id = text.split(".", 2)
         return cls(user_id=int(user) if user else None, chat_id=chat_id, is_operator=kind == "o")
 
@@ -59,6 +64,6 @@ def reader_of(content_id: object, reader: str, signature: str) -> ContentReader 
         signer.unsign(
             f"{content_id}:{reader}:{signature}", max_age=settings.UAMP_CONTENT_URL_SECONDS
         )
-    except BadSignature:
+        return ContentReader.parse(reader)
+    except (BadSignature, ValueError):
         return None
-    return ContentReader.parse(reader)

@@ -60,20 +60,29 @@ def behind(content_id: UUID, reader: ContentReader) -> Content | None:
 
 
 def _readable_behind(reader: ContentReader) -> Q | None:
-    # Contents that an answer of the chat shows before it has ended.
-    is_made_there = Q(owner_key=f"chat:{reader.chat_id}")
+    """Return the condition for what a reader may read; None for nothing.
+
+    Of a person's files, an address about a chat opens those that the chat shows and those that no
+    chat shows yet.
+    """
     if reader.user_id is None:
-        uses = ContentUse.objects.filter(content=OuterRef("pk"))
-        uses = uses.filter(chat_id=reader.chat_id) if reader.chat_id else uses
-        return is_made_there | Q(Exists(uses))
+        return _shown_in(reader.chat_id)
     user = User.objects.filter(pk=reader.user_id, is_active=True).first()
     if user is None:
         return None
     if reader.is_operator:
         return Q() if user.is_staff and user.has_perm(VIEW_CONTENT) else None
+    if not reader.chat_id:
+        return _readable_by(ContentOwner(user_id=user.pk))
+    unused = Q(owner_id=user.pk) & ~Q(Exists(ContentUse.objects.filter(content=OuterRef("pk"))))
     here = user.participations.filter(chat_id=reader.chat_id, left_at__isnull=True)
-    allowed = _readable_by(ContentOwner(user_id=user.pk))
-    return allowed | is_made_there if here.exists() else allowed
+    return _shown_in(reader.chat_id) | unused if here.exists() else unused
+
+
+def _shown_in(chat_id: str) -> Q:
+    """Return the condition for what a chat shows, or an answer in it shows before it has ended."""
+    uses = ContentUse.objects.filter(content=OuterRef("pk"), chat_id=chat_id)
+    return Q(owner_key=f"chat:{chat_id}") | Q(Exists(uses))
 
 
 def named(content_id: str) -> QuerySet[Content]:

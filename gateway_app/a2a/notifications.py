@@ -50,8 +50,9 @@ async def _rendered(dialect: TaskDialect, changed: ChangedResponse) -> bytes | N
     stored = await reader.find(changed.response_id)
     if stored is None:
         return None
-    body = msgspec.json.encode(dialect.answer(task_of(stored, link=reader.link)))
+    link = reader.link_in(stored.chat_id)
+    body = msgspec.json.encode(dialect.answer(task_of(stored, link=link)))
     if len(body) <= changed.max_bytes:
         return body
-    small = task_of(stored, link=reader.link, history_length=0, with_artifacts=False)
+    small = task_of(stored, link=link, history_length=0, with_artifacts=False)
     return msgspec.json.encode(dialect.answer(small))

@@ -72,7 +72,7 @@ class TaskService:
             stored = await self._with_history(reader, exchange.response_id, sent.history_length)
             task = task_of(
                 stored,
-                link=reader.link,
+                link=reader.link_in(stored.chat_id),
                 history_length=sent.history_length,
                 accepts_data=sent.accepts_data,
                 refusal=writer.refusal,
@@ -113,7 +113,7 @@ class TaskService:
             stored = await self._with_history(reader, task_id)
             _check_live(stored, TaskErrorReason.UNSUPPORTED_OPERATION)
             state = await exchange.join(task_id)
-            writer = TaskWriter(task_id, stored.thread, link=reader.link)
+            writer = TaskWriter(task_id, stored.thread, link=reader.link_in(stored.chat_id))
             list(writer.feed(state))
             first = [encode(writer.begun(stored))]
         except BaseException:
@@ -128,7 +128,7 @@ class TaskService:
         """Return a task in its present state."""
         reader = await self._reader_alone()
         stored = await self._with_history(reader, task_id, history_length)
-        return task_of(stored, link=reader.link, history_length=history_length)
+        return task_of(stored, link=reader.link_in(stored.chat_id), history_length=history_length)
 
     async def cancel(self, task_id: str) -> Task:
         """Cancel a task, in whichever process it runs, and return it."""
@@ -139,7 +139,7 @@ class TaskService:
             _check_live(stored, TaskErrorReason.TASK_NOT_CANCELABLE)
             stored = await reader.cancel(exchange, task_id) or stored
             (stored,) = await reader.with_follow_ups([stored])
-            return task_of(stored, link=reader.link)
+            return task_of(stored, link=reader.link_in(stored.chat_id))
         finally:
             await exchange.close()
 
@@ -155,7 +155,7 @@ class TaskService:
         tasks = [
             task_of(
                 stored,
-                link=reader.link,
+                link=reader.link_in(stored.chat_id),
                 history_length=history_length,
                 with_artifacts=with_artifacts,
             )
@@ -285,7 +285,7 @@ class TaskService:
         return TaskWriter(
             exchange.response_id,
             sent.context_id or exchange.session_id,
-            link=reader.link,
+            link=reader.link_in(exchange.chat_id),
             accepts_data=sent.accepts_data,
         )
 
@@ -304,7 +304,10 @@ class TaskService:
             )
         answers = answers_of(sent, stored.asked, task_id=stored.id)
         writer = TaskWriter(
-            stored.id, stored.thread, link=reader.link, accepts_data=sent.accepts_data
+            stored.id,
+            stored.thread,
+            link=reader.link_in(stored.chat_id),
+            accepts_data=sent.accepts_data,
         )
         # The client already has the earlier updates, in the task as it is returned.
         list(writer.feed(await exchange.join(stored.id)))

@@ -156,7 +156,8 @@ class AcpDialect(ForeignDialect):
                 raise
             return
         inputs = read.inputs_of(params.prompt, session_id)
-        prompt = Prompt(session_id, request_id=_id_of(message), link=self.link)
+        link = self.link_of(session_id)
+        prompt = Prompt(session_id, request_id=_id_of(message), link=link)
         await self._begin(prompt, inputs, ev.ResponseCreate(), token=params.token)
 
     async def _submit(self, message: Rpc) -> None:
@@ -167,7 +168,10 @@ class AcpDialect(ForeignDialect):
         create = ev.ResponseCreate(response=uamp.ResponseConfig(messages=params.messages))
         request_id = _id_of(message)
         prompt = Prompt(
-            self._submit_session, request_id=request_id, is_submitted=True, link=self.link
+            self._submit_session,
+            request_id=request_id,
+            is_submitted=True,
+            link=self.link_of(self._submit_session),
         )
         await self._begin(prompt, [], create, token=params.token)
         self.send_json(write.notification("prompt/started", {"requestId": str(request_id)}))
@@ -245,7 +249,8 @@ class AcpDialect(ForeignDialect):
                 return prompt
         begins = isinstance(event, (ev.ResponseCreated, *ENDS))
         if begins and response_id not in self._followed and self.is_private(session_id):
-            prompt = Prompt(session_id, response_id=response_id, link=self.link)
+            link = self.link_of(session_id)
+            prompt = Prompt(session_id, response_id=response_id, link=link)
             self._followed[response_id] = prompt
         return self._followed.get(response_id)
 

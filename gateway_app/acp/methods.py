@@ -15,7 +15,7 @@ from uamp import RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gateway_app.acp.read import Rpc
     from gateway_app.doors.agents.agent_tools import AgentTool
@@ -41,8 +41,8 @@ class AcpPort(Protocol):
     def started(self) -> str:
         """The response that began last; raises RemoteProtocolError if no agent answers."""
 
-    def link(self, url: str) -> str:
-        """Return the address of a medium for the client."""
+    def link_in(self, chat_id: str) -> Callable[[str], str]:
+        """Return a function that returns the client's addresses of the media of a chat."""
 
     def own_sessions(self, extension: str) -> SessionReader:
         """Return a reader of the caller's sessions with the path's agent."""
@@ -114,7 +114,7 @@ async def list_sessions(port: AcpPort, message: Rpc) -> dict[str, Any]:
 
 def history_of(port: AcpPort, session_id: str, loaded: LoadedSession) -> list[dict[str, Any]]:
     """Return the notifications that replay a session to its client."""
-    shown = write.history_updates(loaded.messages, link=port.link)
+    shown = write.history_updates(loaded.messages, link=port.link_in(loaded.chat_id))
     return [write.update(session_id, one) for one in shown]
 
 

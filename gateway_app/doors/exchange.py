@@ -14,10 +14,9 @@ import msgspec
 
 import uamp
 from agents_app.rest.rights import ANY
-from chat_app.contents.addresses import ContentReader
-from chat_app.contents.references import absolute_url
 from chat_app.log.shared_state import read_state
 from gateway_app.doors.begun_turns import begun_response
+from gateway_app.doors.content_links import content_link
 from gateway_app.doors.request_session import RequestSession, named
 from gateway_app.shapes.asked_events import AskedEvents
 from sessions_app import database, selectors
@@ -327,10 +326,9 @@ class Exchange:
 
     def link(self, url: str) -> str:
         """Return a temporary address of a medium, readable by any client that knows it."""
-        item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-        reader = ContentReader(user_id=self.principal.user_id, chat_id=self.chat_id)
         base_url = self._request.build_absolute_uri("/")
-        return absolute_url(item, base_url=base_url, reader=reader) or url
+        user_id, chat_id = self.principal.user_id, self.chat_id
+        return content_link(url, base_url=base_url, user_id=user_id, chat_id=chat_id)
 
     # --- The end ---
 

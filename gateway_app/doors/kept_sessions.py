@@ -51,6 +51,7 @@ class LoadedSession:
     """
 
     messages: Sequence[uamp.Message]
+    chat_id: str
     epoch: str
     seq: int
 
@@ -135,7 +136,12 @@ class SessionReader:
             )
             for message in await database.run(read)
         ]
-        return LoadedSession(messages=_last(messages), epoch=session.epoch, seq=session.last_seq)
+        return LoadedSession(
+            messages=_last(messages),
+            chat_id=session.chat_id,
+            epoch=session.epoch,
+            seq=session.last_seq,
+        )
 
 
 def _last(messages: Sequence[uamp.Message]) -> Sequence[uamp.Message]:

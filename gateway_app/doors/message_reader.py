@@ -13,11 +13,10 @@ from urllib.parse import quote
 import msgspec
 
 import uamp
-from chat_app.contents.addresses import ContentReader
-from chat_app.contents.references import absolute_url
 from chat_app.log import history
 from chat_app.members import membership
 from gateway_app.doors.agents.agent_directory import reader_of
+from gateway_app.doors.content_links import content_link
 from gateway_app.doors.responses import stored_of
 from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownAnswer, ShownMessage
 from sessions_app import database, kept_responses
@@ -90,7 +89,12 @@ def _shown(
         answer = ShownAnswer(
             stored=stored,
             events=tuple(_events(stored, event, _event(end))),
-            link=partial(_link, request, ContentReader(user_id=user_id)),
+            link=partial(
+                content_link,
+                base_url=request.build_absolute_uri("/"),
+                user_id=user_id,
+                chat_id=entry.chat_id,
+            ),
         )
     return ShownMessage(event=event, question=question if question.text else None, answer=answer)
 
@@ -124,8 +128,3 @@ def _pieces(response_id: str, event: Event) -> Iterator[Event]:
 def _event(logged: LoggedEvent) -> Any:
     """Decode a log entry into the event that was sent."""
     return msgspec.convert({**logged.payload, "seq": logged.seq}, ev.ServerEvent)
-
-
-def _link(request: HttpRequest, reader: ContentReader, url: str) -> str:
-    item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-    return absolute_url(item, base_url=request.build_absolute_uri("/"), reader=reader) or url

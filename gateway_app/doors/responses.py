@@ -15,10 +15,8 @@ from urllib.parse import urljoin
 import msgspec
 from django.core import signing
 
-import uamp
-from chat_app.contents.addresses import ContentReader
-from chat_app.contents.references import absolute_url
 from chat_app.log import history as chat_history
+from gateway_app.doors.content_links import content_link
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
 from gateway_app.shapes.message_origins import current_conversation, origins_from
@@ -43,7 +41,7 @@ from uamp import ErrorCode, RemoteProtocolError, ResponseState
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from django.http import HttpRequest
 
@@ -213,11 +211,14 @@ class ResponseReader:
             following = signing.dumps(place, salt=_SALT)
         return ResponsePage(responses=tuple(stored), total=total, next_cursor=following)
 
-    def link(self, url: str) -> str:
-        """Return a temporary address of a medium, readable by any client that knows it."""
-        item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-        reader = ContentReader(user_id=self._principal.user_id)
-        return absolute_url(item, base_url=urljoin(self._address, "/"), reader=reader) or url
+    def link_in(self, chat_id: str) -> Callable[[str], str]:
+        """Return a function that gives temporary addresses to the media of a chat."""
+        return partial(
+            content_link,
+            base_url=urljoin(self._address, "/"),
+            user_id=self._principal.user_id,
+            chat_id=chat_id,
+        )
 
     # --- Pending questions ---
 

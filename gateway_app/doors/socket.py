@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import msgspec
 
 import uamp
-from chat_app.contents.addresses import ContentReader
-from chat_app.contents.references import absolute_url
 from chat_app.contents.wave import wave_file
 from gateway_app.doors.agents.agent_speech import speech_of
 from gateway_app.doors.agents.agent_tools import tools_of
 from gateway_app.doors.begun_turns import begun_response
+from gateway_app.doors.content_links import content_link
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, services
@@ -35,7 +34,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gateway_app.doors.agents.agent_speech import AgentSpeech
     from gateway_app.doors.agents.agent_tools import AgentTool
@@ -76,14 +75,19 @@ class ForeignDialect(SocketDialect, ABC):
         """Refuse a socket that its client may not open; called from `prepare`."""
         raise HandshakeRefused(CLOSE_FORBIDDEN)
 
-    def link(self, url: str) -> str:
-        """Return a temporary address of a medium, readable by any client that knows it."""
-        item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-        chats = [attached.session.chat_id for attached in self.connection.sessions.values()]
-        reader = ContentReader(
-            user_id=self.connection.principal.user_id, chat_id=chats[0] if chats else ""
+    def link_in(self, chat_id: str) -> Callable[[str], str]:
+        """Return a function that gives temporary addresses to the media of a chat."""
+        return partial(
+            content_link,
+            base_url=f"{self.handshake.base_url}/",
+            user_id=self.connection.principal.user_id,
+            chat_id=chat_id,
         )
-        return absolute_url(item, base_url=f"{self.handshake.base_url}/", reader=reader) or url
+
+    def link_of(self, session_id: str) -> Callable[[str], str]:
+        """Return `link_in` for the chat of an attached session."""
+        attached = self.connection.sessions.get(session_id)
+        return self.link_in("" if attached is None else attached.session.chat_id)
 
     async def send(self, event: Event) -> None:
         """Send a client event; raises RemoteProtocolError if it is refused.

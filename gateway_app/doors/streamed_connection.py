@@ -14,12 +14,11 @@ import msgspec
 
 import uamp
 from agents_app.rest.rights import ANY
-from chat_app.contents.addresses import ContentReader
-from chat_app.contents.references import absolute_url
 from chat_app.log import fanout
 from chat_app.log import history as chat_history
 from gateway_app.doors.agents.agent_tools import tools_of
 from gateway_app.doors.begun_turns import begun_response
+from gateway_app.doors.content_links import content_link
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, http_connections, selectors
 from sessions_app.access.protocol_rights import check_scope
@@ -42,7 +41,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from django.http import HttpRequest, StreamingHttpResponse
 
@@ -172,9 +171,9 @@ class PostedEvents:
         """The response that began last; raises RemoteProtocolError if no agent answers."""
         return begun_response(self._connection)
 
-    def link(self, url: str) -> str:
-        """Return a temporary address of a medium, readable by any client that knows it."""
-        return _link(self._request, self._connection, url)
+    def link_in(self, chat_id: str) -> Callable[[str], str]:
+        """Return a function that gives temporary addresses to the media of a chat."""
+        return _link_in(self._request, self._connection, chat_id)
 
     def own_sessions(self, extension: str) -> SessionReader:
         """Return a reader of the caller's sessions over this transport with the path's agent."""
@@ -291,7 +290,8 @@ class EventStream:
 
     def link(self, url: str) -> str:
         """Return a temporary address of a medium, readable by any client that knows it."""
-        return _link(self._request, self._http.connection, url)
+        chat_id = "" if self._session is None else self._session.chat_id
+        return _link_in(self._request, self._http.connection, chat_id)(url)
 
     async def events(self) -> AsyncIterator[Event | None]:
         """Yield the server's events, and None after a POST of the client or a period of silence."""
@@ -343,8 +343,12 @@ async def _found_session(session_id: str, http: HttpExchange) -> OpenSession:
     return await own_session(session_id, connection.principal, agent=connection.defaults.agent)
 
 
-def _link(request: HttpRequest, connection: ClientConnection, url: str) -> str:
-    item = uamp.ImageContent(image=uamp.MediaUrl(url=url))
-    chats = [attached.session.chat_id for attached in connection.sessions.values()]
-    reader = ContentReader(user_id=connection.principal.user_id, chat_id=chats[0] if chats else "")
-    return absolute_url(item, base_url=request.build_absolute_uri("/"), reader=reader) or url
+def _link_in(
+    request: HttpRequest, connection: ClientConnection, chat_id: str
+) -> Callable[[str], str]:
+    return partial(
+        content_link,
+        base_url=request.build_absolute_uri("/"),
+        user_id=connection.principal.user_id,
+        chat_id=chat_id,
+    )

@@ -89,7 +89,7 @@ class ResponsesService:
         return ResponseWriter(
             response_id=stored.id,
             created_at=int(stored.created_at.timestamp()),
-            link=self._reader.link,
+            link=self._reader.link_in(stored.chat_id),
             asked=shown_request(stored.request, stored.extension),
             after=after,
         )
@@ -125,7 +125,7 @@ class ResponsesService:
 
     def input_items(self, stored: StoredResponse) -> list[Shown]:
         """Return the input items of a response, oldest first."""
-        return input_items(stored, self._reader.link)
+        return input_items(stored, self._reader.link_in(stored.chat_id))
 
     async def _found(self, response_id: str) -> StoredResponse | None:
         """Return a response that its client asked to store; None for any other."""

@@ -243,7 +243,7 @@ class RealtimeDialect(ForeignDialect):
             is_ga=self._is_ga,
             asked=asked,
             conversation=self._conversation if asked.conversation == "auto" else None,
-            link=self.link,
+            link=self.link_of(self._session_id),
             is_spoken=speaks,
             sounds=sounds_of(stored),
         )

@@ -218,7 +218,7 @@ def test_an_item_has_an_absolute_address_for_clients_without_a_key(settings: Set
 
 def test_an_address_elsewhere_stays_and_a_text_has_none() -> None:
     elsewhere = uamp.ImageContent(image=uamp.MediaUrl(url="https://example.org/a.png"))
-    own, anyone = "https://own", addresses.ContentReader()
+    own, anyone = "https://own", addresses.ContentReader(chat_id="chat_1")
     url = references.absolute_url(elsewhere, base_url=own, reader=anyone)
     assert url == "https://example.org/a.png"
     assert references.absolute_url(uamp.TextContent(text="x"), base_url=own, reader=anyone) is None
@@ -242,7 +242,7 @@ def test_a_signed_address_is_readable_without_a_sign_in_for_its_time() -> None:
         f"{path}?for={reader}&signature={quote(signature[:-1])}",
         f"{path}?for={reader}&signature={expired}",
         f"{path}?for={addresses.ContentReader(user_id=bob.pk)}&signature={quote(signature)}",
-        f"{path}?for={addresses.ContentReader()}&signature={quote(signature)}",
+        f"{path}?for={addresses.ContentReader(chat_id='chat_1')}&signature={quote(signature)}",
         f"{path}?for=&signature={quote(signature)}",
         f"{path}?for={reader}&signature=",
         f"{path}?signature={quote(signature)}",
@@ -284,8 +284,10 @@ def loses_the_right(chat: Chat, content: Content) -> None:
         ("chat", deletes_the_message, False),
         ("chat", deletes_the_content, False),
         ("other chat", None, False),
-        ("program", None, True),
-        ("program", deletes_the_message, False),
+        ("member of two chats", None, False),
+        ("owner", None, True),
+        ("owner", deletes_the_message, True),
+        ("owner in another chat", None, False),
         ("operator", None, True),
         ("operator", deletes_the_message, True),
         ("operator", loses_the_right, False),
@@ -300,7 +302,7 @@ def test_a_signed_address_is_read_as_long_as_its_reader_may(
     ada, bob, root = (factories.user(name) for name in ("ada", "bob", "root"))
     User.objects.filter(pk=root.pk).update(is_staff=True)
     root.user_permissions.add(Permission.objects.get(codename="view_content"))
-    chat, other = factories.chat(ada, bob), factories.chat(ada)
+    chat, both, other = factories.chat(ada, bob), factories.chat(ada, bob), factories.chat(ada)
     content = factories.content(ada)
     reading_rights.use(chat.pk, [str(content.pk)])
     readers = {
@@ -308,7 +310,10 @@ def test_a_signed_address_is_read_as_long_as_its_reader_may(
         "stranger": addresses.ContentReader(user_id=factories.user("mallory").pk, chat_id=chat.pk),
         "chat": addresses.ContentReader(chat_id=chat.pk),
         "other chat": addresses.ContentReader(chat_id=other.pk),
-        "program": addresses.ContentReader(),
+        # An address about one chat opens nothing that another one shows.
+        "member of two chats": addresses.ContentReader(user_id=bob.pk, chat_id=both.pk),
+        "owner": addresses.ContentReader(user_id=ada.pk, chat_id=chat.pk),
+        "owner in another chat": addresses.ContentReader(user_id=ada.pk, chat_id=other.pk),
         "operator": addresses.ContentReader(user_id=root.pk, is_operator=True),
     }
     url = addresses.signed_url(content.pk, readers[reader])
@@ -317,6 +322,18 @@ def test_a_signed_address_is_read_as_long_as_its_reader_may(
         change(chat, content)
 
     assert (Client().get(url).status_code == 200) == is_read
+
+
+def test_no_address_is_signed_for_nobody() -> None:
+    with pytest.raises(ValueError, match="A reader is"):
+        addresses.ContentReader()
+    chat, content = factories.chat(), factories.content(factories.user("ada"))
+    reading_rights.use(chat.pk, [str(content.pk)])
+    # As older versions signed them.
+    value = f"{content.pk}:p.."
+    signature = TimestampSigner(salt="content reader").sign(value)[len(value) + 1 :]
+    url = f"{addresses.content_url(content.pk)}?for=p..&signature={quote(signature)}"
+    assert Client().get(url).status_code == 404
 
 
 @pytest.mark.parametrize(("is_member", "is_read"), [(True, True), (False, False)])
