@@ -384,7 +384,9 @@ def take_history(
 
 
 def _owner(principal: Principal) -> quota.ContentOwner:
-    return quota.ContentOwner(user_id=principal.user_id, key=principal.key)
+    return quota.ContentOwner(
+        user_id=principal.user_id, key=principal.key, chats=principal.rights.chats
+    )
 
 
 @contextmanager

@@ -28,10 +28,15 @@ class QuotaExceeded(InvalidMedia):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContentOwner:
-    """Who owns a new file: a person, or a session or chat by its key."""
+    """Who owns a new file: a person, or a session or chat by its key.
+
+    `chats` are the chats that the person's credential is for, if not for all: of their files, it
+    reads those that these chats show and those that no chat shows yet.
+    """
 
     user_id: int | None = None
     key: str = ""
+    chats: frozenset[str] | None = None
 
 
 def largest_file(owner: ContentOwner) -> int:

@@ -42,15 +42,29 @@ def readable(content_id: str, *, owner: ContentOwner) -> Content:
 
 
 def _readable_by(owner: ContentOwner) -> Q:
-    allowed = Q(owner_key=owner.key) if owner.key else Q(pk__isnull=True)
+    allowed = _owned_by(owner)
     if owner.user_id is not None:
         in_chats = ContentUse.objects.filter(
             content=OuterRef("pk"),
             chat__participants__user_id=owner.user_id,
             chat__participants__left_at__isnull=True,
         )
-        allowed |= Q(owner_id=owner.user_id) | Q(Exists(in_chats))
+        if owner.chats is not None:
+            in_chats = in_chats.filter(chat_id__in=owner.chats)
+        allowed |= Q(Exists(in_chats))
     return allowed
+
+
+def _owned_by(owner: ContentOwner) -> Q:
+    """Return the condition for an owner's files that its credential may read as the owner."""
+    owned = Q(owner_key=owner.key) if owner.key else Q(pk__isnull=True)
+    if owner.user_id is not None:
+        owned |= Q(owner_id=owner.user_id)
+    if owner.chats is None:
+        return owned
+    uses = ContentUse.objects.filter(content=OuterRef("pk"))
+    allowed = Exists(uses.filter(chat_id__in=owner.chats))
+    return owned & (Q(allowed) | ~Q(Exists(uses)))
 
 
 def behind(content_id: UUID, reader: ContentReader) -> Content | None:
@@ -99,6 +113,11 @@ def owned(content_id: str, *, owner: ContentOwner) -> Content | None:
     if owner.user_id is None:
         return rows.filter(owner_key=owner.key).first() if owner.key else None
     return rows.filter(owner_id=owner.user_id).first()
+
+
+def readable_own(content_id: str, *, owner: ContentOwner) -> Content | None:
+    """Return a content that an owner owns and its credential may read, by its id or handle."""
+    return named(content_id).filter(_owned_by(owner)).first()
 
 
 def used_copy(sha256: str, *, owner: ContentOwner, mime_type: str, filename: str) -> Content | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from chat_app.contents import addresses, reading_rights
-from chat_app.contents.quota import ContentOwner
 from chat_app.emoji import is_emoji
 from chat_app.models import Chat
+
+if TYPE_CHECKING:
+    from chat_app.contents.quota import ContentOwner
 
 _COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
 _PICTURE: Final = re.compile(r"content:([0-9a-f-]{36})")
@@ -19,7 +21,7 @@ class InvalidAvatar(ValueError):
     """The avatar is neither an emoji nor a colour nor a picture that its setter may read."""
 
 
-def use_avatar(chat_id: str, avatar: str, *, user_id: int) -> str | None:
+def use_avatar(chat_id: str, avatar: str, *, setter: ContentOwner) -> str | None:
     """Return an avatar in its stored form, and let the members read its picture.
 
     An empty avatar becomes None. Must run inside a transaction. Raises InvalidAvatar.
@@ -32,8 +34,7 @@ def use_avatar(chat_id: str, avatar: str, *, user_id: int) -> str | None:
     if picture is None:
         raise InvalidAvatar("An avatar is one emoji, a colour as #rrggbb, or content:<id>.")
     try:
-        owner = ContentOwner(user_id=user_id, key="")
-        content = reading_rights.readable(picture[1], owner=owner)
+        content = reading_rights.readable(picture[1], owner=setter)
     except reading_rights.ContentNotFound:
         raise InvalidAvatar("There is no such picture that you may read.") from None
     if content.mime_type not in PICTURES:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.sponsorships import sponsors_of
+from chat_app.contents.quota import ContentOwner
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.avatars import use_avatar
@@ -110,9 +111,16 @@ _RIGHT_OF: Final = {
 _STORED: Final = ("payer_user", *_RIGHT_OF)
 
 
-def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.ChatUpdated:
+def update_chat(
+    *,
+    chat_id: str,
+    changed_by: User,
+    change: ChatChange,
+    credential_chats: frozenset[str] | None = None,
+) -> ev.ChatUpdated:
     """Change a chat's title, description or rules, and send the change to its members.
 
+    `credential_chats` are the chats that the person's credential is for; None means all.
     Returns the event, without `seq` if nothing changed. An owner who chooses `owner` becomes the
     payer. Raises NotAMember for strangers, NotAllowed for members whose role lacks the right,
     NoSponsor if no agent of the chat is sponsored, and InvalidAvatar.
@@ -125,7 +133,8 @@ def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.Cha
         for right in sorted(change.rights()):
             check_right(member, right)
         before = [getattr(chat, name) for name in _STORED]
-        _apply(chat, change, changed_by)
+        setter = ContentOwner(user_id=changed_by.pk, chats=credential_chats)
+        _apply(chat, change, changed_by, setter)
         if [getattr(chat, name) for name in _STORED] == before:
             return chat_event(chat, by=changed_by)
         chat.save(update_fields=_STORED)
@@ -135,7 +144,7 @@ def update_chat(*, chat_id: str, changed_by: User, change: ChatChange) -> ev.Cha
 _PLAIN: Final = ("only_owners_pin", "agents_quiet", "agent_hops")
 
 
-def _apply(chat: Chat, change: ChatChange, by: User) -> None:
+def _apply(chat: Chat, change: ChatChange, by: User, setter: ContentOwner) -> None:
     for name in _PLAIN:
         if (value := getattr(change, name)) is not None:
             setattr(chat, name, value)
@@ -144,7 +153,7 @@ def _apply(chat: Chat, change: ChatChange, by: User) -> None:
     if change.description is not None:
         chat.description = change.description or None
     if change.avatar is not None:
-        chat.avatar = use_avatar(chat.pk, change.avatar, user_id=by.pk)
+        chat.avatar = use_avatar(chat.pk, change.avatar, setter=setter)
     if change.payer is not None:
         _set_payer(chat, PayerRule(change.payer), by)
     set_budget(chat, change.budget, change.budget_period)

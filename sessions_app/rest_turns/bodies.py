@@ -11,12 +11,13 @@ from rest_framework import serializers
 
 from agents_app.rest.views import StrictSerializer
 from chat_app.contents import reading_rights
-from chat_app.contents.quota import ContentOwner
 from chat_app.contents.references import item_of
 from sessions_app.rest_turns.waiting import SECONDS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from chat_app.contents.quota import ContentOwner
 
 ATTACHMENTS: Final = 20
 _MESSAGE_ID: Final = r"^msg_[A-Za-z0-9_-]{1,36}\Z"
@@ -124,7 +125,7 @@ class ToolResultSerializer(StrictSerializer):
     is_error = serializers.BooleanField(required=False, default=False)
 
 
-def input_events(body: Mapping[str, Any], *, user_id: int) -> list[dict[str, Any]]:
+def input_events(body: Mapping[str, Any], *, sender: ContentOwner) -> list[dict[str, Any]]:
     """Return the inputs of a message; raises ValidationError for files of others.
 
     The first input carries the message being replied to, and the thread.
@@ -133,17 +134,16 @@ def input_events(body: Mapping[str, Any], *, user_id: int) -> list[dict[str, Any
     if body.get("content", "").strip():
         events.append({"type": "input.text", "text": body["content"]})
     for place, content_id in enumerate(body.get("attachments", ())):
-        events.append(_input_of(content_id, place, user_id=user_id))
+        events.append(_input_of(content_id, place, sender))
     for name in ("reply_to", "thread", "also_in_chat"):
         if name in body:
             events[0][name] = body[name]
     return [{"event_id": uuid.uuid4().hex, **event} for event in events]
 
 
-def _input_of(content_id: uuid.UUID, place: int, *, user_id: int) -> dict[str, Any]:
-    owner = ContentOwner(user_id=user_id)
+def _input_of(content_id: uuid.UUID, place: int, sender: ContentOwner) -> dict[str, Any]:
     try:
-        content = reading_rights.readable(str(content_id), owner=owner)
+        content = reading_rights.readable(str(content_id), owner=sender)
     except reading_rights.ContentNotFound as error:
         raise serializers.ValidationError(
             {"attachments": {str(place): "There is no such file, or it is not yours."}}

@@ -25,7 +25,14 @@ from sessions_app.rest_turns.reading import (
     of_session,
     responses_data,
 )
-from sessions_app.rest_turns.requests import HEADER, key_of, principal_of, send, session_in
+from sessions_app.rest_turns.requests import (
+    HEADER,
+    key_of,
+    principal_of,
+    send,
+    sender_of,
+    session_in,
+)
 from sessions_app.rest_turns.waiting import (
     EVENT_STREAM,
     SECONDS_MAX,
@@ -131,7 +138,7 @@ class SentMessagesView(MessagesView):
         body.is_valid(raise_exception=True)
         values: dict[str, Any] = body.validated_data
         key = key_of(request)
-        inputs = input_events(values, user_id=caller(request).pk)
+        inputs = input_events(values, sender=sender_of(request))
         create = {"type": "response.create", "queue": values.get("queue", False)}
         return turn_response(request, session_in(chat_id), [*inputs, create], values, key=key)
 

@@ -19,6 +19,7 @@ from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problems import Problem, ProblemKind
 from agents_app.rest.views import caller
+from chat_app.contents.quota import ContentOwner
 from sessions_app import selectors
 from sessions_app.access import auth
 from sessions_app.access.principal import Principal
@@ -134,6 +135,12 @@ def principal_of(request: Request) -> Principal:
     if isinstance(principal, Principal):
         return principal
     return auth.of_user(caller(request), web_session=request.session.session_key or "")
+
+
+def sender_of(request: Request) -> ContentOwner:
+    """Return whose files a request may attach: those that its credential may read."""
+    principal = principal_of(request)
+    return ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
 
 
 def send(

@@ -11,7 +11,6 @@ from rest_framework import serializers
 from rest_framework.response import Response as Answer
 
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import caller
 from chat_app.conversation.versions import answers_of
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import ListQuery, list_of, list_response, read_query, time_page
@@ -34,6 +33,7 @@ from sessions_app.rest_turns.requests import (
     RestSession,
     key_of,
     send,
+    sender_of,
     session_in,
 )
 from sessions_app.rest_turns.waiting import EVENT_STREAM
@@ -117,7 +117,7 @@ class ResponsesView(RestView):
             session = RestSession(agent=agent, name=f"{TRANSPORT}-{digest[:40]}")
         else:
             session = RestSession(agent=agent)
-        inputs = input_events(values, user_id=caller(request).pk)
+        inputs = input_events(values, sender=sender_of(request))
         create: dict[str, Any] = {"type": "response.create", "queue": values.get("queue", False)}
         for name in ("response", "response_format"):
             if name in values:

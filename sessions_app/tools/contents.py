@@ -24,6 +24,18 @@ def chat_owner(chat_id: str) -> quota.ContentOwner:
     return quota.ContentOwner(key=f"chat:{chat_id}")
 
 
+def asker_of(session: Session | None) -> quota.ContentOwner:
+    """Return the owner whose contents an answer in a session may read, within its key's chats."""
+    if session is None:
+        return quota.ContentOwner()
+    key = session.api_key
+    return quota.ContentOwner(
+        user_id=session.user_id,
+        key=session.principal,
+        chats=None if key is None else key.rights.chats,
+    )
+
+
 def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Content:
     """Return a content created or shown in the chat, or owned by the asker.
 
@@ -37,7 +49,7 @@ def readable(content_id: str, *, chat_id: str, asker: quota.ContentOwner) -> Con
 
 def _readable(content_id: str, chat_id: str, asker: quota.ContentOwner) -> Content:
     for owner in (chat_owner(chat_id), asker):
-        content = reading_rights.owned(content_id, owner=owner)
+        content = reading_rights.readable_own(content_id, owner=owner)
         if content is not None:
             return content
     return reading_rights.in_chat(content_id, chat_id)
@@ -48,9 +60,7 @@ def presentable(
 ) -> tuple[uamp.ContentItem, ...]:
     """Return the items of contents that a response shows, and let its chat read them."""
     session = Session.objects.filter(responses=response_id).first()
-    asker = quota.ContentOwner(
-        user_id=session.user_id if session else None, key=session.principal if session else ""
-    )
+    asker = asker_of(session)
     found = [readable(content_id, chat_id=chat_id, asker=asker) for content_id in content_ids]
     reading_rights.use(chat_id, [str(content.pk) for content in found])
     return tuple(references.item_of(content) for content in found)

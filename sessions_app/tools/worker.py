@@ -37,7 +37,7 @@ from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
 from sessions_app.states import ToolCallState, ToolCallTrigger
-from sessions_app.tools.contents import chat_owner, readable
+from sessions_app.tools.contents import asker_of, chat_owner, readable
 from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_of_call
 from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
@@ -125,9 +125,7 @@ def claim_call(pk: int) -> CallClaim | None:
         response_id=row.response_id,
         chat_id=row.response.chat_id,
         message_id=row.response.message_id,
-        asker=quota.ContentOwner(
-            user_id=session.user_id if session else None, key=session.principal if session else ""
-        ),
+        asker=asker_of(session),
         deadline=deadline,
         percent=(row.progress or {}).get("percent") or 0,
         agent=row.response.agent.name,

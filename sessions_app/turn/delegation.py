@@ -18,7 +18,7 @@ from django.db import transaction
 import uamp
 from agents_app import selectors as agents
 from agents_app.tools.registry import ToolError
-from chat_app.contents import quota, references
+from chat_app.contents import references
 from chat_app.members import chats
 from sessions_app import database
 from sessions_app.access.principal import Principal
@@ -26,7 +26,7 @@ from sessions_app.frames import TERMINAL
 from sessions_app.models import Response, Session, SessionTransport
 from sessions_app.selectors import open_session_of
 from sessions_app.tools import delegated_calls
-from sessions_app.tools.contents import readable
+from sessions_app.tools.contents import asker_of, readable
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
 from uamp import events as ev
@@ -99,7 +99,7 @@ def _open(
 
 
 def _attached(order: DelegationOrder, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:
-    owner = quota.ContentOwner(user_id=asker.user_id, key=asker.principal)
+    owner = asker_of(asker)
     return tuple(
         references.item_of(readable(content_id, chat_id=chat_id, asker=owner))
         for content_id in order.attachments

@@ -153,6 +153,11 @@ def a_removed_member(chat: Chat, who: Person) -> Mapping[str, str]:
     return who.headers
 
 
+def a_key_of_another_chat(_chat: Chat, who: Person) -> Mapping[str, str]:
+    other = shared_chat(who)
+    return {**key_of(who, chats=[other.pk]).headers, "X-Chat-Id": other.pk}
+
+
 @pytest.fixture
 def shown(web: httpx.Client, alice: Person, bob: Person, settings: Settings) -> tuple[Chat, str]:
     """Return a chat of Alice and Bob, and the id of a file of Bob's that it alone shows."""
@@ -176,7 +181,7 @@ def opened(place: Place, sender: str) -> list[int]:
     return [place.web.get(url.replace("&amp;", "&")).status_code for url in found]
 
 
-@pytest.mark.parametrize("client", [a_visitor, a_stranger, a_removed_member])
+@pytest.mark.parametrize("client", [a_visitor, a_stranger, a_removed_member, a_key_of_another_chat])
 def test_no_protocol_signs_what_its_client_may_not_read(
     demo: ServerAddress,
     web: httpx.Client,

@@ -101,7 +101,10 @@ def _as_person(
 def _update_chat(session: OpenSession, event: ev.ChatUpdate, person: User) -> uamp.Event:
     values = {name: getattr(event, name) for name in ChatChange.__struct_fields__}
     return chats.update_chat(
-        chat_id=session.chat_id, changed_by=person, change=ChatChange(**values)
+        chat_id=session.chat_id,
+        changed_by=person,
+        change=ChatChange(**values),
+        credential_chats=session.principal.rights.chats,
     )
 
 

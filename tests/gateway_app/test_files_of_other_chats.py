@@ -1,0 +1,144 @@
+"""A key for one chat takes no file of another chat into it, by any door that takes a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from chat_app.contents import reading_rights
+from chat_app.models import Chat, Content, ContentUse
+from sessions_app.models import Session
+from sessions_app.tools import contents
+from tests import factories
+from tests.client import new_event
+from tests.live_server import shared_chat
+from tests.sessions_app.access.test_scoped_keys import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import httpx
+
+    from tests.live_server import Dial, Person
+
+    Door = Callable[[httpx.Client, Dial, Person, Chat, str], Any]
+
+
+def message(web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    body = {"content": "x", "attachments": [file]}
+    web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=who.headers)
+
+
+def response(web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    body = {"agent": "echo", "chat": chat.pk, "content": "x", "attachments": [file]}
+    web.post("/api/v1/responses", json=body, headers=who.headers)
+
+
+def avatar(web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    body = {"avatar": f"content:{file}"}
+    web.patch(f"/api/v1/chats/{chat.pk}", json=body, headers=who.headers)
+
+
+def avatar_on_a_socket(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    client = dial(who)
+    client.create_session(chat=chat.pk)
+    client.send("chat.update", avatar=f"content:{file}")
+    client.until("chat.updated", "session.error")
+
+
+def socket(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    client = dial(who)
+    client.create_session(chat=chat.pk)
+    client.send("input.image", image={"url": f"/api/content/{file}"})
+    client.send("input.text", text="@echo x")
+    client.send("response.create")
+    client.until("response.done", "session.error")
+
+
+def batch(web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    events = [
+        new_event("session.create", uamp_version="1.0", session={}, chat=chat.pk),
+        new_event("input.image", image={"url": f"/api/content/{file}"}),
+        new_event("input.text", text="@echo x"),
+        new_event("response.create"),
+    ]
+    web.post("/uamp", json=events, headers=who.headers)
+
+
+def responses(web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    content = [{"type": "input_file", "file_id": file}]
+    body = {"model": "echo", "input": [{"role": "user", "content": content}]}
+    web.post("/v1/responses", json=body, headers={**who.headers, "X-Chat-Id": chat.pk})
+
+
+def tool(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    """Let an agent that the key has asked present the file."""
+    client = dial(who)
+    client.create_session(chat=chat.pk)
+    client.ask("@echo x")
+    client.until("response.done")
+    session = Session.objects.get(chat=chat, user=who.user)
+    try:
+        asker = contents.asker_of(session)
+        found = contents.readable(file, chat_id=chat.pk, asker=asker)
+    except contents.ToolError:
+        return
+    reading_rights.use(chat.pk, [str(found.pk)])
+
+
+DOORS: Final[dict[str, Door]] = {
+    "REST message": message,
+    "REST response": response,
+    "REST avatar": avatar,
+    "UAMP avatar": avatar_on_a_socket,
+    "UAMP socket": socket,
+    "UAMP batch": batch,
+    "Responses": responses,
+    "tool": tool,
+}
+# An agent carries no file between the chats of its asker, whoever the asker is.
+OF_OTHERS: Final = sorted(DOORS.keys() - {"tool"})
+
+
+def file_of(owner: Person, chat: Chat | None) -> str:
+    """Return a file that only this chat shows, or none does."""
+    content: Content = factories.content(owner.user)
+    if chat is not None:
+        reading_rights.use(chat.pk, [str(content.pk)])
+    return str(content.pk)
+
+
+def is_shown(file: str, chat: Chat) -> bool:
+    return ContentUse.objects.filter(chat=chat, content_id=file).exists()
+
+
+@pytest.mark.parametrize("owner", ["own", "of another member"])
+@pytest.mark.parametrize("name", DOORS)
+def test_a_key_takes_no_file_out_of_a_chat_that_it_is_not_for(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person, name: str, owner: str
+) -> None:
+    there, here = shared_chat(bob, alice), shared_chat(alice)
+    file = file_of(alice if owner == "own" else bob, there)
+    DOORS[name](web, dial, key_of(alice, chats=[here.pk]), here, file)
+    assert not is_shown(file, here)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_key_for_one_chat_takes_a_new_file_into_it(
+    web: httpx.Client, dial: Dial, alice: Person, name: str
+) -> None:
+    here = shared_chat(alice)
+    file = file_of(alice, None)
+    DOORS[name](web, dial, key_of(alice, chats=[here.pk]), here, file)
+    assert is_shown(file, here)
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_a_whole_key_takes_a_file_of_another_chat(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person, name: str
+) -> None:
+    there, here = shared_chat(bob, alice), shared_chat(alice)
+    file = file_of(bob, there)
+    DOORS[name](web, dial, alice, here, file)
+    assert is_shown(file, here)
