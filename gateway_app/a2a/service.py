@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused
@@ -176,13 +177,16 @@ class TaskService:
 
         `default` also finds the receiver that was set without a name.
         """
-        await self._found(await self._reader_alone(), task_id)
+        reader = await self._reader_alone()
+        await self._found(reader, task_id)
+        find = partial(webhooks.find_receiver, principal=reader.principal)
         if name:
-            found = await webhooks.find_receiver(task_id, name)
+            found = await find(task_id, name)
             if found is None and name == _UNNAMED:
-                found = await webhooks.find_receiver(task_id, task_id)
+                found = await find(task_id, task_id)
         else:
-            found = next(iter(await webhooks.list_receivers(task_id)), None)
+            receivers = await webhooks.list_receivers(task_id, principal=reader.principal)
+            found = next(iter(receivers), None)
         if found is None:
             raise TaskRefused(
                 TaskErrorReason.TASK_NOT_FOUND, "The task has no such push notification config."
@@ -191,13 +195,15 @@ class TaskService:
 
     async def list_receivers(self, task_id: str) -> Sequence[WebhookReceiver]:
         """Return the receivers of a task."""
-        await self._found(await self._reader_alone(), task_id)
-        return await webhooks.list_receivers(task_id)
+        reader = await self._reader_alone()
+        await self._found(reader, task_id)
+        return await webhooks.list_receivers(task_id, principal=reader.principal)
 
     async def delete_receiver(self, task_id: str, name: str) -> None:
         """Delete the receiver of this name, if any."""
-        await self._found(await self._reader_alone(), task_id)
-        await webhooks.delete_receiver(task_id, name)
+        reader = await self._reader_alone()
+        await self._found(reader, task_id)
+        await webhooks.delete_receiver(task_id, name, principal=reader.principal)
 
     async def _set_receiver(
         self,
@@ -262,7 +268,7 @@ class TaskService:
     ) -> TaskWriter:
         """Begin the task of a message, or answer an existing task with the message."""
         if sent.receiver is not None:
-            webhooks.check(sent.receiver.url)
+            webhooks.check(sent.receiver.url, principal=reader.principal)
         writer = await (self._answer if sent.task_id else self._begin)(exchange, reader, sent)
         if sent.receiver is not None:
             await self._set_receiver(

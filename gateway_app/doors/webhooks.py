@@ -1,6 +1,7 @@
 """Webhooks of the caller's own responses, for protocols whose clients name an address.
 
-Callers of this module have checked that the response belongs to the client.
+Callers of this module have checked that the response belongs to the client. The scopes are those of
+webhooks; each function raises RemoteProtocolError forbidden for a credential without them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from sessions_app import database
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.webhooks import receivers
 from sessions_app.webhooks.formats import ChangedResponse, WebhookFormat, register
-from sessions_app.webhooks.receivers import Receiver, check
+from sessions_app.webhooks.receivers import Receiver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,12 @@ __all__ = [
 ]
 
 
+def check(url: str, *, principal: Principal) -> None:
+    """Raise RemoteProtocolError if a caller may not set a webhook, or not with this address."""
+    check_scope(principal, "webhooks:write")
+    receivers.check(url)
+
+
 async def set_receiver(
     response_id: str,
     receiver: WebhookReceiver,
@@ -41,10 +48,8 @@ async def set_receiver(
     origin: str,
     from_beginning: bool,
 ) -> None:
-    """Set a webhook; see `sessions_app.webhooks.receivers.set_receiver`.
-
-    Raises RemoteProtocolError forbidden for a credential without the scope.
-    """
+    """Set a webhook; see `sessions_app.webhooks.receivers.set_receiver`."""
+    check_scope(principal, "webhooks:write")
     write = partial(
         receivers.set_receiver,
         response_id,
@@ -60,23 +65,27 @@ async def set_receiver(
         origin=origin,
         from_beginning=from_beginning,
     )
-    check_scope(principal, "webhooks:write")
     await database.run(write)
 
 
-async def list_receivers(response_id: str) -> Sequence[WebhookReceiver]:
+async def list_receivers(response_id: str, *, principal: Principal) -> Sequence[WebhookReceiver]:
     """Return the receivers of a response, in the order in which they were set."""
+    check_scope(principal, "webhooks:read")
     return [_shown(one) for one in await database.run(receivers.list_receivers, response_id)]
 
 
-async def find_receiver(response_id: str, name: str) -> WebhookReceiver | None:
+async def find_receiver(
+    response_id: str, name: str, *, principal: Principal
+) -> WebhookReceiver | None:
     """Return the receiver of this name."""
+    check_scope(principal, "webhooks:read")
     found = await database.run(receivers.find_receiver, response_id, name)
     return None if found is None else _shown(found)
 
 
-async def delete_receiver(response_id: str, name: str) -> None:
+async def delete_receiver(response_id: str, name: str, *, principal: Principal) -> None:
     """Delete the receiver of this name, if any."""
+    check_scope(principal, "webhooks:write")
     await database.run(receivers.delete_receiver, response_id, name)
 
 
