@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.http import Http404
@@ -10,10 +10,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 import uamp
 from agents_app.rest.rights import ALL, EVERYTHING, MissingRight, Rights
+from agents_app.rest.write_replies import may_show, without_texts
 from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.renderers import BaseRenderer
     from rest_framework.request import Request
+
+_REFUSED: Final = 400
 
 
 class JsonView(APIView):
@@ -62,6 +66,18 @@ class JsonView(APIView):
             raise MissingRight(
                 "This credential is for certain chats or agents. This path is not of one chat."
             )
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Keep the texts of chats from a credential that may write there but not read."""
+        done = super().finalize_response(request, response, *args, **kwargs)
+        is_reply = isinstance(done, Response) and done.status_code < _REFUSED
+        if (
+            is_reply
+            and request.method not in SAFE_METHODS
+            and not may_show(rights_of(request), self.write_scope)
+        ):
+            done.data = without_texts(done.data)
+        return done
 
     def perform_content_negotiation(
         self,
