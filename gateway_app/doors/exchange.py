@@ -20,6 +20,7 @@ from gateway_app.doors.content_links import content_link
 from gateway_app.doors.request_session import RequestSession, named
 from gateway_app.shapes.asked_events import AskedEvents
 from sessions_app import database, selectors
+from sessions_app.connection.open_sessions import attached_session
 from sessions_app.handlers.sessions import find_session
 from sessions_app.tools import delegated_calls
 from sessions_app.tools.approvals import delegated_questions
@@ -189,7 +190,7 @@ class Exchange:
 
     async def running(self) -> str:
         """Return the session's last unfinished response; '' if none is running."""
-        session = self._connection.sessions[self.session_id].session
+        session = attached_session(self._connection, self.session_id).session
         live = await database.run(selectors.response_ids_of, session.id, live_only=True)
         return live[-1] if live else ""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from sessions_app.connection.open_sessions import attached_session, opened_session
 from sessions_app.handlers.sessions import find_session
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -67,12 +68,15 @@ class RequestSession:
             # Another request of the same thread has just opened it, so this is not a refusal.
             self._http.connection.outgoing.take_replies()
             await self._http.join_known(wanted)
-        self.attached(next(iter(self._http.connection.sessions)))
+        self.attached(opened_session(self._http.connection).session.wire_id)
 
     def attached(self, session_id: str) -> None:
-        """Record the session that the connection has attached."""
-        self.id = session_id
-        self.chat_id = self._http.connection.sessions[session_id].session.chat_id
+        """Record the session that the connection has attached.
+
+        Raises RemoteProtocolError if it has ended since.
+        """
+        attached = attached_session(self._http.connection, session_id)
+        self.id, self.chat_id = session_id, attached.session.chat_id
 
 
 def named(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:

@@ -20,6 +20,7 @@ from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, services
 from sessions_app.access.auth import OriginError
+from sessions_app.connection.open_sessions import opened_session
 from sessions_app.connection.outgoing_queue import DialectFrame
 from sessions_app.handlers import table
 from sessions_app.transports.followed_response import SERVER_EVENTS
@@ -117,7 +118,7 @@ class ForeignDialect(SocketDialect, ABC):
         """Open or resume a session and return its id; raises RemoteProtocolError."""
         known = set(self.connection.sessions)
         await self.send(create)
-        return next(id_ for id_ in self.connection.sessions if id_ not in known)
+        return opened_session(self.connection, known=known).session.wire_id
 
     def leave_session(self, session_id: str) -> None:
         """Detach a session, whose responses continue without this client."""

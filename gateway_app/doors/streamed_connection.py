@@ -22,6 +22,7 @@ from gateway_app.doors.content_links import content_link
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, http_connections, selectors
 from sessions_app.access.protocol_rights import check_scope
+from sessions_app.connection.open_sessions import opened_session
 from sessions_app.handlers.sessions import (
     attach_session,
     hold_session,
@@ -196,7 +197,7 @@ class PostedEvents:
     async def open_session(self, create: ev.SessionCreate) -> str:
         """Open a session and return its id; raises RemoteProtocolError."""
         await self.send(create)
-        return next(iter(self._connection.sessions))
+        return opened_session(self._connection).session.wire_id
 
     async def send(self, event: Event) -> None:
         """Send an event in its session; raises the error with which it is refused.

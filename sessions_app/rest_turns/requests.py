@@ -23,6 +23,7 @@ from chat_app.contents.quota import ContentOwner
 from sessions_app import selectors
 from sessions_app.access import auth
 from sessions_app.access.principal import Principal
+from sessions_app.connection.open_sessions import attached_session, opened_session
 from sessions_app.handlers.sessions import find_session
 from sessions_app.models import SessionTransport
 from sessions_app.transports.http_exchange import HttpExchange, retry_after
@@ -219,7 +220,10 @@ async def begun(
             _check(refused)
         if exchange.connection.has_repeated:
             await exchange.follow_running(session_id)
-        return exchange, exchange.connection.sessions[session_id].session.id
+        return exchange, attached_session(exchange.connection, session_id).session.id
+    except RemoteProtocolError as error:
+        await exchange.close()
+        raise problem_of(error) from error
     except BaseException:
         await exchange.close()
         raise
@@ -238,7 +242,9 @@ async def opened(request: Request, principal: Principal, session: RestSession) -
     exchange.connection.on_error = refused.append
     try:
         session_id = await _attach(exchange, session, refused)
-        return exchange.connection.sessions[session_id].session
+        return attached_session(exchange.connection, session_id).session
+    except RemoteProtocolError as error:
+        raise problem_of(error) from error
     finally:
         await exchange.close()
 
@@ -260,7 +266,7 @@ async def _attach(
     connection.defaults.follows_closed = True
     await exchange.take(msgspec.json.encode(session.create()))
     if not refused:
-        return next(iter(connection.sessions))
+        return opened_session(connection).session.wire_id
     if refused[0].code != ErrorCode.SESSION_EXISTS or not session.name:
         raise problem_of(refused[0])
     # A concurrent request of the caller has just opened it.

@@ -10,6 +10,7 @@ import uamp
 from chat_app.log import fanout
 from chat_app.log import history as chat_history
 from sessions_app import database, selectors
+from sessions_app.connection.open_sessions import attached_session
 from sessions_app.handlers.sessions import waiting_frames
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -68,7 +69,7 @@ class FollowedResponse:
         if wire_id not in connection.sessions:
             await self._http.join_known(wire_id)
         await self._http.follow_running(wire_id)
-        return connection.sessions[wire_id]
+        return attached_session(connection, wire_id)
 
     async def send_state(
         self, attached: AttachedSession, response_id: str, *, with_output: bool = False

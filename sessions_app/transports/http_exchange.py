@@ -26,6 +26,7 @@ from sessions_app.access.principal import AuthenticationError
 from sessions_app.access.protocol_rights import check_scope, forbidden
 from sessions_app.connection import presence
 from sessions_app.connection.client_connection import ClientConnection, Defaults
+from sessions_app.connection.open_sessions import attached_session
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.connection.remote_responses import RemoteResponses
 from sessions_app.handlers import table
@@ -250,7 +251,7 @@ class HttpExchange:
 
     async def follow_chat(self, session_id: str) -> None:
         """Follow the chat of a session, to receive changes by its other members and agents."""
-        chat_id = self.connection.sessions[session_id].session.chat_id
+        chat_id = attached_session(self.connection, session_id).session.chat_id
         self._process.followers.add(self.connection)
         await self.connection.join_chat(chat_id)
 
@@ -275,7 +276,7 @@ class HttpExchange:
         Responses in other processes arrive through the chat's group, and through the rows if the
         layer loses messages.
         """
-        connection, attached = self.connection, self.connection.sessions[session_id]
+        connection, attached = self.connection, attached_session(self.connection, session_id)
         live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
         elsewhere = set(live).difference(self._process.runs)
         if elsewhere:
