@@ -69,7 +69,7 @@ class JsonView(APIView):
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Keep the texts of chats from a credential that may write there but not read."""
-        done = super().finalize_response(request, response, *args, **kwargs)
+        done: Any = super().finalize_response(request, response, *args, **kwargs)
         is_reply = isinstance(done, Response) and done.status_code < _REFUSED
         if (
             is_reply

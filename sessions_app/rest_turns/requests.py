@@ -185,7 +185,8 @@ async def _send(
     events: Sequence[Mapping[str, Any]],
     key: RequestKey | None,
 ) -> tuple[str, bool, RemoteProtocolError | None]:
-    exchange, session_id = await begun(request, principal, session, events, key)
+    # The reply is made from rows, by `sent_response`: a key that may write alone may send.
+    exchange, session_id = await begun(request, principal, session, events, key, receives=False)
     await exchange.close()
     connection = exchange.connection
     return session_id, connection.has_repeated, connection.unanswered
@@ -197,16 +198,18 @@ async def begun(
     session: RestSession,
     events: Sequence[Mapping[str, Any]],
     key: RequestKey | None,
+    *,
+    receives: bool,
 ) -> tuple[HttpExchange, str]:
     """Send events in a session; return the open exchange, and the id of the session's row.
 
-    Raises Problem on the first refusal, with the exchange closed.
+    `receives` is whether the caller gets the events that follow, which needs chats:read. Raises
+    Problem on the first refusal, with the exchange closed.
     """
     exchange = HttpExchange(request._request, principal, TRANSPORT)  # noqa: SLF001 the public request has no scope
     refused: list[RemoteProtocolError] = []
     exchange.connection.on_error = refused.append
-    # The reply is made from rows, by `sent_response`: a key that may write alone may send.
-    exchange.connection.receives = False
+    exchange.connection.receives = receives
     exchange.connection.request_sha256 = "" if key is None else key.sha256
     try:
         session_id = await _attach(exchange, session, refused)

@@ -53,7 +53,7 @@ def send_and_wait(
     once. Answers that still run after `seconds`, or wait for someone, go on without the client.
     """
     principal = principal_of(request)
-    exchange, row_id = async_to_sync(begun)(request, principal, session, events, key)
+    exchange, row_id = async_to_sync(begun)(request, principal, session, events, key, receives=True)
     connection = exchange.connection
     try:
         sent = outcome_of(

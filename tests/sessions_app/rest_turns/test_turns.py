@@ -13,6 +13,7 @@ from chat_app.models import Chat, Message, Participant
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
 from tests.client import open_stream, output_text, text_of, wait_until
 from tests.live_server import person, shared_chat
+from tests.sessions_app.access.test_scoped_keys import key_of
 from tests.sessions_app.response.test_approval import asker, task
 from tests.threads import join_threads
 
@@ -109,6 +110,25 @@ def test_a_message_is_sent_once_and_seen_live(
             missed += tail.until("message.created")
     seqs = [int(event.id.partition(":")[2]) for event in missed if event.id]
     assert seqs == list(range(int(last.partition(":")[2]) + 1, seqs[-1] + 1))
+
+
+@pytest.mark.parametrize(
+    ("more", "accept"), [({"wait": 60}, "application/json"), ({}, "text/event-stream")]
+)
+def test_only_who_may_read_waits_for_an_answer(
+    web: httpx.Client, alice: Person, more: dict[str, int], accept: str
+) -> None:
+    chat = shared_chat(alice, agents=("echo",))
+    writer = key_of(alice, "messages:write")
+    refused = web.post(
+        f"/api/v1/chats/{chat.pk}/messages",
+        json={"content": "@echo hello", **more},
+        headers={**writer.headers, "Accept": accept},
+    )
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "forbidden"
+    assert not Response.objects.exists()
+    assert not chat.messages.exists()
 
 
 def test_a_request_waits_for_the_end_of_its_answers(web: httpx.Client, alice: Person) -> None:
