@@ -98,10 +98,11 @@ def approve(request_id: int, *, by: int, reason: str) -> TransferOutcome:
 def refuse(request_id: int, *, by: int, reason: str) -> None:
     """Refuse an adjustment; the operator who asked for it may withdraw it this way.
 
-    Raises AdjustmentDecided, ValueError without a reason.
+    Raises OwnMoney, AdjustmentDecided, ValueError without a reason.
     """
     with transaction.atomic():
         row = _open(request_id, reason)
+        refuse_own([row.account_id], by)
         _end(row, AdjustmentState.REFUSED, by, reason)
 
 

@@ -15,8 +15,8 @@ class SessionsAppConfig(AppConfig):
         from agents_app.admin import trial  # noqa: PLC0415 models are not loaded before
         from agents_app.remote import health, onward  # noqa: PLC0415 as above
         from chat_app.conversation import deletion  # noqa: PLC0415 as above
-        from chat_app.members import participants  # noqa: PLC0415 as above
-        from payments_app.ledger import balances  # noqa: PLC0415 as above
+        from chat_app.members import membership, participants  # noqa: PLC0415 as above
+        from payments_app.ledger import balances, own_money  # noqa: PLC0415 as above
         from payments_app.spending.onward import BudgetLedger  # noqa: PLC0415 as above
         from sessions_app import database  # noqa: PLC0415 as above
         from sessions_app.billing.balance_notices import notify_owners  # noqa: PLC0415 as above
@@ -32,4 +32,5 @@ class SessionsAppConfig(AppConfig):
         deletion.delegations_by(delegated_calls.work_for_message)
         participants.answers_stopped_by(responses.cancel_answers)
         balances.changes_to(notify_owners)
+        own_money.pools_known_by(membership.was_ever_in)
         retention.also_delete(erase_old)

@@ -33,6 +33,11 @@ def is_member(chat_id: str, user_id: int | None) -> bool:
     )
 
 
+def was_ever_in(user_id: int, chat_ids: Collection[str]) -> bool:
+    """Return whether a person is, or was, a member of any of these chats."""
+    return Participant.objects.filter(user_id=user_id, chat_id__in=chat_ids).exists()
+
+
 def has_left_freely(chat_id: str, user_id: int) -> bool:
     """Return whether a person left a chat voluntarily rather than being removed."""
     return Participant.objects.filter(

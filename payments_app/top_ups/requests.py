@@ -20,6 +20,7 @@ from django.utils.module_loading import import_string
 from agents_app.workers import connections
 from payments_app import services
 from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError, OwnMoney
+from payments_app.ledger.own_money import refuse_own
 from payments_app.models import TopUpRequest, TopUpRequestState
 from payments_app.money import InvalidAmount, Money
 from payments_app.top_ups.provider import ForeignHook, TopUpProvider, TopUpReport
@@ -204,6 +205,7 @@ def _open(request_id: str, by: int, reason: str) -> TopUpRequest:
         raise UnknownRequest("There is no such request.")
     if row.user_id == by:
         raise OwnMoney("This is a request of your own: another operator has to decide.")
+    refuse_own([row.account_id], by)
     if row.state != TopUpRequestState.OPEN:
         raise AlreadyDecided(f"The request is {row.state}.")
     return row

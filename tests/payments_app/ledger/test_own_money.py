@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from audit_app.models import AuditRecord
-from payments_app import services
+from payments_app import adjustments, services
 from payments_app.models import Transfer
 from payments_app.services import OwnMoney
+from payments_app.tokens import issuance
 from payments_app.top_ups import requests as top_ups
 from tests import factories
 from tests.payments_app.funded_accounts import authorize, available, new_key, usd
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.contrib.auth.models import User
+
+    from chat_app.models import Chat
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +83,62 @@ def of_token(owner: User) -> int:
     return services.ensure_account(code=code, kind="token", owner_id=owner.pk).id
 
 
-@pytest.mark.parametrize("account_of", [of_person, of_agent, of_token])
+def of_pool(owner: User) -> int:
+    """Return the pool of a chat that they own."""
+    return pool_of(factories.chat(owner))
+
+
+def of_joined_pool(owner: User) -> int:
+    """Return the pool of a chat of someone else's that they are a member of."""
+    return pool_of(factories.chat(factories.user("host"), owner))
+
+
+def of_left_pool(owner: User) -> int:
+    """Return the pool of a chat that they left, and might be in again tomorrow."""
+    chat = factories.chat(factories.user("host"), owner)
+    chat.participants.filter(user=owner).update(left_at=timezone.now())
+    return pool_of(chat)
+
+
+def of_payment(owner: User) -> int:
+    """Return the account of a payment on a chain that they sent, which was not carried out."""
+    account = services.ensure_account(code=f"token:{new_key()}", kind="token").id
+    services.record_receipt(
+        provider="x402",
+        external_id=new_key(),
+        account_id=account,
+        amount=usd("5"),
+        state="submitted",
+        payload={"user": owner.pk, "visitor": None},
+    )
+    return account
+
+
+def of_token_from_payment(owner: User) -> int:
+    """Return the account of a token made from one made from such a payment."""
+    account, token_id = of_payment(owner), new_key()
+    issuance.make_for_payer(token_id, account, name="x402", audience=[])
+    fund(account, "4")
+    for amount in ("3", "1"):
+        child = issuance.delegate(
+            key=new_key(), amount=usd(amount), delegate_to="echo", parent_id=token_id
+        )
+        token_id = child.id
+    return child.account_id
+
+
+ACCOUNTS = [
+    of_person, of_agent, of_token, of_pool, of_joined_pool, of_left_pool, of_payment,
+    of_token_from_payment,
+]  # fmt: skip
+
+
+def pool_of(chat: Chat) -> int:
+    """Return the pool of a chat."""
+    return services.ensure_account(code=f"pool:{chat.pk}:USD", kind="pool").id
+
+
+@pytest.mark.parametrize("account_of", ACCOUNTS)
 @pytest.mark.parametrize("decide", [adjust, take_away, credit, refund, void])
 def test_no_operator_decides_about_money_of_their_own(
     decide: Decide, account_of: Callable[[User], int]
@@ -95,6 +154,44 @@ def test_no_operator_decides_about_money_of_their_own(
     assert Transfer.objects.filter(by=owner).count() == 0
     assert Transfer.objects.count() <= before + 1
     decide(account, other.pk)
+
+
+@pytest.mark.parametrize("account_of", ACCOUNTS)
+def test_no_operator_credits_a_payment_of_their_own(account_of: Callable[[User], int]) -> None:
+    owner, other = factories.superuser(), factories.user("other")
+    account = account_of(owner)
+    before = available(account)
+    services.record_receipt(
+        provider="x402", external_id="lost", account_id=account, amount=usd("7"), state="submitted"
+    )
+    payment = {"provider": "x402", "external_id": "lost", "account": account, "amount": usd("7")}
+
+    with pytest.raises(OwnMoney, match="another operator"):
+        services.top_up(key="a", by=owner.pk, **payment)  # type: ignore[arg-type]
+
+    assert available(account) == before
+    services.top_up(key="b", by=other.pk, **payment)  # type: ignore[arg-type]
+    assert usd(available(account)) == usd(before) + usd("7")
+
+
+@pytest.mark.parametrize("account_of", ACCOUNTS)
+def test_no_operator_refuses_an_adjustment_of_their_own_money(
+    account_of: Callable[[User], int],
+) -> None:
+    owner, other = factories.superuser(), factories.user("other")
+    account = account_of(owner)
+    row = adjustments.adjust(
+        key="k", account=account, amount=usd("-500"), by=other.pk, reason="x", scope="s"
+    ).request
+    assert row is not None
+
+    for decide in (adjustments.refuse, adjustments.approve):
+        with pytest.raises(OwnMoney, match="another operator"):
+            decide(row.pk, by=owner.pk, reason="mine")
+
+    row.refresh_from_db()
+    assert row.state == "open"
+    adjustments.refuse(row.pk, by=other.pk, reason="withdrawn")
 
 
 def test_who_was_paid_may_give_it_back() -> None:
