@@ -31,10 +31,14 @@ class AdjustmentDecided(LedgerError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """The result of `adjust`: a transfer, or a request that waits for a second operator."""
+    """The result of `adjust`: a transfer, or a request that waits for a second operator.
+
+    `replayed` if the key had done it before.
+    """
 
     transfer: TransferOutcome | None = None
     request: AdjustmentRequest | None = None
+    replayed: bool = False
 
 
 def needs_second(amount: Money) -> bool:
@@ -54,11 +58,11 @@ def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope
         done = services.adjust(
             key=key, scope=scope, account=account, amount=amount, by=by, reason=reason
         )
-        return Adjusted(transfer=done)
+        return Adjusted(transfer=done, replayed=done.replayed)
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
     refuse_own([account], by)
-    row, _ = AdjustmentRequest.objects.get_or_create(
+    row, is_new = AdjustmentRequest.objects.get_or_create(
         key=key,
         defaults={
             "account_id": account,
@@ -70,7 +74,7 @@ def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope
     )
     if (row.account_id, row.amount, row.asked_by_id) != (account, amount.amount, by):
         raise IdempotencyConflict(f"The key {key!r} was used for another adjustment.")
-    return Adjusted(request=row)
+    return Adjusted(request=row, replayed=not is_new)
 
 
 def approve(request_id: int, *, by: int, reason: str) -> TransferOutcome:

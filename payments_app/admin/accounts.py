@@ -28,6 +28,7 @@ from payments_app import adjustments, services
 from payments_app.admin.ledger import (
     SCOPE,
     AmountForm,
+    Done,
     LedgerAdmin,
     OrderForm,
     account_label,
@@ -178,7 +179,7 @@ class AccountAdmin(LedgerAdmin):
         second = " A second operator has to approve it." if adjustments.needs_second(amount) else ""
         return text + second
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Change the balance, or ask a second operator to."""
         done = adjustments.adjust(
             key=wanted["key"],
@@ -189,8 +190,9 @@ class AccountAdmin(LedgerAdmin):
             reason=wanted["reason"],
         )
         if done.transfer is not None:
-            return f"{done.transfer.amount} {row.asset} by {done.transfer.transfer_id}"
-        return f"{done.request} waits for a second operator"
+            text = f"{done.transfer.amount} {row.asset} by {done.transfer.transfer_id}"
+            return Done(text, done.replayed)
+        return Done(f"{done.request} waits for a second operator", done.replayed)
 
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Add the statement."""
@@ -274,13 +276,13 @@ class AdjustmentRequestAdmin(LedgerAdmin):
             f" {row.reason}"
         )
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Make or refuse it."""
         if wanted["decision"] == "refuse":
             adjustments.refuse(row.pk, by=by, reason=wanted["reason"])
-            return f"{row} refused"
+            return Done(f"{row} refused")
         done = adjustments.approve(row.pk, by=by, reason=wanted["reason"])
-        return f"{done.amount} {row.asset} by {done.transfer_id}"
+        return Done(f"{done.amount} {row.asset} by {done.transfer_id}")
 
 
 @admin.register(Idempotency)
@@ -299,6 +301,6 @@ class LedgerStateAdmin(LedgerAdmin):
     operation = ("unfreeze_ledger", "Allow payouts again")
     audit_action = AuditAction.LEDGER_UNFROZEN
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:  # noqa: ARG002 the log says who
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:  # noqa: ARG002 the log says who
         """End the freeze."""
-        return "payouts are open" if services.unfreeze() else "they were open"
+        return Done("payouts are open" if services.unfreeze() else "they were open")

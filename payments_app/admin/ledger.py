@@ -8,6 +8,7 @@ double click is one movement.
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -89,6 +90,14 @@ def newest_by(column: str) -> type[admin.SimpleListFilter]:
             )
 
     return NewestFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an operation did; `replayed` if it was done before and now changed nothing."""
+
+    text: str
+    replayed: bool = False
 
 
 class OrderForm(forms.Form):
@@ -248,20 +257,20 @@ class LedgerAdmin(RecordAdmin):
     def _done_and_recorded(self, request: HttpRequest, row: Any, wanted: dict[str, Any]) -> str:
         """Perform the operation and record it, both or neither.
 
-        A form that is sent again gets the first answer, and is recorded once.
+        A form that is sent again gets the first answer, and is recorded once. The service says
+        whether it is: the form's key alone says nothing, since a browser may send any.
         """
-        used = Idempotency.objects.filter(scope=SCOPE, key=wanted["key"]).exists()
         done = self.operate(row, wanted, int(request.user.pk or 0))
-        if not used:
+        if not done.replayed:
             label = self.operation[1] if self.operation else ""
-            text = f"{label}: {done}"
+            text = f"{label}: {done.text}"
             self.log_act(request, row, self.audit_action, text, wanted["reason"])
-        return done
+        return done.text
 
     def facts(self, row: Any) -> str:
         """Return the facts to know before deciding."""
         return str(row)
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Perform the operation; return what happened, for the record."""
         raise NotImplementedError

@@ -27,6 +27,7 @@ from audit_app.record import AuditAction
 from payments_app import services
 from payments_app.admin.ledger import (
     SCOPE,
+    Done,
     LedgerAdmin,
     RefundForm,
     account_label,
@@ -158,7 +159,7 @@ class TransferAdmin(LedgerAdmin):
         """Return the payment in words."""
         return f"{row.kind} of {self.sum(row)}: {row.memo}"
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Return money to the payer."""
         text = wanted["amount"]
         done = services.refund(
@@ -169,7 +170,7 @@ class TransferAdmin(LedgerAdmin):
             by=by,
             reason=wanted["reason"],
         )
-        return f"{done.amount} {row.asset} by {done.transfer_id}"
+        return Done(f"{done.amount} {row.asset} by {done.transfer_id}", done.replayed)
 
 
 @admin.register(Hold)
@@ -221,10 +222,10 @@ class HoldAdmin(LedgerAdmin):
         """Return the state of the hold in words."""
         return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Release what is left."""
         done = services.void(key=wanted["key"], scope=SCOPE, hold_id=row.pk, by=by)
-        return f"{done.released} {done.released.asset} released"
+        return Done(f"{done.released} {done.released.asset} released", done.replayed)
 
 
 @admin.register(Receipt)
@@ -264,7 +265,7 @@ class ReceiptAdmin(LedgerAdmin):
             f" provider's own statement shows the payment: {row.external_id}"
         )
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Credit it once: a later report of the provider finds it done."""
         done = services.top_up(
             key=wanted["key"],
@@ -276,4 +277,4 @@ class ReceiptAdmin(LedgerAdmin):
             memo=wanted["reason"],
             by=by,
         )
-        return f"{done.amount} {row.asset} by {done.transfer_id}"
+        return Done(f"{done.amount} {row.asset} by {done.transfer_id}", done.replayed)

@@ -13,7 +13,14 @@ from django.contrib import admin
 
 from audit_app.admin.columns import linked, moment, short_id
 from audit_app.record import AuditAction
-from payments_app.admin.ledger import LedgerAdmin, OrderForm, agent_link, amount_of, newest_by
+from payments_app.admin.ledger import (
+    Done,
+    LedgerAdmin,
+    OrderForm,
+    agent_link,
+    amount_of,
+    newest_by,
+)
 from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
 from payments_app.top_ups import requests as top_ups
 
@@ -56,10 +63,10 @@ class TopUpRequestAdmin(LedgerAdmin):
         """Return the facts to know before deciding."""
         return f"{row.user} asks for {self.sum(row)} by {row.provider}; the request is {row.state}."
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> str:
+    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Credit or refuse it."""
         decide = top_ups.grant if wanted["decision"] == "grant" else top_ups.refuse
-        return decide(row.pk, by=by, reason=wanted["reason"]).state
+        return Done(decide(row.pk, by=by, reason=wanted["reason"]).state)
 
 
 @admin.register(PaymentToken)
