@@ -1,8 +1,8 @@
 """People and roles in the admin.
 
 Operators cannot change their own rights, and only superusers can grant rights that they do not
-have: other operators change only people and roles with no more rights than theirs. Setting a
-password counts as a right, because it lets one sign in as that person.
+have: other operators change only people and roles with no more rights than theirs. A password lets
+one sign in as that person, so only operators who may act as them set it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import Q
+from django.core.exceptions import PermissionDenied
 
 from audit_app.admin.records import AuditedAdmin, CappedPaginator
+from chat_app.people.authority import has_all, may_act_as, may_change, rights_of
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     # Django's classes take type arguments in its stubs only.
     _UserAdmin = UserAdmin[User]
@@ -26,23 +27,6 @@ else:
     _UserAdmin = UserAdmin
 
 RIGHTS: Final = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
-
-
-def _rights_of(user: User) -> QuerySet[Permission]:
-    """Return the rights of a person, whether or not the account is active."""
-    return Permission.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).distinct()
-
-
-def _has_no_more(user: User, rights: QuerySet[Permission]) -> bool:
-    """Return whether a person has all of these rights."""
-    return not rights.exclude(pk__in=_rights_of(user).values("pk")).exists()
-
-
-def may_act_as(operator: User, person: User) -> bool:
-    """Return whether an operator may get a secret of a person, whose rights it gives them."""
-    if operator.is_superuser or operator.pk == person.pk:
-        return True
-    return not person.is_superuser and _has_no_more(operator, _rights_of(person))
 
 
 admin.site.unregister([User, Group])
@@ -67,6 +51,19 @@ class PersonAdmin(AuditedAdmin, _UserAdmin):
         """Refuse to change people with more rights."""
         return super().has_change_permission(request, obj) and self._is_below(request, obj)
 
+    def user_change_password(
+        self,
+        request: HttpRequest,
+        id: str,  # noqa: A002 part of the interface
+        form_url: str = "",
+    ) -> HttpResponse:
+        """Refuse a password to operators who may not act as the person."""
+        operator: Any = request.user
+        person = self.get_object(request, unquote(id))
+        if person is not None and not may_act_as(operator, person):
+            raise PermissionDenied
+        return super().user_change_password(request, id, form_url)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Refuse to delete people with more rights, and oneself."""
         is_own = obj is not None and obj.pk == request.user.pk
@@ -75,16 +72,16 @@ class PersonAdmin(AuditedAdmin, _UserAdmin):
 
     def _is_below(self, request: HttpRequest, obj: User | None) -> bool:
         user = request.user
-        return obj is None or not isinstance(user, User) or may_act_as(user, obj)
+        return obj is None or not isinstance(user, User) or may_change(user, obj)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Offer the roles and rights that an operator may grant."""
         user = request.user
         if not user.is_superuser and db_field.name == "groups":
-            more = Permission.objects.exclude(pk__in=_rights_of(user).values("pk"))
+            more = Permission.objects.exclude(pk__in=rights_of(user).values("pk"))
             kwargs["queryset"] = Group.objects.exclude(permissions__in=more)
         elif not user.is_superuser and db_field.name == "user_permissions":
-            kwargs["queryset"] = _rights_of(user).select_related("content_type")
+            kwargs["queryset"] = rights_of(user).select_related("content_type")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
@@ -105,10 +102,10 @@ class RoleAdmin(AuditedAdmin, GroupAdmin):
         if obj is None or not isinstance(user, User) or user.is_superuser:
             return True
         is_own = user.groups.filter(pk=obj.pk).exists()
-        return not is_own and _has_no_more(user, Permission.objects.filter(group=obj))
+        return not is_own and has_all(user, Permission.objects.filter(group=obj))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         """Offer the rights that an operator may grant."""
         if not request.user.is_superuser:
-            kwargs["queryset"] = _rights_of(request.user).select_related("content_type")
+            kwargs["queryset"] = rights_of(request.user).select_related("content_type")
         return super().formfield_for_manytomany(db_field, request, **kwargs)

@@ -1,8 +1,8 @@
 """API keys that people create for their own programs.
 
 A key can do what its rights grant, within its owner's own rights. Its secret is returned once and
-stored only as a hash. A person can create up to UAMP_KEYS_PER_USER valid keys here; an operator can
-create more in the admin. A key cannot create keys with more rights than it has.
+stored only as a hash. A person can create up to UAMP_KEYS_PER_USER valid keys; an operator who may
+act as that person can create more. A key cannot create keys with more rights than it has.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from agents_app import selectors as agents
 from agents_app.rest.rights import ALL, PROTOCOLS, MissingRight, Rights, unknown_scopes
 from audit_app.record import AuditAction, record
 from chat_app.members import membership
+from chat_app.people.authority import may_act_as
 from payments_app.spending import credential_budgets
 from payments_app.spending.periods import PERIODS
 from sessions_app.models import KEY_CREDENTIAL, ApiKey, Ticket
@@ -42,6 +43,10 @@ KEEPS_SECRET: Final = timedelta(days=7)
 
 class TooManyKeys(Exception):
     """The person has UAMP_KEYS_PER_USER valid keys."""
+
+
+class MayNotActAs(PermissionError):
+    """A secret of this person would give the operator more than they may do or see."""
 
 
 class ImpossibleKey(ValueError):
@@ -108,29 +113,53 @@ def make_key(user_id: int, wanted: KeyRequest, *, by: Rights = ALL, address: str
         user = User.objects.select_for_update(no_key=True).get(pk=user_id)
         if _in_force(user_id).count() >= settings.UAMP_KEYS_PER_USER:
             raise TooManyKeys
-        secret = ApiKey.make_secret()
-        prefix, sha256 = ApiKey.split_secret(secret)
-        rights = wanted.rights
-        key = ApiKey.objects.create(
-            user=user,
-            name=wanted.name,
-            prefix=prefix,
-            sha256=sha256,
-            scopes=sorted(rights.scopes),
-            chats=_listed(rights.chats),
-            agents=_listed(rights.agents),
-            protocols=_listed(rights.protocols),
-            has_budget=wanted.budget is not None,
-            expires_at=wanted.expires_at,
+        return _write(user, wanted, by=user, address=address)
+
+
+def make_key_for(person: User, wanted: KeyRequest, *, by: User, address: str = "") -> NewSecret:
+    """Create a key of a person as the operator `by`, beyond UAMP_KEYS_PER_USER if need be.
+
+    Raises MayNotActAs, ImpossibleKey.
+    """
+    _check_may_act_as(by, person)
+    _check(person.pk, wanted)
+    with transaction.atomic():
+        return _write(person, wanted, by=by, address=address)
+
+
+def _check_may_act_as(by: AbstractBaseUser | AnonymousUser | None, person: User) -> None:
+    """Raise MayNotActAs if a secret of a person would give `by` more; None is the server."""
+    if by is not None and not (isinstance(by, User) and may_act_as(by, person)):
+        raise MayNotActAs(
+            f"{person} has rights that you do not have or chats that you may not see."
         )
-        if wanted.budget is not None:
-            credential_budgets.set_budget(
-                user_id,
-                key.credential,
-                period=wanted.budget.period,
-                amount=wanted.budget.amount,
-            )
-        record(user, AuditAction.KEY_MADE, key, detail=_facts(key), address=address)
+
+
+def _write(user: User, wanted: KeyRequest, *, by: User, address: str) -> NewSecret:
+    """Write a key with its budget, and record it."""
+    secret = ApiKey.make_secret()
+    prefix, sha256 = ApiKey.split_secret(secret)
+    rights = wanted.rights
+    key = ApiKey.objects.create(
+        user=user,
+        name=wanted.name,
+        prefix=prefix,
+        sha256=sha256,
+        scopes=sorted(rights.scopes),
+        chats=_listed(rights.chats),
+        agents=_listed(rights.agents),
+        protocols=_listed(rights.protocols),
+        has_budget=wanted.budget is not None,
+        expires_at=wanted.expires_at,
+    )
+    if wanted.budget is not None:
+        credential_budgets.set_budget(
+            user.pk,
+            key.credential,
+            period=wanted.budget.period,
+            amount=wanted.budget.amount,
+        )
+    record(by, AuditAction.KEY_MADE, key, detail=_facts(key), address=address)
     return NewSecret(key=key, secret=secret)
 
 
@@ -156,13 +185,14 @@ def rotate_key(
 
     With no `keep`, the key's connections end within five seconds (`auth.unwelcome`), as do tickets
     and client secrets issued with it. The audit log records the actor (`by`) and the reason. Raises
-    LookupError if the key is revoked.
+    LookupError if the key is revoked, MayNotActAs if `by` may not act as its owner.
     """
     keep = min(max(keep, timedelta(0)), KEEPS_SECRET)
     with transaction.atomic():
         row = _all_in_force().select_for_update(no_key=True).filter(pk=key.pk).first()
         if row is None:
             raise LookupError("The key is revoked.")
+        _check_may_act_as(by, row.user)
         secret = ApiKey.make_secret(row.prefix)
         row.previous_sha256 = row.sha256 if keep else ""
         row.previous_until = timezone.now() + keep if keep else None

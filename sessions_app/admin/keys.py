@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from agents_app.rest.rights import EVERYTHING, SCOPES
+from agents_app.rest.rights import EVERYTHING, SCOPES, Rights
 from audit_app.admin.columns import linked, list_buttons, moment
 from audit_app.admin.operations import Operation, OperationsAdmin
 from chat_app.admin.history_pages import HistoryAdmin
-from chat_app.admin.people import may_act_as
+from chat_app.people.authority import may_act_as
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
-from payments_app.spending import credential_budgets
 from payments_app.spending.periods import PERIODS
 from sessions_app.access import keys
 from sessions_app.admin.operations import (
@@ -69,13 +69,15 @@ class ApiKeyForm(_Form):
         fields: ClassVar = ["name", "expires_at"]
 
     def clean_owner(self) -> User:
-        """Return the person; refuse one with more rights than the operator."""
+        """Return the person; refuse one whom the operator may not act as."""
         name = self.cleaned_data["owner"]
         person = User.objects.filter(username=name, is_active=True).first()
         if person is None:
             raise forms.ValidationError(f"There is no active person {name}.")
         if self.operator is None or not may_act_as(self.operator, person):
-            raise forms.ValidationError(f"{name} has rights that you do not have.")
+            raise forms.ValidationError(
+                f"{name} has rights that you do not have or chats that you may not see."
+            )
         return person
 
     def clean_budget(self) -> Money | None:
@@ -140,7 +142,7 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         return f"{most} {most.asset} per {state.limit.period}, {used} spent or reserved"
 
     def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
-        """Show a new secret only to operators who have all rights of the owner."""
+        """Show a new secret only to operators who may act as the owner."""
         operator: Any = request.user
         may = super().may_operate(request, one, row)
         return may and (one is not ROTATE_KEY or may_act_as(operator, row.user))
@@ -167,20 +169,29 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         return request.user.has_perm("sessions_app.add_apikey")
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: Any) -> None:
-        """Generate the secret and store its hash, with the budget in the same transaction."""
-        secret = ApiKey.make_secret()
-        wanted = form.cleaned_data
+        """Create the key through the service."""
+        del change
+        wanted, operator = form.cleaned_data, request.user
+        if not isinstance(operator, User):
+            raise PermissionDenied
         budget = wanted["budget"]
-        obj.prefix, obj.sha256 = ApiKey.split_secret(secret)
-        obj.user, obj.has_budget = wanted["owner"], budget is not None
         every = set(wanted["scopes"]) == set(SCOPES)
-        obj.scopes = [EVERYTHING] if every else sorted(wanted["scopes"])
-        super().save_model(request, obj, form, change)
-        if budget is not None:
-            credential_budgets.set_budget(
-                obj.user_id, obj.credential, period=wanted["period"], amount=budget
-            )
-        obj.secret = secret  # type: ignore[attr-defined] # for response_add, which displays it
+        new = keys.KeyRequest(
+            name=wanted["name"],
+            rights=Rights(scopes=frozenset({EVERYTHING} if every else wanted["scopes"])),
+            expires_at=wanted["expires_at"],
+            budget=None
+            if budget is None
+            else keys.KeyBudget(amount=budget, period=wanted["period"]),
+        )
+        address = str(request.META.get("REMOTE_ADDR", ""))
+        try:
+            made = keys.make_key_for(wanted["owner"], new, by=operator, address=address)
+        except keys.MayNotActAs as error:
+            raise PermissionDenied from error
+        obj.pk = made.key.pk
+        obj.refresh_from_db()
+        obj.secret = made.secret  # type: ignore[attr-defined] # for response_add, which displays it
 
     def response_add(
         self,

@@ -241,7 +241,7 @@ def _rotate_key(key: ApiKey, wanted: dict[str, Any], request: HttpRequest) -> st
             reason=wanted["reason"],
             address=_address(request),
         )
-    except LookupError as error:
+    except (LookupError, keys.MayNotActAs) as error:
         raise OperationRefused(str(error)) from error
     wanted["secret"] = made.secret
     return "it has a new secret"
