@@ -273,7 +273,7 @@ def _principal_of_row(row: Ticket) -> Principal | None:
         principal = replace(
             principal,
             api_key_id=row.api_key.pk,
-            key_version=row.api_key.version,
+            key_version=row.key_version,
             credential=row.api_key.credential,
             rights=row.api_key.rights,
             expires_at=row.api_key.expires_at,

@@ -79,7 +79,7 @@ def _of_issuer(token: str, header: Header) -> Principal:
 
 
 def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
-    """Return the principal of this server's token, if the key that it derives from is still valid.
+    """Return the principal of this server's token, if the secret that it derives from is valid.
 
     It is limited to the key's current rights.
     """
@@ -87,8 +87,8 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
     if user is None:
         raise TokenInvalid("its subject has no account here that is active")
     key = ApiKey.objects.filter(pk=grant.key_id, user=user, revoked_at__isnull=True).first()
-    if key is None and grant.key_id:
-        raise TokenInvalid("the key that it was made with is not in force")
+    if grant.key_id and (key is None or not key.accepts(grant.key_version)):
+        raise TokenInvalid("the secret that it was made with is not in force")
     # Derived from another issuer's token, it has the granted scopes and expires with that token.
     rights = Rights(scopes=grant.scopes) if key is None else key.rights
     scopes = frozenset(one for one in grant.scopes if rights.includes(_same(rights, one)))

@@ -83,6 +83,7 @@ def _write(
         sha256=_digest(secret),
         user_id=principal.user_id,
         api_key_id=principal.api_key_id,
+        key_version=principal.key_version,
         web_session=principal.web_session,
         expires_at=now + timedelta(seconds=seconds),
         kind=kind,

@@ -2,8 +2,8 @@
 
 A token's audience (`aud`) is one agent of this server (`<UAMP_ISSUER>/agents/<name>`) or the server
 itself (UAMP_ISSUER). It is valid for five minutes, grants no more than the credential that
-requested it, and ends with that credential, whose key is the `client_id`. Tokens are signed with
-the keys of payment tokens, which have another `typ`.
+requested it, and ends with that credential's secret: `client_id` is its key, `key_version` says
+which of its secrets. Tokens are signed with the keys of payment tokens, which have another `typ`.
 """
 
 from __future__ import annotations

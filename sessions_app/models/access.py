@@ -76,6 +76,12 @@ class ApiKey(models.Model):
             has_budget=self.has_budget,
         )
 
+    def accepts(self, version: int) -> bool:
+        """Return whether its secret of a version is valid: the current one, or one still kept."""
+        if version == self.version - 1:
+            return self.previous_until is not None and self.previous_until > timezone.now()
+        return version == self.version
+
     @staticmethod
     def make_secret(prefix: str = "") -> str:
         """Return a new key: `uak_`, 8 hex digits, `_` and 256 random bits, which need no slow hash.
@@ -130,6 +136,8 @@ class Ticket(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     # The credential that the ticket was issued for: an API key, or a cookie's Django session.
     api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+")
+    # Which secret of the key it was issued for, as in `ApiKey.version`.
+    key_version = models.PositiveIntegerField(default=0, db_default=0)
     web_session = models.CharField(max_length=40, blank=True)
     expires_at = models.DateTimeField(db_index=True)
     kind = models.CharField(max_length=10, choices=TicketKind, default=TicketKind.CONNECTION.value)
