@@ -1,7 +1,8 @@
 """The Django application."""
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
+from django.conf import settings
+from django.db.models.signals import post_migrate, post_save
 
 
 class ChatAppConfig(AppConfig):
@@ -12,12 +13,18 @@ class ChatAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Maintain the search index on every `migrate`, and announce agents that come and go."""
+        """Maintain the search index on `migrate`, announce agents, and end links with accounts."""
         from agents_app.models import agents  # noqa: PLC0415 the models are not loaded before
+        from chat_app.members import links  # noqa: PLC0415 as above
         from chat_app.members.agents import agent_presence  # noqa: PLC0415 as above
         from chat_app.search import index  # noqa: PLC0415 as above
 
         agents.presence_changed.connect(
             agent_presence.notify_members, dispatch_uid="chat_app.agent_presence"
+        )
+        post_save.connect(
+            links.end_with_account,
+            sender=settings.AUTH_USER_MODEL,
+            dispatch_uid="links_end_with_accounts",
         )
         post_migrate.connect(index.prepare, sender=self, dispatch_uid="search_index")

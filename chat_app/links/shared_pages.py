@@ -24,7 +24,7 @@ from chat_app.contents.reading_rights import ContentNotFound, in_chat
 from chat_app.contents.references import content_ids
 from chat_app.log.history import quotes_of
 from chat_app.log.signatures import signatures_of
-from chat_app.members.links import in_force, maker_may
+from chat_app.members.links import goes_on, in_force
 from chat_app.models import Content, Message, ShareLink
 from signing_app.published import keys_named, kid_of
 from uamp.signatures import check_answer
@@ -161,7 +161,7 @@ def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature
     except BadSignature as error:
         raise ContentNotFound from error
     link = in_force(ShareLink).filter(pk=link_id).first()
-    if not isinstance(link, ShareLink) or not maker_may(link):
+    if not isinstance(link, ShareLink) or not goes_on(link):
         raise ContentNotFound
     message = _shown(link).filter(seq=place).first()
     if message is None or str(content_id) not in _named(message):

@@ -1,7 +1,8 @@
 """Links of chats: their secrets, when one is active, and how it ends. Synchronous.
 
-A link acts on behalf of its creator. It ends with that person's membership or right, and is not
-restored with them. `chat_app.links` implements the two kinds.
+A link acts on behalf of its creator. It ends with that person's membership, account or right, also
+in the sources of a fork, and is not restored with them: its end is stored when they lose it, or at
+the latest when someone uses the link. `chat_app.links` implements the two kinds.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 import uamp
@@ -23,7 +25,7 @@ from chat_app.models import InviteLink, Participant, ParticipantRole, ShareLink
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from django.contrib.auth.models import User
     from django.db.models import QuerySet
@@ -85,7 +87,16 @@ def link_of(kind: type[AnyLink], secret: str) -> AnyLink | None:
         .filter(token_sha256=sha256_of(secret))
         .first()
     )
-    return row if row is not None and maker_may(row) else None
+    return row if row is not None and goes_on(row) else None
+
+
+def goes_on(link: AnyLink) -> bool:
+    """Return whether an active link's creator still has the right; store the end otherwise."""
+    if maker_may(link):
+        return True
+    with transaction.atomic():
+        end_link(link, by=None)
+    return False
 
 
 def needed_for(link: AnyLink) -> set[Right]:
@@ -122,15 +133,37 @@ def end_link(link: AnyLink, *, by: User | None) -> None:
 def end_links_of(member: Participant, *, role: str | None) -> None:
     """End a member's links that they would no longer be allowed to create; needs the chat's lock.
 
-    `role` is their new role, None if they leave.
+    These are links into the chat, and into its forks, and their forks. `role` is their new role,
+    None if they leave.
     """
     if member.user_id is None:
         return
     left = RIGHTS[role] if role is not None else frozenset()
     for kind in NEEDED:
-        for link in in_force(kind, member.chat_id).filter(created_by_id=member.user_id):
-            if not needed_for(link) <= left:
+        for link in in_force(kind).filter(created_by_id=member.user_id):
+            is_here = link.chat_id == member.chat_id
+            if not (needed_for(link) <= left if is_here else maker_may(link)):
                 end_link(link, by=None)
+
+
+def end_links_by(user_id: int) -> None:
+    """End every link that a person made: their account was deactivated."""
+    with transaction.atomic():
+        for kind in NEEDED:
+            for link in in_force(kind).filter(created_by_id=user_id).order_by("chat_id"):
+                end_link(link, by=None)
+
+
+def end_with_account(
+    sender: type[User],
+    instance: User,
+    update_fields: Collection[str] | None = None,
+    **_signal: Any,
+) -> None:
+    """End the links of a person whose account is saved as deactivated (a `post_save` receiver)."""
+    del sender
+    if not instance.is_active and (update_fields is None or "is_active" in update_fields):
+        end_links_by(instance.pk)
 
 
 def append_link(
