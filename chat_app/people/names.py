@@ -13,6 +13,8 @@ from typing import Final
 
 import regex
 
+RESERVED: Final = frozenset({"all", "everyone", "here"})
+"""Names that mention many people; no account has one."""
 NAME_CHARS: Final = 40
 """The most graphemes of a display name: what people see as characters."""
 STATUS_CHARS: Final = 80

@@ -14,12 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from audit_app.record import AuditAction, record
 from chat_app.links.invite_links import join_by_link
+from chat_app.people.names import RESERVED
 from chat_app.people.profiles import is_taken
 
 if TYPE_CHECKING:
     from typing import Any
-
-_RESERVED = frozenset({"all", "everyone", "here"})
 
 
 class NameTaken(Exception):
@@ -37,7 +36,7 @@ class AccountForm(forms.Form):
     def clean_username(self) -> str:
         """Refuse a name that a person, an agent or a mention of many has."""
         name = User.normalize_username(str(self.cleaned_data["username"]))
-        if name.casefold() in _RESERVED or is_taken(name, User(username=name)):
+        if name.casefold() in RESERVED or is_taken(name, User(username=name)):
             raise ValidationError(self.TAKEN)
         return name
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from agents_app.selectors import agent_id_named
 from audit_app.record import AuditAction, record
+from chat_app.people.names import RESERVED, key_of
+from chat_app.people.profiles import is_taken
 from sessions_app.models import ExternalIdentity
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ def person_of(issuer: str, subject: str) -> User | None:
 def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_claim: str) -> User:
     """Return the person of a subject, creating an account if there is none.
 
-    An existing account with the same name is never taken over; the new one gets another name. New
-    accounts have no password.
+    An existing account with the same name is never taken over. If a person or an agent has the
+    name, the new account gets another. New accounts have no password.
     """
     if (known := person_of(issuer, subject)) is not None:
         return known
@@ -59,8 +62,17 @@ def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_cl
 def _names(claims: Mapping[str, Any], name_claim: str) -> Iterator[str]:
     wanted = claims.get(name_claim)
     name = _NAME.sub("-", wanted)[:NAME_CHARS].strip("-") if isinstance(wanted, str) else ""
-    # To people, names that differ only in case are the same.
-    if name and not User.objects.filter(username__iexact=name).exists():
+    if name and _is_free(name):
         yield name
     for _ in range(NAME_TRIES):
         yield f"{name or 'person'}-{secrets.token_hex(3)}"
+
+
+def _is_free(name: str) -> bool:
+    """Return whether a name is no mention of many, and no person or agent has a similar one.
+
+    Private agents count too: the name that the account gets instead does not tell whose it is.
+    """
+    if {name.casefold(), key_of(name)} & RESERVED or is_taken(name, User(username=name)):
+        return False
+    return agent_id_named(name) is None and agent_id_named(key_of(name)) is None
