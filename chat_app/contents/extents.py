@@ -16,8 +16,8 @@ from django.db.models import Q
 from PIL import Image, UnidentifiedImageError
 
 from chat_app.contents.media_types import IMAGE_MAX_PIXELS
-from chat_app.contents.pdf_pages import most_pages
-from chat_app.contents.sound_length import longest_ms
+from chat_app.contents.pdf.pages import most_pages
+from chat_app.contents.sound.length import longest_ms
 from chat_app.models import Content
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,47 +110,6 @@ def test_a_sound_that_cannot_be_read_lasts_as_long_as_its_bytes_may(
     data: bytes, mime_type: str, least: int
 ) -> None:
     assert least <= extent_of(data, mime_type) < 10**9
-
-
-def pdf(*objects: bytes) -> bytes:
-    return b"%PDF-1.7\n" + b"\n".join(objects)
-
-
-def stream(dictionary: bytes, data: bytes) -> bytes:
-    packed = zlib.compress(data)
-    return b"9 0 obj <<" + dictionary + b"/Filter/FlateDecode>>\nstream\n" + packed + b"\nendstream"
-
-
-PAGE = b"3 0 obj <</Type /Page/Parent 2 0 R>> endobj"
-PACKED = b"/Type /ObjStm"
-PDFS = {
-    "one page": (pdf(PAGE), 1),
-    "seven pages": (pdf(*[PAGE] * 7), 7),
-    "one page, named often": (pdf(PAGE, b"<</Type/Pages/Kids [" + b"3 0 R " * 300 + b"]>>"), 300),
-    "a number that is too small": (pdf(b"<</Type/Pages/Count 1>>", *[PAGE] * 50), 50),
-    "a number that is large": (pdf(PAGE, b"<</Type/Pages/Count 400>>"), 400),
-    "a number that is huge": (pdf(PAGE, b"<</Type/Pages/Count 999999999>>"), 1_000),
-    "pages in an object stream": (pdf(PAGE, stream(PACKED, b"<</Type /Page>> " * 90)), 91),
-    "kids in an object stream": (pdf(PAGE, stream(PACKED, b"/Kids[" + b"3 0 R " * 80 + b"]")), 80),
-    "a bomb": (pdf(PAGE, stream(PACKED, bytes(20 * 1024 * 1024))), 1_000),
-    "a bomb of text": (pdf(PAGE, stream(b"", b"(aaaaaaaa) Tj " * 2_000_000)), 1_000),
-    "a page full of text": (pdf(PAGE, stream(b"", b"(" + b"a" * 4_000 + b") Tj " * 15)), 1),
-    "a page with a book": (pdf(PAGE, stream(b"", (b"(" + b"a" * 4_000 + b") Tj ") * 15)), 10),
-    "a picture in it": (pdf(PAGE, stream(b"/Subtype/Image", b"(a)" * 900_000)), 1),
-    "a filter that is not read": (
-        pdf(PAGE, b"<<" + PACKED + b"/Filter/LZWDecode>>stream\n"),
-        1_000,
-    ),
-    "broken": (pdf(PAGE, b"<<" + PACKED + b"/Filter/FlateDecode>>stream\nxx endstream"), 1_000),
-    "encrypted": (pdf(PAGE, b"trailer <</Encrypt 5 0 R>>"), 1_000),
-    "no page at all": (pdf(), 1_000),
-}
-
-
-@pytest.mark.parametrize("name", PDFS)
-def test_a_pdf_has_at_most_so_many_pages(name: str) -> None:
-    data, pages = PDFS[name]
-    assert extent_of(data, "application/pdf") == pages
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,120 @@
+"""The objects of a file and of its object streams together, by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from chat_app.contents.pdf.objects import (
+    Definition,
+    Dictionary,
+    Keys,
+    Reference,
+    Text,
+    Unreadable,
+    text_of_file,
+)
+from chat_app.contents.pdf.streams import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chat_app.contents.pdf.objects import Name, Value
+
+INFLATED_BYTES: Final = 32 * 1024 * 1024
+"""How many bytes of a file's streams are decoded."""
+_RESOLVED: Final = 8
+"""How many references in a row are followed."""
+_PACKED: Final = Keys(b"ObjStm", b"First")
+_SEPARATE: Final = (b"[", b"<<")
+
+
+class Document:
+    """A PDF file; raises Unreadable where it cannot be understood."""
+
+    def __init__(self, data: bytes) -> None:
+        self._texts = [text_of_file(data)]
+        self._places: dict[int, list[tuple[Text, int]]] = {}
+        self._list(self._texts[0])
+        self.streams = Streams(self.resolve, INFLATED_BYTES)
+        self._open_object_streams(self._texts[0])
+
+    def definitions(self, number: int) -> list[Definition]:
+        """Return all definitions of an object."""
+        return [text.at(offset) for text, offset in self._places.get(number, ())]
+
+    def resolve(self, value: Value) -> list[Value]:
+        """Return the values that a value may stand for."""
+        values = [value]
+        for _ in range(_RESOLVED):
+            if not any(isinstance(one, Reference) for one in values):
+                return values
+            values = [
+                found
+                for one in values
+                for found in (
+                    [about.value for about in self.definitions(one.number)]
+                    if isinstance(one, Reference)
+                    else [one]
+                )
+            ]
+        raise Unreadable
+
+    def decoded(self, about: Definition) -> bytes | None:
+        """Return the decoded bytes of an object's stream; None if it has none."""
+        if about.stream is None or not isinstance(about.value, Dictionary):
+            return None
+        return self.streams.decoded(about.value, self._texts[0].data, about.stream)
+
+    def objects_with(self, keys: Keys) -> Iterator[tuple[Name, int, Definition]]:
+        """Yield the objects with one of these keys, and a number, array or dictionary as its value.
+
+        Yields the key, the number of the object and the object. Raises Unreadable if the name
+        stands where no object was found: a reader may find one there.
+        """
+        for text in self._texts:
+            for name, start, end in keys.within(text.data):
+                follows = text.follows(end)
+                if not (follows[:1].isdigit() or follows.startswith(_SEPARATE)):
+                    continue
+                found = text.around(start)
+                if found is None or start not in text.names:
+                    raise Unreadable
+                yield name, *found
+
+    def _list(self, text: Text) -> None:
+        for number, offset in text.places:
+            self._places.setdefault(number, []).append((text, offset))
+
+    def _open_object_streams(self, file: Text) -> None:
+        opened = set()
+        for name, start, _ in _PACKED.within(file.data):
+            found = file.around(start)
+            about = found[1] if found else None
+            if about is None or about.stream is None or start not in file.names:
+                if name == b"ObjStm":
+                    raise Unreadable
+                continue
+            if about.stream not in opened:
+                opened.add(about.stream)
+                self._texts.append(self._object_stream(about))
+        for text in self._texts[1:]:
+            self._list(text)
+
+    def _object_stream(self, about: Definition) -> Text:
+        text = self.decoded(about)
+        firsts = (
+            self.streams.integers(about.value.all(b"First"))
+            if isinstance(about.value, Dictionary)
+            else set()
+        )
+        if text is None or len(firsts) != 1:
+            raise Unreadable
+        (first,) = firsts
+        try:
+            numbers = [int(number) for number in text[:first].split()]
+        except ValueError:
+            raise Unreadable from None
+        places = [
+            (number, first + at) for number, at in zip(numbers[::2], numbers[1::2], strict=False)
+        ]
+        return Text(text, [place for place in places if 0 <= place[1] < len(text)])

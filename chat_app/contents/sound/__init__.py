@@ -1,0 +1,1 @@
+"""The sound of stored files: how long it lasts at most."""
