@@ -100,7 +100,7 @@ def _chained_us(data: bytes) -> int:
 
     A frame counts if one of the same kind follows it, as decoders require.
     """
-    syncs = []
+    syncs: list[int] = []
     for sync in _SYNC.finditer(data):
         if len(syncs) >= STEPS:
             return (len(data) - sync.start()) * _MOST_US + _longest(data, syncs)

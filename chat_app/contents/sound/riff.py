@@ -35,7 +35,8 @@ def _chunks(data: bytes) -> tuple[list[int], int]:
     If all readers find the same chunks before the samples, only those count; otherwise anything
     that looks like a format description.
     """
-    position, formats, claimed = 12, [], 0
+    formats: list[int] = []
+    position, claimed = 12, 0
     for _ in range(_CHUNKS):
         name, size = data[position : position + 4], _long(data, position + 4)
         if name == b"data" and formats:
@@ -53,7 +54,7 @@ def _chunks(data: bytes) -> tuple[list[int], int]:
 
 
 def _anywhere(data: bytes, position: int) -> list[int]:
-    formats = []
+    formats: list[int] = []
     while (position := data.find(b"fmt ", position)) >= 0 and len(formats) < _CHUNKS:
         if position + 24 <= len(data):
             formats.append(position + 8)

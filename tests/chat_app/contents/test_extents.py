@@ -52,12 +52,6 @@ def wave(seconds: int, *, hertz: int = 8000, per_second: int | None = None) -> b
     return bytes(data)
 
 
-def flac(blocks: int, claimed: int) -> bytes:
-    info = struct.pack(">HH", 4096, 4096) + bytes(6)
-    info += (16_000 << 12 | claimed >> 32).to_bytes(4) + (claimed & 0xFFFFFFFF).to_bytes(4)
-    return b"fLaC\x80\0\0\x22" + info[:18] + bytes(16) + (b"\xff\xf8" + bytes(10)) * blocks
-
-
 SOUNDS = {
     "mp3": (frames(USUAL, HOUR / 60, 26.12), "audio/mpeg", 60_000),
     "mp3 at 8 kbit/s": (frames(SLOW, 1.5 * HOUR, 24), "audio/mpeg", 1.5 * HOUR),
@@ -78,9 +72,6 @@ SOUNDS = {
     "wave": (wave(60), "audio/wav", 60_000),
     "wave that says it is fast": (wave(60, per_second=2**31), "audio/wav", 60_000),
     "wave that says it is slow": (wave(60, hertz=100, per_second=2**31), "audio/wav", 80 * 60_000),
-    "flac": (flac(1_000, 4_096_000), "audio/flac", 256_000),
-    "flac that says it is short": (flac(1_000, 1), "audio/flac", 256_000),
-    "flac that says it is long": (flac(1, 16_000 * 3_600), "audio/flac", HOUR),
 }  # fmt: skip
 
 
