@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from chat_app.contents.sound.flac import flac_us
+from chat_app.contents.sound.matroska import matroska_us
 from chat_app.contents.sound.mp4 import mp4_us
 from chat_app.contents.sound.mpeg import after_tags, frames_us
 from chat_app.contents.sound.ogg import ogg_us
@@ -17,10 +18,8 @@ from chat_app.contents.sound.riff import wave_us
 
 LONGEST_MS: Final = 10**9
 """No sound counts as longer."""
-_OPUS_US: Final = 1_334
-"""Microseconds that one byte of Opus lasts at 6 kbit/s."""
 _LEAST_US: Final = 4_000
-"""The same for one byte of any other format, at 2 kbit/s."""
+"""Microseconds that one byte of any other format lasts, at 2 kbit/s."""
 _FRAMED: Final = {"audio/mpeg", "audio/mp3", "audio/aac", "audio/aacp"}
 _ADTS_OR_MPEG: Final = re.compile(rb"\xff[\xe0-\xff]")
 
@@ -42,7 +41,7 @@ def _us(data: bytes, mime_type: str) -> int:
     elif data.startswith(b"fLaC"):
         us = flac_us(data)
     elif data.startswith(b"\x1aE\xdf\xa3"):
-        us = len(data) * _OPUS_US
+        us = matroska_us(data)
     elif data[4:8] == b"ftyp":
         us = mp4_us(data)
     elif mime_type in _FRAMED or data.startswith(b"ID3") or _ADTS_OR_MPEG.match(data):

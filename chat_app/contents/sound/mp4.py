@@ -165,33 +165,36 @@ def _aac_us(entry: bytes, at: int) -> int:
     for _ in range(_DESCRIPTORS):
         if position >= end:
             break
-        tag, position = entry[position], position + 1
-        size = 0
-        for _ in range(4):
-            if position >= end:
-                return _UNKNOWN_US
-            byte, position = entry[position], position + 1
-            size = size << 7 | byte & 0x7F
-            if not byte & 0x80:
+        tag = entry[position]
+        size, position = _descriptor_size(entry, position + 1)
+        if tag == 3:
+            # The optional fields after these three bytes do not occur in files.
+            if entry[position + 2 : position + 3] > b"\x1f":
                 break
-        if tag == 3 and position + 3 <= end:
-            flags = entry[position + 2]
-            position += 3 + 2 * (flags >> 7) + 2 * (flags >> 5 & 1)
-            if flags & 0x40:
-                break
+            position += 3
         elif tag == 4 and position < end:
             kind = entry[position]
             position += 13
             if kind in _MP3:
                 return 144_000
         elif tag == 5 and kind in _AAC:
-            return _configured_us(entry[position : position + size])
+            return configured_us(entry[position : position + size])
         else:
             position += size
     return _UNKNOWN_US
 
 
-def _configured_us(configuration: bytes) -> int:
+def _descriptor_size(entry: bytes, position: int) -> tuple[int, int]:
+    """Return the size of a descriptor and where its contents begin."""
+    size = 0
+    for byte in entry[position : position + 4]:
+        size, position = size << 7 | byte & 0x7F, position + 1
+        if not byte & 0x80:
+            break
+    return size, position
+
+
+def configured_us(configuration: bytes) -> int:
     """Return the length of an AAC frame by an AudioSpecificConfig (ISO/IEC 14496-3, 1.6)."""
     bits = "".join(f"{byte:08b}" for byte in configuration[:16]).ljust(128, "0")
     position = 5
