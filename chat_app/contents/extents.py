@@ -29,7 +29,7 @@ LEAST_TILE: Final = 256
 _MOST_TILES: Final = IMAGE_MAX_PIXELS // LEAST_TILE**2
 
 _one_at_a_time = threading.Lock()
-"""Measuring takes a thread up to a second: several at once would slow the event loop down."""
+"""Measuring takes a thread up to four seconds: several at once would slow the event loop down."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from chat_app.contents.pdf.objects import Dictionary, Keys, Reference, Unreadable, name_of
 
 if TYPE_CHECKING:
-    from chat_app.contents.pdf.document import Document
+    from chat_app.contents.pdf.document import PdfDocument
     from chat_app.contents.pdf.objects import Definition, Value
 
 MOST_TEXT: Final = 10**9
@@ -42,7 +42,7 @@ _MAPS: Final = Keys(b"ToUnicode")
 class Texts:
     """Measures the text of content streams in bytes, as if each character were one."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: PdfDocument) -> None:
         self._document = document
         self._of_object: dict[int, int] = {}
         self._open: set[int] = set()

@@ -8,8 +8,8 @@ from chat_app.contents.pdf.objects import (
     Definition,
     Dictionary,
     Keys,
+    ObjectText,
     Reference,
-    Text,
     Unreadable,
     text_of_file,
 )
@@ -28,12 +28,12 @@ _PACKED: Final = Keys(b"ObjStm", b"First")
 _SEPARATE: Final = (b"[", b"<<")
 
 
-class Document:
+class PdfDocument:
     """A PDF file; raises Unreadable where it cannot be understood."""
 
     def __init__(self, data: bytes) -> None:
         self._texts = [text_of_file(data)]
-        self._places: dict[int, list[tuple[Text, int]]] = {}
+        self._places: dict[int, list[tuple[ObjectText, int]]] = {}
         self._list(self._texts[0])
         self.streams = Streams(self.resolve, INFLATED_BYTES)
         self._open_object_streams(self._texts[0])
@@ -81,11 +81,11 @@ class Document:
                     raise Unreadable
                 yield name, *found
 
-    def _list(self, text: Text) -> None:
+    def _list(self, text: ObjectText) -> None:
         for number, offset in text.places:
             self._places.setdefault(number, []).append((text, offset))
 
-    def _open_object_streams(self, file: Text) -> None:
+    def _open_object_streams(self, file: ObjectText) -> None:
         opened = set()
         for name, start, _ in _PACKED.within(file.data):
             found = file.around(start)
@@ -100,7 +100,7 @@ class Document:
         for text in self._texts[1:]:
             self._list(text)
 
-    def _object_stream(self, about: Definition) -> Text:
+    def _object_stream(self, about: Definition) -> ObjectText:
         text = self.decoded(about)
         firsts = (
             self.streams.integers(about.value.all(b"First"))
@@ -117,4 +117,4 @@ class Document:
         places = [
             (number, first + at) for number, at in zip(numbers[::2], numbers[1::2], strict=False)
         ]
-        return Text(text, [place for place in places if 0 <= place[1] < len(text)])
+        return ObjectText(text, [place for place in places if 0 <= place[1] < len(text)])

@@ -83,7 +83,7 @@ class Definition:
     stream: int | None = None
 
 
-class Text:
+class ObjectText:
     """Bytes that contain objects at known offsets: the file, or an object stream."""
 
     def __init__(self, data: bytes, places: list[tuple[int, int]]) -> None:
@@ -180,14 +180,14 @@ class Text:
         return position
 
 
-def text_of_file(data: bytes) -> Text:
+def text_of_file(data: bytes) -> ObjectText:
     """Return a file with all objects that it contains outside object streams."""
     places = []
     for begin in _BEGIN.finditer(data):
         places.append((int(begin[1]), begin.end()))
         if len(places) > OBJECTS:
             raise Unreadable
-    return Text(data, places)
+    return ObjectText(data, places)
 
 
 def name_of(raw: bytes) -> Name:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chat_app.contents.pdf.content import MOST_TEXT, Texts, all_under
-from chat_app.contents.pdf.document import Document
+from chat_app.contents.pdf.document import PdfDocument
 from chat_app.contents.pdf.objects import Dictionary, Keys, Reference, Unreadable
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def most_pages(data: bytes) -> int:
     try:
         if any(_ENCRYPTED.within(data)):
             return MOST_PAGES
-        return _Tree(Document(data)).most()
+        return _Tree(PdfDocument(data)).most()
     except Unreadable:
         return MOST_PAGES
 
@@ -36,7 +36,7 @@ def most_pages(data: bytes) -> int:
 class _Tree:
     """The page tree. Nodes are measured in pages and bytes of text."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: PdfDocument) -> None:
         self._document = document
         self._texts = Texts(document)
         self._of_object: dict[int, tuple[int, int]] = {}
