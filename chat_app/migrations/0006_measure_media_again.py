@@ -13,6 +13,6 @@ def forget_extents(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("chat_app", "0002_copies_of_deleted_messages")]
+    dependencies = [("chat_app", "0005_repeated_requests")]
 
     operations = [migrations.RunPython(forget_extents, migrations.RunPython.noop)]
