@@ -133,7 +133,7 @@ class ResponsesDialect(ForeignDialect):
             running.writer = ResponseWriter(
                 response_id=response_id,
                 created_at=int(time.time()),
-                link=self.link,
+                link=self.link_of(running.session_id),
                 asked=running.asked,
             )
             yield from running.writer.begin()

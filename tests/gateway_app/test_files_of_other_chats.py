@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from agents_app.tools.registry import ToolError
 from chat_app.contents import reading_rights
 from chat_app.models import Chat, Content, ContentUse
 from sessions_app.models import Session
@@ -82,7 +83,7 @@ def tool(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str) -> 
     try:
         asker = contents.asker_of(session)
         found = contents.readable(file, chat_id=chat.pk, asker=asker)
-    except contents.ToolError:
+    except ToolError:
         return
     reading_rights.use(chat.pk, [str(found.pk)])
 

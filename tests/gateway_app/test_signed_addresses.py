@@ -63,7 +63,7 @@ def responses(at: Place, part: Any, *, in_history: bool) -> str:
     later = [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "last"}]
     answer = at.post("/v1/responses", {"model": "echo", "input": [said, *later * in_history]})
     path = f"/v1/responses/{answer.json().get('id')}"
-    return answer.text + at.get(f"{path}/input_items?order=asc") + at.get(path)
+    return str(answer.text) + at.get(f"{path}/input_items?order=asc") + at.get(path)
 
 
 def completions(at: Place, part: Any, *, in_history: bool) -> str:
