@@ -111,9 +111,7 @@ def test_an_answer_that_is_replayed_has_no_text_for_a_key_that_only_writes(
     for path, body in asked.items():
         first = web.post(path, json=body, headers={**owner.headers, **keyed}).json()
         (begun,) = first["responses"]
-        wait_until(
-            lambda pk=begun["id"]: Response.objects.filter(pk=pk, status="completed").exists()
-        )
+        wait_until(Response.objects.filter(pk=begun["id"], status="completed").exists)
 
         replayed = web.post(path, json=body, headers={**writer.headers, **keyed})
 

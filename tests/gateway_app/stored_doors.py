@@ -234,6 +234,18 @@ def _resuming(at: Stored) -> Any:
     return {**run_input("", thread=at.live_thread), "messages": [], "resume": [answer]}
 
 
+def responses_socket(at: Stored) -> str:
+    url = f"{at.server.ws}/v1/responses"
+    with connect(url, additional_headers=dict(at.headers), proxy=None) as opened:
+        opened.send(json.dumps({"type": "response.create", **_continued(at)}))
+        shown: list[str] = []
+        while not any(
+            end in "".join(shown[-1:]) for end in ('"response.completed"', '"type":"error"')
+        ):
+            shown.append(str(opened.recv(timeout=SECONDS)))
+        return "".join(shown)
+
+
 # Each door with the text that it shows to those who may enter, SECRET unless it shows no text.
 DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
     "UAMP socket": (socket, SECRET),
@@ -262,6 +274,11 @@ DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
         http("POST", "/v1/responses", until='"completed"', body=_continued),
         '"completed"',
     ),
+    "Responses, tokens of a continued one": (
+        http("POST", "/v1/responses/input_tokens", until='"input_tokens"', body=_continued),
+        '"input_tokens"',
+    ),
+    "Responses socket, continued": (responses_socket, '"response.completed"'),
     "Responses, item reference": (
         http("POST", "/v1/responses", until='"completed"', body=_referring),
         '"completed"',
