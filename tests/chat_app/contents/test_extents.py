@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import struct
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
+from django.apps import apps
 from django.core.files.base import ContentFile
+from django.db import connection
 from PIL import Image
 
 from chat_app.contents import extents, storage
@@ -134,6 +137,17 @@ def test_an_extent_is_stored_once_and_read_of_what_was_stored_before(
     assert {one.amount for many in found.values() for one in many} == {content.extent}
     monkeypatch.setattr(extents, "extent_of", None)
     assert extents.extents_of([str(content.pk)])[str(content.pk)][0].amount == content.extent
+
+
+@pytest.mark.django_db
+def test_pdfs_and_sounds_that_were_measured_before_are_measured_again() -> None:
+    for mime_type in ("audio/mpeg", "application/pdf", "image/png"):
+        Content(mime_type=mime_type, size_bytes=1, extent=1, owner_key="visitor:1").save()
+    migration = import_module("chat_app.migrations.0003_measure_media_again")
+    migration.forget_extents(apps, connection.schema_editor())
+    assert list(Content.objects.exclude(extent=None).values_list("mime_type", flat=True)) == [
+        "image/png"
+    ]
 
 
 @pytest.mark.django_db
