@@ -37,7 +37,14 @@ class ContentAdmin(OperationsAdmin, HistoryAdmin):
     """Stored files; their bytes are read through the address that checks the reader."""
 
     find_by = ("id", "handle", "sha256")
-    list_display = ("__str__", "mime_type", "size", linked("owner"), moment("created_at"))
+    list_display = (
+        "__str__",
+        "filename",
+        "mime_type",
+        "size",
+        linked("owner"),
+        moment("created_at"),
+    )
     list_filter = (("created_at", DateRangeFilter),)
     list_select_related = ("owner",)
     search_fields = ("id__exact", "sha256__exact", "owner__username__exact")
@@ -48,6 +55,8 @@ class ContentAdmin(OperationsAdmin, HistoryAdmin):
         "file",
     )  # fmt: skip
     readonly_fields = ("file",)
+    content_fields = ("filename",)
+    content_columns = ("filename",)
 
     def row_links(self, request: HttpRequest, row: Content) -> list[dict[str, str]]:
         """Return a link to the chats that show it."""

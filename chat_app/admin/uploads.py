@@ -24,6 +24,8 @@ class UploadAdmin(HistoryAdmin):
     fields = (
         "owner", "offset", "length", "filename", "mime_type", "content", "created_at", "expires_at",
     )  # fmt: skip
+    content_fields = ("filename",)
+    content_columns = ("filename",)
 
 
 @admin.register(UploadPart)

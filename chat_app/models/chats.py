@@ -254,7 +254,7 @@ class Content(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.filename or str(self.id)
+        return str(self.id)
 
     @property
     def content_id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
+from urllib.parse import urlsplit
 
 from django.contrib import admin
 
@@ -32,7 +33,10 @@ class WebhookDeliveryInline(RecordInline):
 
 @admin.register(Webhook)
 class WebhookAdmin(HistoryAdmin):
-    """Receivers for the states of a response or the events of a chat; secrets are not shown."""
+    """Receivers for the states of a response or the events of a chat; secrets are not shown.
+
+    A path, a query or a password in a URL may be a secret, so only the server's name is shown.
+    """
 
     list_display = (
         "name", linked("response"), linked("chat"), linked("user"), "format", "receiver", "sent",
@@ -44,16 +48,17 @@ class WebhookAdmin(HistoryAdmin):
     search_help_text = "The id of a response or a chat, or the name of a person."
     fields = (
         "response", "chat", "types", "queued_seq", "name", "user", "principal", "format",
-        "origin", "url", "seen", "sent",
+        "origin", "receiver", "seen", "sent",
         "look_at", "disabled_at", "disabled_reason", "created_at", "all_deliveries",
     )  # fmt: skip
-    readonly_fields = ("all_deliveries",)
+    readonly_fields = ("receiver", "all_deliveries")
     inlines = (WebhookDeliveryInline,)
 
-    @admin.display(description="url")
+    @admin.display(description="sends to")
     def receiver(self, webhook: Webhook) -> str:
-        """Return the beginning of its URL."""
-        return short(webhook.url, NAME_CHARS)
+        """Return the scheme and the server of its URL."""
+        url = urlsplit(webhook.url)
+        return short(f"{url.scheme}://{url.netloc.rpartition('@')[2]}", NAME_CHARS)
 
     @admin.display(description="deliveries")
     def all_deliveries(self, webhook: Webhook) -> SafeString:

@@ -1,0 +1,96 @@
+"""What the admin withholds from people who may not view contents, and from everyone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chat_app.models import Content, ContentUse, Upload
+from chat_app.models.transcripts import Transcript
+from sessions_app.models import Webhook, WebhookDelivery
+from tests import factories
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.db.models import Model
+
+pytestmark = pytest.mark.django_db
+
+NAME = "dismissal of bob.txt"
+URLS = [
+    "https://example.com/in?token=SECRET",
+    "https://example.com/services/SECRET",
+    "https://user:SECRET@example.com/",
+    "https://SECRET@example.com:8443/",
+    "https://example.com/#SECRET",
+]
+
+
+def browser(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def staff(role: str) -> Client:
+    user = factories.user(role, is_staff=True)
+    user.groups.set([Group.objects.get(name=role)])
+    return browser(user)
+
+
+def pages(client: Client, row: Model) -> str:
+    """Return the list and the page of a row, as far as a person may see them, and the home."""
+    name = row._meta.label_lower.replace(".", "_")
+    urls = [
+        reverse(f"admin:{name}_changelist"),
+        reverse(f"admin:{name}_change", args=[quote(row.pk)]),
+        reverse("admin:index"),
+    ]
+    answers = [client.get(url) for url in urls]
+    return "".join(one.content.decode() for one in answers if one.status_code == 200)
+
+
+def rows_of_a_file() -> list[Model]:
+    """Return the rows that a file has: itself, where it is shown, its transcript, its upload."""
+    ada = factories.user("ada")
+    content = Content.objects.create(
+        filename=NAME, mime_type="text/plain", size_bytes=1, sha256="0" * 64, owner=ada
+    )
+    use = ContentUse.objects.create(content=content, chat=factories.chat(ada))
+    upload = Upload.objects.create(
+        owner=ada, length=1, filename=NAME, expires_at=timezone.now() + timedelta(hours=1)
+    )
+    return [content, use, upload, Transcript.objects.create(content=content)]
+
+
+@pytest.mark.parametrize("role", ["Support", "Finance", "Operator", "Developer"])
+def test_names_of_files_are_contents(role: str) -> None:
+    rows, client = rows_of_a_file(), staff(role)
+
+    assert [NAME in pages(client, row) for row in rows] == [False] * len(rows)
+
+
+def test_who_may_view_contents_sees_the_names_of_files() -> None:
+    content, *_, upload, _ = rows_of_a_file()
+    client = browser(factories.superuser())
+
+    assert NAME in pages(client, content)
+    assert NAME in pages(client, upload)
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_secret_in_the_url_of_a_webhook_is_shown_to_nobody(url: str) -> None:
+    hook = Webhook.objects.create(chat=factories.chat(factories.user()), name="ci", url=url)
+    delivery = WebhookDelivery.objects.create(webhook=hook, number=1, state="ping")
+
+    for client in (staff("Support"), browser(factories.superuser())):
+        for row in (hook, delivery):
+            assert "SECRET" not in pages(client, row)
+        assert "https://example.com" in pages(client, hook)
