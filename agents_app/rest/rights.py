@@ -104,6 +104,11 @@ class Rights:
                 " Use one without a budget."
             )
 
+    def check_commits(self) -> None:
+        """Raise MissingRight unless the credential may commit its person's money to others."""
+        self.check("payments:write")
+        self.check_pays()
+
     def sees_chat(self, chat_id: str) -> bool:
         """Return whether the credential may be used in one of its person's chats."""
         return self.chats is None or chat_id in self.chats

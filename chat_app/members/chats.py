@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from agents_app.rest.rights import ALL
 from agents_app.sponsorships import sponsors_of
 from chat_app.contents.quota import ContentOwner
 from chat_app.ids import new_event_id
@@ -19,7 +20,7 @@ from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.avatars import use_avatar
 from chat_app.members.membership import NotAMember
 from chat_app.members.payers import payers_of
-from chat_app.members.rights import Right, check_right, member_of
+from chat_app.members.rights import Right, check_may_manage_money, check_right, member_of
 from chat_app.models import (
     Chat,
     ChatBudgetPeriod,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from django.contrib.auth.models import User
+
+    from agents_app.rest.rights import Rights
 
 
 class NoSponsor(Exception):
@@ -112,17 +115,13 @@ _STORED: Final = ("payer_user", *_RIGHT_OF)
 
 
 def update_chat(
-    *,
-    chat_id: str,
-    changed_by: User,
-    change: ChatChange,
-    credential_chats: frozenset[str] | None = None,
+    *, chat_id: str, changed_by: User, change: ChatChange, rights: Rights = ALL
 ) -> ev.ChatUpdated:
     """Change a chat's title, description or rules, and send the change to its members.
 
-    `credential_chats` are the chats that the person's credential is for; None means all.
-    Returns the event, without `seq` if nothing changed. An owner who chooses `owner` becomes the
-    payer. Raises NotAMember for strangers, NotAllowed for members whose role lacks the right,
+    `rights` are those of the credential. Returns the event, without `seq` if nothing changed. An
+    owner who chooses `owner` becomes the payer. Raises NotAMember for strangers, NotAllowed for
+    members whose role lacks the right, MissingRight for a credential that may not commit money,
     NoSponsor if no agent of the chat is sponsored, and InvalidAvatar.
     """
     with transaction.atomic():
@@ -131,9 +130,12 @@ def update_chat(
         if chat is None:
             raise NotAMember
         for right in sorted(change.rights()):
-            check_right(member, right)
+            if right == Right.MANAGE_MONEY:
+                check_may_manage_money(member, rights)
+            else:
+                check_right(member, right)
         before = [getattr(chat, name) for name in _STORED]
-        setter = ContentOwner(user_id=changed_by.pk, chats=credential_chats)
+        setter = ContentOwner(user_id=changed_by.pk, chats=rights.chats)
         _apply(chat, change, changed_by, setter)
         if [getattr(chat, name) for name in _STORED] == before:
             return chat_event(chat, by=changed_by)

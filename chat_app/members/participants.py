@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from agents_app.rest.rights import ALL
 from chat_app.calls.agents import end_agent_participation
 from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
+    from agents_app.rest.rights import Rights
+
 Change = TypeVar("Change", ev.ParticipantJoined, ev.ParticipantLeft, ev.ParticipantUpdated)
 
 
@@ -69,12 +72,14 @@ def add_participant(
     user: User | None = None,
     agent_id: str | None = None,
     trigger: str = ParticipantReplyTrigger.MENTION,
+    rights: Rights = ALL,
 ) -> Participant:
     """Add a person or an agent to a chat, or readmit one, and notify the members.
 
     A readmitted person is a plain member, whatever their earlier role. If the owner or the pool
-    pays, only an owner may add an agent, because they pay for its answers from then on. Raises
-    NotAMember unless `added_by` is in the chat, and NotAllowed if their role lacks the right.
+    pays, only an owner may add an agent, because they pay for its answers from then on.
+    `rights` are those of the credential. Raises NotAMember unless `added_by` is in the chat,
+    NotAllowed if their role lacks the right, and MissingRight.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -85,7 +90,7 @@ def add_participant(
             check_right(member, Right.ADD_MEMBERS)
             check_right_in_sources(chat_id, added_by.pk, Right.ADD_MEMBERS)
         else:
-            check_may_set_agents(chat, member, Right.ADD_MEMBERS)
+            check_may_set_agents(chat, member, Right.ADD_MEMBERS, rights)
         return join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)
 
 

@@ -11,6 +11,7 @@ from chat_app.models import Participant, ParticipantRole, PayerRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agents_app.rest.rights import Rights
     from chat_app.models import Chat
 
 
@@ -81,9 +82,23 @@ def check_right(member: Participant, right: Right) -> None:
         raise NotAllowed(right)
 
 
-def check_may_set_agents(chat: Chat, member: Participant, right: Right) -> None:
-    """Check a right concerning agents; if the chat pays for answers, only owners have it."""
+def check_may_set_agents(chat: Chat, member: Participant, right: Right, rights: Rights) -> None:
+    """Check a right concerning agents; if the chat pays for answers, only owners have it.
+
+    Their credential must then be one that may commit money. Raises NotAllowed and MissingRight.
+    """
     check_right(member, right)
-    is_paid_by_chat = chat.payer in {PayerRule.OWNER, PayerRule.POOL}
-    if is_paid_by_chat and member.role != ParticipantRole.OWNER:
+    if chat.payer not in {PayerRule.OWNER, PayerRule.POOL}:
+        return
+    if member.role != ParticipantRole.OWNER:
         raise NotAllowed(Right.MANAGE_AGENTS)
+    rights.check_commits()
+
+
+def check_may_manage_money(member: Participant, rights: Rights) -> None:
+    """Check that a member, by their credential, may choose the payer and set budgets.
+
+    Raises NotAllowed and MissingRight.
+    """
+    check_right(member, Right.MANAGE_MONEY)
+    rights.check_commits()

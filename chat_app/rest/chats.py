@@ -112,7 +112,7 @@ class ChatView(RestView):
                 chat_id=chat_id,
                 changed_by=caller(request),
                 change=ChatChange(**body.validated_data),
-                credential_chats=rights_of(request).chats,
+                rights=rights_of(request),
             )
         return Response(chat_data(request, chat_id))
 

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from django.db import transaction
 
+from agents_app.rest.rights import ALL
 from chat_app.members.chats import set_budget
 from chat_app.members.membership import NotAMember
 from chat_app.members.participants import append_membership, membership_event
-from chat_app.members.rights import Right, check_may_set_agents, check_right, member_of
+from chat_app.members.rights import (
+    Right,
+    check_may_manage_money,
+    check_may_set_agents,
+    member_of,
+)
 from chat_app.models import Chat, ContextScope, Participant, ParticipantReplyTrigger
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+    from agents_app.rest.rights import Rights
 
 CONTEXT_MESSAGES: Final = 20
 """How many messages an agent with context `last` sees if no number is set."""
@@ -40,12 +48,17 @@ _STORED: Final = AgentSettings.__struct_fields__
 
 
 def set_agent(
-    *, chat_id: str, changed_by: User, participant_id: int, change: AgentSettings
+    *,
+    chat_id: str,
+    changed_by: User,
+    participant_id: int,
+    change: AgentSettings,
+    rights: Rights = ALL,
 ) -> ev.ParticipantUpdated:
     """Change how an agent answers in a chat, and notify the members.
 
-    Returns the event, without `seq` if nothing changed. Raises NotAMember, NotAllowed, and
-    NoKeywords.
+    `rights` are those of the credential. Returns the event, without `seq` if nothing changed.
+    Raises NotAMember, NotAllowed, MissingRight, and NoKeywords.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -56,10 +69,10 @@ def set_agent(
         if chat is None or row is None:
             raise NotAMember
         if (change.budget, change.budget_period) != (None, None):
-            check_right(caller, Right.MANAGE_MONEY)
+            check_may_manage_money(caller, rights)
         answering = (change.trigger, change.keywords, change.context, change.context_messages)
         if any(value is not None for value in answering):
-            check_may_set_agents(chat, caller, Right.MANAGE_AGENTS)
+            check_may_set_agents(chat, caller, Right.MANAGE_AGENTS, rights)
         before = [getattr(row, name) for name in _STORED]
         _apply(row, change)
         if [getattr(row, name) for name in _STORED] == before:

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problems import responses
-from agents_app.rest.views import caller
+from agents_app.rest.views import caller, rights_of
 from chat_app.members import participants
 from chat_app.members.agents import agent_settings
 from chat_app.members.agents.agent_settings import AgentSettings
@@ -75,6 +75,7 @@ class ParticipantsView(RestView):
                     added_by=user,
                     agent_id=agent_id,
                     trigger=names.get("trigger", trigger),
+                    rights=rights_of(request),
                 )
         return Response(_member_data(row), status=201)
 
@@ -106,7 +107,11 @@ class ParticipantView(RestView):
             else:
                 change = AgentSettings(**values)
                 agent_settings.set_agent(
-                    chat_id=chat_id, changed_by=user, participant_id=pk, change=change
+                    chat_id=chat_id,
+                    changed_by=user,
+                    participant_id=pk,
+                    change=change,
+                    rights=rights_of(request),
                 )
         return Response(_member_data(Participant.objects.get(pk=pk)))
 

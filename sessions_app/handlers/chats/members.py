@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import User
 
+from agents_app.rest.rights import MissingRight
 from chat_app.members import chats, participants
 from chat_app.members.agents import agent_settings
 from chat_app.members.agents.agent_settings import AgentSettings, NoKeywords
@@ -20,6 +21,7 @@ from chat_app.members.membership import NotAMember
 from chat_app.members.participants import LastOwner
 from chat_app.members.rights import NotAllowed
 from sessions_app import database, services
+from sessions_app.access.protocol_rights import forbidden
 from sessions_app.connection.rate_limit import check_rate
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -104,7 +106,7 @@ def _update_chat(session: OpenSession, event: ev.ChatUpdate, person: User) -> ua
         chat_id=session.chat_id,
         changed_by=person,
         change=ChatChange(**values),
-        credential_chats=session.principal.rights.chats,
+        rights=session.principal.rights,
     )
 
 
@@ -123,6 +125,7 @@ def _add(session: OpenSession, event: ev.ParticipantAdd, person: User) -> uamp.E
         added_by=person,
         agent_id=spec.id,
         trigger=event.trigger or spec.trigger,
+        rights=session.principal.rights,
     )
     return None
 
@@ -148,6 +151,7 @@ def _update_participant(
         changed_by=person,
         participant_id=event.participant_id,
         change=_settings_of(event),
+        rights=session.principal.rights,
     )
 
 
@@ -158,6 +162,8 @@ def _settings_of(event: ev.ParticipantUpdate) -> AgentSettings:
 def _refusal(error: Exception) -> RemoteProtocolError | None:
     """Convert a refused change to its protocol error; None for other errors."""
     match error:
+        case MissingRight():
+            return forbidden(error)
         case NotAMember():
             code, words = ErrorCode.CHAT_NOT_FOUND, "There is no such member in this chat."
         case NotAllowed():
