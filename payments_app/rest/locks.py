@@ -203,7 +203,7 @@ class SettleView(PaymentView):
         amount, from_usage = _amount(values)
         charge = Charge(
             amount=amount,
-            agent_id=self._agent(payee, values),
+            agent_id=self._agent(payee, values, amount),
             release=values["release"] or bool(values["token"]),
             memo=values["description"] or values["resource"],
             chat_id=values["cid"],
@@ -245,11 +245,9 @@ class SettleView(PaymentView):
             replayed=replayed,
         )
 
-    def _agent(self, payee: Payee, values: Mapping[str, Any]) -> str:
+    def _agent(self, payee: Payee, values: Mapping[str, Any], amount: Money) -> str:
         """Return the agent to be paid; "" means the platform."""
-        if values["chargeType"] in wire.TO_PLATFORM or not (
-            values["amount"] if "amount" in values else values["usage"]
-        ):
+        if values["chargeType"] in wire.TO_PLATFORM or not amount:
             return ""
         if named := _recipient(payee, values):
             return named

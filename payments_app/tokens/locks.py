@@ -1,9 +1,9 @@
 """Locks on a payment token and their settlement: the agents' side (webagents §5.2).
 
 A caller who presents a good token may lock money of it, and only that caller may take it: into the
-account of an agent that they own, or to the platform. A request with a key has one effect, and its
-answer is stored and returned again. If more is requested than is locked, everything locked is taken
-and reported as `partial`. The spending limits of a token's owner apply here too.
+account of the agent that the lock is for, or to the platform. A request with a key has one effect,
+and its answer is stored and returned again. If more is requested than is locked, everything locked
+is taken and reported as `partial`. The spending limits of a token's owner apply here too.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS: Final = 3600.0
 MEMO_CHARS: Final = 500
+_OTHER_AGENT: Final = "The lock is not for this agent. Lock with `agent` what it is to be paid."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +99,33 @@ def spendable(payee: Payee, secret: str) -> ResolvedToken:
     return token
 
 
+def check_audience(payee: Payee, token: ResolvedToken, agent_id: str) -> None:
+    """Raise TokenRefused if a token is not for this agent of the payee; "" is no agent."""
+    if agent_id and token.audience and agent_id not in _meant(payee, token):
+        raise token_lookup.TokenRefused("token_invalid", "The payment token is not for this agent.")
+
+
+def _meant(payee: Payee, token: ResolvedToken) -> list[str]:
+    return [pk for pk, name in payee.agents if not token.audience or name in token.audience]
+
+
 def agent_for(payee: Payee, token: ResolvedToken) -> str:
     """Return the id of the payee's only agent that a token may pay, or ""."""
-    meant = [pk for pk, name in payee.agents if not token.audience or name in token.audience]
+    meant = _meant(payee, token)
     return meant[0] if len(meant) == 1 else ""
 
 
 def lock(
     payee: Payee, *, key: str, secret: str, amount: Money, agent_id: str = "", seconds: float = 0
 ) -> dict[str, Any]:
-    """Reserve an amount of a token; raises TokenRefused, InsufficientFunds, LimitReached."""
+    """Reserve an amount of a token; raises TokenRefused, InsufficientFunds, LimitReached.
+
+    Only this agent can be paid from the lock. Without an `agent_id` it is the only agent of the
+    payee that the token may pay, or the platform.
+    """
     with transaction.atomic():
         token = spendable(payee, secret)
+        check_audience(payee, token, agent_id)
         agent_id = agent_id or agent_for(payee, token)
         _check(token, amount, amount)
         hold = authorizations.authorize(
@@ -186,9 +202,12 @@ def _group(first: Hold) -> list[Hold]:
 def settle(payee: Payee, *, key: str, lock_id: str, charge: Charge) -> dict[str, Any]:
     """Take an amount of a lock; `release` returns the rest and ends it.
 
-    Raises UnknownHold, HoldNotActive, OverCapture if nothing is left, and the errors of capture.
+    Raises UnknownHold, TokenRefused for another agent than the lock's, HoldNotActive, OverCapture
+    if nothing is left, and the errors of capture.
     """
     first = lock_of(payee, lock_id)
+    if charge.agent_id not in {"", first.agent_id}:
+        raise token_lookup.TokenRefused("token_invalid", _OTHER_AGENT)
     requested = amount = charge.amount
     try:
         done = _capture(payee, key, first, charge, amount)
