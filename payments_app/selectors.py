@@ -131,6 +131,12 @@ def holds_of_response(response_id: str) -> list[HoldRow]:
     return _holds(Q(response_id=response_id)) if response_id else []
 
 
+def people_behind(response_ids: Collection[str]) -> set[int]:
+    """Return the people whose accounts and tokens have money reserved for these responses."""
+    holds = Hold.objects.filter(response_id__in=response_ids, account__owner__isnull=False)
+    return {owner for owner in holds.values_list("account__owner", flat=True) if owner}
+
+
 def with_money(response_ids: Collection[str]) -> set[str]:
     """Return which of these responses have a hold or a transfer in the ledger."""
     named = Q(response_id__in=response_ids) & ~Q(response_id="")

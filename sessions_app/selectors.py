@@ -9,8 +9,11 @@ import msgspec
 from django.db.models import OuterRef, Q
 
 import uamp
+from agents_app import selectors as agents
 from chat_app.log.deletions import deleted_answers
+from chat_app.members import membership
 from chat_app.row_counts import CountOf
+from payments_app import selectors as ledger_rows
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import (
     InboundEvent,
@@ -315,3 +318,26 @@ def may_cancel(response_id: str, session: OpenSession) -> bool:
     return first.session_id == session.id or (
         session.chat_scoped and first.chat_id == session.chat_id
     )
+
+
+def may_stop(response_id: str, session: OpenSession) -> bool:
+    """Return whether a session that sees a response may stop it.
+
+    If it or work for it has a price, only its asker, its payer and owners of the chat may.
+    """
+    row = Response.objects.select_related("session").get(pk=response_id)
+    first, user_id = asked_first(row), session.principal.user_id
+    asker = None if first.session is None else first.session.user_id
+    if first.session_id == session.id or (user_id is not None and user_id == asker):
+        return True
+    family = [row, *(one for rows in work_for([row.pk]).values() for one in rows)]
+    if all("pricing" not in one.request and _is_free(one.agent_id) for one in family):
+        return True
+    if user_id is None:
+        return False
+    payers = ledger_rows.people_behind([one.pk for one in family])
+    return user_id in payers or membership.is_owner(first.chat_id, user_id)
+
+
+def _is_free(agent_id: str) -> bool:
+    return agents.get_spec(agent_id).pricing.is_free

@@ -38,6 +38,11 @@ class Loss(NamedTuple):
     code: ErrorCode
     message: str
 
+    @property
+    def is_by_others(self) -> bool:
+        """Whether others than the asker and the payer may have caused it."""
+        return self.code == ErrorCode.AGENT_DISABLED or self.message == NOT_IN_CHAT
+
 
 def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons; takes three queries in total."""

@@ -127,10 +127,14 @@ def reservation(spec: AgentSpec, step: uamp.UsageStats) -> Money:
 
 
 class Cause(Enum):
-    """The party that caused an error: decides whether to charge as stopped or as failed."""
+    """The party that caused an end: decides whether to charge as stopped or as failed.
+
+    OTHERS are people who neither asked nor pay: the price of the answer is then charged in part.
+    """
 
     ASKER = auto()
     SERVER = auto()
+    OTHERS = auto()
 
 
 CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
@@ -151,7 +155,7 @@ CAUSES: Final[Mapping[str, Cause]] = MappingProxyType(
         ErrorCode.CONTENT_FILTERED: Cause.ASKER,
         # Errors of the server, the agent or the provider.
         ErrorCode.AGENT_OFFLINE: Cause.SERVER,
-        ErrorCode.AGENT_DISABLED: Cause.SERVER,
+        ErrorCode.AGENT_DISABLED: Cause.OTHERS,
         ErrorCode.PROVIDER_ERROR: Cause.SERVER,
         ErrorCode.RATE_LIMIT_EXCEEDED: Cause.SERVER,
         ErrorCode.INTERRUPTED: Cause.SERVER,

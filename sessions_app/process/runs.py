@@ -158,10 +158,10 @@ class Runs(Mapping[str, Run]):
             for response_id, run in self._runs.items()
         }
         ending = []
-        for response_id, (code, message) in (await database.run(standing.lost, asked)).items():
+        for response_id, loss in (await database.run(standing.lost, asked)).items():
             run = self._runs.get(response_id)
-            if run is not None and (task := run.revoke(code, message)) is not None:
-                logger.info("response %s is stopped: %s", response_id, message)
+            if run is not None and (task := run.revoke(loss)) is not None:
+                logger.info("response %s is stopped: %s", response_id, loss.message)
                 ending.append(task)
         if ending:
             await asyncio.wait(ending, timeout=LAST_WORDS_SECONDS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -25,8 +25,9 @@ from payments_app import services as ledger
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing.reservations import AnswerCharge
-from sessions_app.billing.unfinished import of_failed, of_stopped
+from sessions_app.billing.unfinished import of_failed, of_others, of_stopped
 from sessions_app.billing.usage import CAUSES, Bill, Cause
+from sessions_app.billing.weights import step_usage
 from sessions_app.frames import now_ms
 from sessions_app.models import Response
 from sessions_app.records import CallAnswer
@@ -38,7 +39,7 @@ from uamp.digital_source import AI_MADE
 from uamp.output import medium_delta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import TypeAlias
 
     from sessions_app.response.checkpoints import Checkpoints
@@ -78,6 +79,18 @@ class Ending:
         if self.error is None:
             return self.status == "cancelled"
         return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
+
+    @property
+    def is_by_others(self) -> bool:
+        """Whether someone other than the asker and the payer ended the response."""
+        code = self.error.code if self.error else ""
+        return (self.cause or CAUSES.get(code)) is Cause.OTHERS
+
+    def judged(self, people: Collection[int | None]) -> Ending:
+        """Return the ending with its cause, if it was cancelled by none of these people."""
+        if self.canceller is None or self.canceller.user_id in people:
+            return self
+        return replace(self, cause=Cause.OTHERS)
 
 
 class CommittedEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +175,8 @@ class ResponseEnd:
     async def _settled(self, ending: Ending, *, has_calls: bool) -> Finish:
         """Return the write of the end, with a charge capped at the amount held now."""
         port, guard = self._port, self._guard
+        if guard is not None:
+            ending = ending.judged({port.context.user_id, guard.payer_id})
         if not port.sound.is_silent:
             spoken = await database.run(port.sound.keep)
             if spoken is not None and (delta := medium_delta(spoken)) is not None:
@@ -293,7 +308,7 @@ def _used(
         # A provider's count exceeds the ledger's range. Take all that is held and no more.
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
         bill = Bill.of_output(Money(10**MAX_DIGITS - 1, pricing.currency))
-    is_delivered = bool(answer.builder.output or meter.has_spoken)
+    whole, is_delivered = bill, bool(answer.builder.output or meter.has_spoken)
     tokens = meter.tokens_written()
     if ending.is_stopped:
         has_begun = bool(is_delivered or tokens)
@@ -308,6 +323,9 @@ def _used(
             tokens=tokens,
         )
         usage = usage or (uamp.UsageStats() if is_delivered else None)
+    if ending.is_by_others:
+        most = pricing.expected_tokens or step_usage(context.spec, context.request).output_tokens
+        bill = of_others(bill, whole, tokens=tokens, of=most or 1)
     # A charge never exceeds the amount held, so report that as the cost.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:

@@ -95,6 +95,11 @@ class PaymentGuard:
         """The amount reserved for the answer; None after a takeover until it has been read."""
         return self._held if self._is_known else None
 
+    @property
+    def payer_id(self) -> int | None:
+        """The person who pays or would be asked; None for a visitor and a pool."""
+        return self._payment.payer_id
+
     async def open(self) -> None:
         """Let the answer start once its first step is paid; raises AgentError."""
         usual, about = self._step, (self._context.spec, self._context.request)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
+    from sessions_app.access.standing import Loss
     from sessions_app.connected.directory import ConnectedAgents
     from sessions_app.models import PaymentRequest, ToolCall
     from sessions_app.response.clock import IdleResponses
@@ -156,13 +157,15 @@ class Run:
             self._is_cancelled = True
             self._task.cancel()
 
-    def revoke(self, code: ErrorCode, message: str) -> asyncio.Task[None] | None:
+    def revoke(self, loss: Loss) -> asyncio.Task[None] | None:
         """Stop like `cancel`, but end as failed: the asker or agent lost the right to continue.
 
         Return the task that writes the end, if there is one.
         """
         if not self._is_cancelled:
-            self._revoked = _failed(code, message)
+            self._revoked = replace(
+                _failed(loss.code, loss.message), cause=Cause.OTHERS if loss.is_by_others else None
+            )
             self.cancel()
         return self._task
 

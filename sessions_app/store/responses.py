@@ -57,10 +57,15 @@ def cancel_answers(chat_id: str, agent_id: str, user_id: int) -> None:
 
 
 def canceller_of(response_id: str) -> Canceller | None:
-    """Return the person who asked to cancel a response, if any."""
-    found = Response.objects.filter(pk=response_id, cancel_requested_by__isnull=False)
-    row = found.values_list("cancel_requested_by", "cancel_requested_by__username").first()
-    return None if row is None else Canceller(user_id=row[0], username=row[1])
+    """Return the person who asked to cancel a response, or the one that it works for, if any."""
+    named = ("cancel_requested_by", "cancel_requested_by__username")
+    work = "session__parent_call__response"
+    while response_id:
+        rows = Response.objects.filter(pk=response_id).values_list(*named, work)
+        user_id, username, response_id = rows.first() or (None, None, None)
+        if user_id is not None:
+            return Canceller(user_id=user_id, username=username or "")
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

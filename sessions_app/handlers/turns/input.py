@@ -207,4 +207,10 @@ async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel
     if not allowed:
         raise RemoteProtocolError(ErrorCode.NOTHING_TO_CANCEL, "No such response is running.")
     for response_id in targets:
+        if not await database.run(selectors.may_stop, response_id, attached.session):
+            raise RemoteProtocolError(
+                ErrorCode.FORBIDDEN,
+                "Only who asked, who pays and owners of the chat stop an answer that has a price.",
+            )
+    for response_id in targets:
         await registry.current().signals.cancel(response_id, attached.session.principal.user_id)

@@ -144,7 +144,11 @@ def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(
     kept = Message.objects.get(chat=chat, role="assistant")
     assert (kept.content, kept.status) == (TEXT, "failed")
     wait_until(clean)
-    assert earned(agent) == ("1" if pricing else "0")
+    if pricing and lose in {deactivate, remove, leave, switch_off}:
+        # Others may have done that: no more than a share of the price is due.
+        assert usd("0") < usd(earned(agent)) < usd("1")
+    else:
+        assert earned(agent) == ("1" if pricing else "0")
 
 
 def test_others_go_on(dial: Dial, alice: Person, bob: Person) -> None:
