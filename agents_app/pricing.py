@@ -5,6 +5,7 @@ when it is charged.
 """
 
 import re
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -38,6 +39,37 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def is_free(self) -> bool:
         """Whether everything is free."""
         return not any(map(_is_something, self.amounts))
+
+    def is_within(self, agreed: "Pricing") -> bool:
+        """Return whether no answer at these prices costs more than at the agreed ones."""
+        names = {*self.tools, *agreed.tools}
+        mine = [*self.by_kind, *(self.tools.get(name, "0") for name in names)]
+        most = [*agreed.by_kind, *(agreed.tools.get(name, "0") for name in names)]
+        is_fair = self.unfinished == agreed.unfinished == "whole" or (
+            self.unfinished == "share"
+            and (agreed.expected_tokens or 0) <= (self.expected_tokens or 0)
+        )
+        return (
+            self.currency == agreed.currency
+            and is_fair
+            and all(
+                Decimal(price) <= Decimal(limit) for price, limit in zip(mine, most, strict=True)
+            )
+        )
+
+    @property
+    def by_kind(self) -> tuple[str, ...]:
+        """The prices of an answer and of each kind of token, also those that are not set."""
+        base, output = self.input_per_1k, self.output_per_1k
+        return (
+            self.per_answer,
+            base,
+            output,
+            self.cache_read_per_1k or base,
+            self.cache_write_per_1k or base,
+            self.audio_input_per_1k or base,
+            self.audio_output_per_1k or output,
+        )
 
     @property
     def reads_free(self) -> bool:

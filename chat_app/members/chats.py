@@ -17,9 +17,9 @@ from agents_app.sponsorships import sponsors_of
 from chat_app.contents.quota import ContentOwner
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.members.agreed_prices import prices_in
 from chat_app.members.avatars import use_avatar
 from chat_app.members.membership import NotAMember
-from chat_app.members.payers import payers_of
 from chat_app.members.rights import Right, check_may_manage_money, check_right, member_of
 from chat_app.models import (
     Chat,
@@ -111,7 +111,7 @@ _RIGHT_OF: Final = {
     "agent_hops": Right.RULE,
     "agents_quiet": Right.QUIET_AGENTS,
 }
-_STORED: Final = ("payer_user", *_RIGHT_OF)
+_STORED: Final = ("payer_user", "agreed_prices", *_RIGHT_OF)
 
 
 def update_chat(
@@ -131,7 +131,7 @@ def update_chat(
             raise NotAMember
         for right in sorted(change.rights()):
             if right == Right.MANAGE_MONEY:
-                check_may_manage_money(member, rights)
+                check_may_manage_money(chat, member, rights)
             else:
                 check_right(member, right)
         before = [getattr(chat, name) for name in _STORED]
@@ -177,10 +177,6 @@ def set_budget(row: Chat | Participant, amount: str | None, period: str | None) 
 
 
 def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
-    chosen = payers_of([chat.pk])[chat.pk]
-    if payer == chosen.rule == PayerRule.OWNER:
-        # An owner already pays: another one must not take over by saving a form.
-        return
     if payer == PayerRule.SPONSOR != chat.payer:
         members = Participant.objects.filter(
             chat=chat, agent__isnull=False, left_at__isnull=True
@@ -189,6 +185,7 @@ def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
             raise NoSponsor
     chat.payer = payer
     chat.payer_user = by if payer == PayerRule.OWNER else None
+    chat.agreed_prices = prices_in(chat.pk) if payer == PayerRule.OWNER else None
 
 
 def chat_event(chat: Chat, *, by: User | None) -> ev.ChatUpdated:

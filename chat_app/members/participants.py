@@ -18,6 +18,7 @@ from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.members.agreed_prices import prices_of
 from chat_app.members.chats import append_change
 from chat_app.members.links import end_links_of
 from chat_app.members.membership import NotAMember
@@ -91,6 +92,9 @@ def add_participant(
             check_right_in_sources(chat_id, added_by.pk, Right.ADD_MEMBERS)
         else:
             check_may_set_agents(chat, member, Right.ADD_MEMBERS, rights)
+            if chat.payer == PayerRule.OWNER and chat.payer_user_id == added_by.pk:
+                chat.agreed_prices = {**(chat.agreed_prices or {}), **prices_of([agent_id])}
+                chat.save(update_fields=["agreed_prices"])
         return join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)
 
 
@@ -227,8 +231,8 @@ def _without_payer(chat: Chat, former: Participant) -> None:
     """Fall back to askers paying if the payer no longer owns the chat."""
     if chat.payer == PayerRule.OWNER and chat.payer_user_id == former.user_id:
         chat.refresh_from_db()
-        chat.payer, chat.payer_user = PayerRule.ASKER, None
-        chat.save(update_fields=["payer", "payer_user"])
+        chat.payer, chat.payer_user, chat.agreed_prices = PayerRule.ASKER, None, None
+        chat.save(update_fields=["payer", "payer_user", "agreed_prices"])
         append_change(chat)
 
 

@@ -5,7 +5,8 @@ Chats only store the rule; accounts and amounts are in payments_app.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connection
 
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class ChatPayer(NamedTuple):
-    """The payer in a chat: asker, owner, pool or sponsor; `owner_id` is set for an owner."""
+    """The payer in a chat: asker, owner, pool or sponsor; the rest is set for an owner."""
 
     rule: str
     owner_id: int | None
+    agreed_prices: dict[str, Any] | None = None
 
 
 def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
@@ -31,7 +33,7 @@ def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
     marks = ", ".join(["%s"] * len(chat_ids))
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT chat.id, chat.payer, member.user_id FROM chat_app_chat chat"  # noqa: S608 placeholders only
+            "SELECT chat.id, chat.payer, member.user_id, chat.agreed_prices FROM chat_app_chat chat"  # noqa: S608 placeholders only
             " LEFT JOIN chat_app_participant member ON chat.payer = 'owner'"
             " AND member.chat_id = chat.id AND member.user_id = chat.payer_user_id"
             " AND member.role = 'owner' AND member.left_at IS NULL"
@@ -40,8 +42,10 @@ def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
             list(chat_ids),
         )
         found = {
-            str(pk): ChatPayer("asker" if payer == "owner" and owner is None else payer, owner)
-            for pk, payer, owner in cursor.fetchall()
+            str(pk): ChatPayer("asker", None)
+            if payer == "owner" and owner is None
+            else ChatPayer(payer, owner, json.loads(agreed) if owner and agreed else None)
+            for pk, payer, owner, agreed in cursor.fetchall()
         }
     if missing := set(chat_ids) - set(found):
         raise LookupError(min(missing))

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from chat_app.members.membership import NotAMember, NotAnOwner
+from chat_app.members.payers import payers_of
 from chat_app.models import Participant, ParticipantRole, PayerRule
 
 if TYPE_CHECKING:
@@ -95,10 +96,15 @@ def check_may_set_agents(chat: Chat, member: Participant, right: Right, rights: 
     rights.check_commits()
 
 
-def check_may_manage_money(member: Participant, rights: Rights) -> None:
+def check_may_manage_money(chat: Chat, member: Participant, rights: Rights) -> None:
     """Check that a member, by their credential, may choose the payer and set budgets.
 
-    Raises NotAllowed and MissingRight.
+    While an owner pays, that owner alone may. Raises NotAllowed and MissingRight.
     """
     check_right(member, Right.MANAGE_MONEY)
+    payer = payers_of([chat.pk])[chat.pk]
+    if payer.rule == PayerRule.OWNER and payer.owner_id != member.user_id:
+        raise NotAllowed(
+            Right.MANAGE_MONEY, "Only the owner who pays changes the payer and budgets."
+        )
     rights.check_commits()

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
 from django.db import transaction
 
 from agents_app import sponsorships as agents
+from agents_app.pricing import Pricing
 from agents_app.selectors import get_spec
 from chat_app.members import membership
 from chat_app.members import payers as chat_payers
+from chat_app.members.agreed_prices import is_agreed
 from payments_app import services as ledger
 from payments_app.spending import approvals, budgets
 from payments_app.tokens import lookup as token_lookup
@@ -66,6 +69,15 @@ class Purchase:
     asker_id: int | None
     token_id: str = ""
     credential: str = ""
+    # The prices of the answer as JSON, which can be hashed; "" for those of the agent now.
+    prices: str = ""
+
+    @property
+    def pricing(self) -> Pricing:
+        """The prices of the answer."""
+        if not self.prices:
+            return get_spec(self.agent_id).pricing
+        return msgspec.json.decode(self.prices, type=Pricing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +106,7 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
         asker_id=session.principal.user_id,
         token_id=session.payment_token_id,
         credential=session.principal.credential,
+        prices=msgspec.json.encode(spec.pricing).decode(),
     )
 
 
@@ -167,9 +180,12 @@ def _payer(
 ) -> tuple[str, int | None]:
     """Return the rule that applies and the person whose money it is; a pool has none.
 
-    The asker pays if the chat's rule is a sponsor who has not agreed.
+    The asker pays if the chat's rule is a sponsor who has not agreed. An owner who has not agreed
+    to the prices is asked, or pays as far as they allowed the agent.
     """
     match chosen.rule:
+        case "owner" if not is_agreed(chosen.agreed_prices, one.agent_id, one.pricing):
+            return "asker", chosen.owner_id
         case "owner":
             return "owner", chosen.owner_id
         case "pool":

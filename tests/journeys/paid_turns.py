@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from agents_app import sponsorships
 from agents_app.models import Agent
 from agents_app.tools.registry import tool
+from chat_app.members.agreed_prices import prices_in
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Account, Entry, Hold, PaymentToken
@@ -306,6 +307,7 @@ def _agreed(turn: Turn, agent: Agent, asker: Person, owner: Person) -> Chat | No
     chosen = turn.consent == "owner" and turn.allowed % 2
     chat.payer = turn.consent.removeprefix("unasked_")
     chat.payer_user = owner.user if chosen else None
+    chat.agreed_prices = prices_in(chat.pk)
     chat.save()
     return chat
 

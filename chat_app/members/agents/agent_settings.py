@@ -69,7 +69,7 @@ def set_agent(
         if chat is None or row is None:
             raise NotAMember
         if (change.budget, change.budget_period) != (None, None):
-            check_may_manage_money(caller, rights)
+            check_may_manage_money(chat, caller, rights)
         answering = (change.trigger, change.keywords, change.context, change.context_messages)
         if any(value is not None for value in answering):
             check_may_set_agents(chat, caller, Right.MANAGE_AGENTS, rights)

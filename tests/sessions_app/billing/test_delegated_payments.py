@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chat_app.members.agreed_prices import prices_in
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Transfer
@@ -54,6 +55,7 @@ def chat_that_pays(rule: str, *people: Person) -> Chat:
     """Make a chat in which an agent passes everything on, and this rule names the payer."""
     chat = shared_chat(*people, agents=("boss",), trigger="always")
     chat.payer, chat.payer_user = rule, people[0].user if rule == "owner" else None
+    chat.agreed_prices = prices_in(chat.pk)
     chat.save()
     return chat
 

@@ -1,0 +1,122 @@
+"""An owner who pays for a chat pays the prices that they agreed to, and is asked for others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from agents_app.pricing import Pricing
+from chat_app.models import Chat, Participant
+from tests.client import TERMINAL
+from tests.live_server import shared_chat
+from tests.sessions_app.billing.paid_agents import clean, pay, priced, rich, wallet
+
+if TYPE_CHECKING:
+    from agents_app.models import Agent
+    from tests.live_server import Dial, Person
+
+DEARER: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "the same": ({"per_answer": "1"}, {"per_answer": "1.0"}, True),
+    "cheaper": ({"per_answer": "1"}, {"per_answer": "0.5"}, True),
+    "an answer": ({"per_answer": "1"}, {"per_answer": "1.000000001"}, False),
+    "input": ({"per_answer": "1"}, {"per_answer": "1", "input_per_1k": "0.1"}, False),
+    "output": ({"output_per_1k": "1"}, {"output_per_1k": "2"}, False),
+    "a cache that costs more": (
+        {"input_per_1k": "1"}, {"input_per_1k": "1", "cache_read_per_1k": "2"}, False,
+    ),
+    "no cheap cache": (
+        {"input_per_1k": "1", "cache_read_per_1k": "0"}, {"input_per_1k": "1"}, False,
+    ),
+    "sound": ({"output_per_1k": "1"}, {"output_per_1k": "1", "audio_output_per_1k": "2"}, False),
+    "a new tool": ({"per_answer": "1"}, {"per_answer": "1", "tools": {"t": "1"}}, False),
+    "a dearer tool": ({"tools": {"t": "1"}}, {"tools": {"t": "2"}}, False),
+    "a tool less": ({"tools": {"t": "1", "u": "1"}}, {"tools": {"t": "1"}}, True),
+    "no share": ({"unfinished": "share", "expected_tokens": 9}, {}, False),
+    "fewer tokens": (
+        {"unfinished": "share", "expected_tokens": 9},
+        {"unfinished": "share", "expected_tokens": 8},
+        False,
+    ),
+    "a share": ({}, {"unfinished": "share", "expected_tokens": 8}, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(DEARER))
+def test_prices_are_within_the_agreed_ones_if_none_is_higher(case: str) -> None:
+    agreed, now, is_within = DEARER[case]
+    assert Pricing(**now).is_within(Pricing(**agreed)) is is_within
+
+
+def choose(web: httpx.Client, who: Person, chat: Chat, **change: str) -> int:
+    """Change the chat, and return the status."""
+    return web.patch(f"/api/v1/chats/{chat.pk}", headers=who.headers, json=change).status_code
+
+
+@pytest.fixture
+def paid(demo: object) -> Agent:
+    """Give an agent that costs a dollar."""
+    return priced("paid", per_answer="1")
+
+
+@pytest.mark.parametrize(
+    "how", ["dearer", "cheaper", "added by another owner", "added by the payer"]
+)
+def test_the_owner_who_pays_is_asked_for_prices_they_did_not_agree_to(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, paid: Agent, how: str
+) -> None:
+    is_added = how.startswith("added")
+    chat = shared_chat(rich(alice), rich(bob), agents=() if is_added else ("paid",))
+    Participant.objects.filter(chat=chat, user=bob.user).update(role="owner")
+    assert choose(web, alice, chat, payer="owner") == httpx.codes.OK
+    if is_added:
+        adder = alice if how.endswith("payer") else bob
+        body = {"agent": "paid", "trigger": "mention"}
+        path = f"/api/v1/chats/{chat.pk}/participants"
+        assert web.post(path, json=body, headers=adder.headers).is_success
+    else:
+        paid.pricing = {"per_answer": "2" if how == "dearer" else "0.5"}
+        paid.save()
+    payer, asker = dial(alice), dial(bob)
+    for client in (payer, asker):
+        client.create_session(chat=chat.pk)
+    asker.ask("@paid Hello")
+    if how in {"cheaper", "added by the payer"}:
+        assert asker.until(*TERMINAL)[-1]["type"] == "response.done"
+        assert wallet(alice).posted != wallet(bob).posted
+        return
+    asked = payer.until("payment.required")[-1]
+    assert (str(wallet(alice).posted), str(wallet(alice).held)) == ("10", "0")
+    # Who asked learns that the payer is asked, and cannot be made to pay.
+    waiting = asker.until("progress")[-1]
+    assert (waiting["stage"], waiting["message"]) == (
+        "waiting_for_payment",
+        "Waits for alice's payment",
+    )
+    pay(payer, asked)
+    assert asker.until(*TERMINAL)[-1]["type"] == "response.done"
+    # Choosing again agrees to the prices of now.
+    assert choose(web, alice, chat, payer="owner") == httpx.codes.OK
+    asker.ask("@paid Hello")
+    assert asker.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
+    assert str(wallet(bob).posted) == "10"
+    assert clean()
+
+
+@pytest.mark.parametrize(
+    "change", [{"payer": "asker"}, {"payer": "owner"}, {"budget": "100"}, {"budget": ""}]
+)
+def test_the_owner_who_pays_alone_changes_the_payer_and_the_budgets(
+    web: httpx.Client, alice: Person, bob: Person, paid: Agent, change: dict[str, str]
+) -> None:
+    chat = shared_chat(alice, bob, agents=("paid",))
+    Participant.objects.filter(chat=chat, user=bob.user).update(role="owner")
+    assert choose(web, alice, chat, payer="owner", budget="1") == httpx.codes.OK
+    before = Chat.objects.values("payer", "payer_user", "budget").get(pk=chat.pk)
+    assert choose(web, bob, chat, **change) == httpx.codes.FORBIDDEN
+    member = Participant.objects.get(chat=chat, agent=paid).pk
+    path = f"/api/v1/chats/{chat.pk}/participants/{member}"
+    assert web.patch(path, json={"budget": "9"}, headers=bob.headers).status_code == 403
+    assert Chat.objects.values("payer", "payer_user", "budget").get(pk=chat.pk) == before
+    assert choose(web, alice, chat, **change) == httpx.codes.OK
