@@ -143,7 +143,7 @@ def test_an_extent_is_stored_once_and_read_of_what_was_stored_before(
 def test_pdfs_and_sounds_that_were_measured_before_are_measured_again() -> None:
     for mime_type in ("audio/mpeg", "application/pdf", "image/png"):
         Content(mime_type=mime_type, size_bytes=1, extent=1, owner_key="visitor:1").save()
-    migration = import_module("chat_app.migrations.0003_measure_media_again")
+    migration = import_module("chat_app.migrations.0007_measure_media_again")
     migration.forget_extents(apps, connection.schema_editor())
     assert list(Content.objects.exclude(extent=None).values_list("mime_type", flat=True)) == [
         "image/png"

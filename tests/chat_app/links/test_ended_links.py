@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -150,6 +150,7 @@ def test_a_link_does_not_come_back_with_its_maker(
 
     assert not shows(secret)
 
+    link: Any
     (link,) = [*ShareLink.objects.all(), *InviteLink.objects.all()]
     assert (link.revoked_at is not None, link.revoked_by) == (True, None)
     assert ChatEvent.objects.filter(chat=chat, type="link.revoked").count() == 1

@@ -15,7 +15,7 @@ from chat_app.models import InviteLink, Participant
 from tests import factories
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django import Settings
 
     from chat_app.models import Chat
 
@@ -105,7 +105,7 @@ def test_a_link_that_ended_or_is_used_up_makes_no_account(path: str) -> None:
     assert "newton" not in names()
 
 
-def test_accounts_of_an_address_are_limited(path: str, settings: SettingsWrapper) -> None:
+def test_accounts_of_an_address_are_limited(path: str, settings: Settings) -> None:
     settings.UAMP_SIGN_INS_PER_MINUTE = 1
     weak = {**ACCOUNT, "password": "short"}
     assert Client().post(path, weak).status_code == 400
@@ -125,7 +125,7 @@ def test_a_page_of_another_site_makes_no_account(path: str) -> None:
     [("UAMP_INVITED_ACCOUNTS", False), ("UAMP_OIDC_ISSUER", "https://id.example.org")],
 )
 def test_an_operator_lets_visitors_only_sign_in(
-    path: str, settings: SettingsWrapper, name: str, value: object
+    path: str, settings: Settings, name: str, value: object
 ) -> None:
     setattr(settings, name, value)
     for answer in (Client().get(path), Client().post(path, ACCOUNT)):

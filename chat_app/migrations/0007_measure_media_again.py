@@ -13,6 +13,6 @@ def forget_extents(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("chat_app", "0005_repeated_requests")]
+    dependencies = [("chat_app", "0006_agreed_prices")]
 
     operations = [migrations.RunPython(forget_extents, migrations.RunPython.noop)]
