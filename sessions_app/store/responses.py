@@ -60,9 +60,10 @@ def canceller_of(response_id: str) -> Canceller | None:
     """Return the person who asked to cancel a response, or the one that it works for, if any."""
     named = ("cancel_requested_by", "cancel_requested_by__username")
     work = "session__parent_call__response"
-    while response_id:
-        rows = Response.objects.filter(pk=response_id).values_list(*named, work)
-        user_id, username, response_id = rows.first() or (None, None, None)
+    row_id: str | None = response_id
+    while row_id:
+        rows = Response.objects.filter(pk=row_id).values_list(*named, work)
+        user_id, username, row_id = rows.first() or (None, None, None)
         if user_id is not None:
             return Canceller(user_id=user_id, username=username or "")
     return None
