@@ -21,7 +21,7 @@ class ContentReader:
     """The reader of an address: a person, the recipients of a chat's events, or an operator.
 
     An address about a chat that is sent to a member names both, and is for what that chat shows.
-    One of them is always named: an address that nobody in particular may read could not lose its
+    One of them is always named: an address without a reader could not lose its
     right. Raises ValueError otherwise.
     """
 

@@ -1,6 +1,6 @@
 """Who may act as another person: set their password, make a key of theirs, or see its secret.
 
-Whoever has a person's secret has the rights of that person, reads their private chats and spends
+The holder of a person's secret has the rights of that person, reads their private chats and spends
 their money.
 """
 

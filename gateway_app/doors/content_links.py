@@ -12,7 +12,7 @@ def content_link(url: str, *, base_url: str, user_id: int | None, chat_id: str) 
 
     It works while the chat shows the content and the person, if any, is in the chat. An address
     elsewhere is returned unchanged, and so is every address if there is neither a person nor a
-    chat: nobody could be named as its reader.
+    chat: it would have no reader.
     """
     if user_id is None and not chat_id:
         return url

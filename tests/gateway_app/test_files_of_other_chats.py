@@ -98,7 +98,7 @@ DOORS: Final[dict[str, Door]] = {
     "Responses": responses,
     "tool": tool,
 }
-# An agent carries no file between the chats of its asker, whoever the asker is.
+# An agent carries no file between the chats of its asker, even for the same asker.
 OF_OTHERS: Final = sorted(DOORS.keys() - {"tool"})
 
 

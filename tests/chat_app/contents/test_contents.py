@@ -324,7 +324,7 @@ def test_a_signed_address_is_read_as_long_as_its_reader_may(
     assert (Client().get(url).status_code == 200) == is_read
 
 
-def test_no_address_is_signed_for_nobody() -> None:
+def test_each_address_is_signed_for_a_reader() -> None:
     with pytest.raises(ValueError, match="A reader is"):
         addresses.ContentReader()
     chat, content = factories.chat(), factories.content(factories.user("ada"))

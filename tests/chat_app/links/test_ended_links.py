@@ -144,7 +144,7 @@ def test_a_link_does_not_come_back_with_its_maker(
 ) -> None:
     chat: Chat = getattr(scene, place)
     secret = make(scene, chat)
-    # Nobody uses the link in the meantime.
+    # The link is not used in the meantime.
     lose(scene)
     regain(scene)
 

@@ -84,7 +84,7 @@ def test_a_settlement_pays_the_agent_of_its_lock(ada: Caller, smith: Caller, cas
     assert not Transfer.objects.filter(kind="charge").exists()
     assert (earned(FIRST), earned(SECOND)) == ("0", "0")
     assert Hold.objects.get(pk=made["lockId"]).state == "active"
-    # The platform is nobody's agent, and releasing takes nothing.
+    # The platform is not an agent, and releasing takes nothing.
     fee = {"lockId": made["lockId"], "amount": "0.1", "chargeType": "platform_fee"}
     assert smith.post("settle", fee)["charged"] == "0.1"
     released = smith.post("settle", {"lockId": made["lockId"], "amount": 0, "release": True})

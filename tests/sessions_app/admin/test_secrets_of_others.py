@@ -110,7 +110,7 @@ def test_a_secret_is_given_to_who_may_do_and_see_as_much(
 
 
 @pytest.mark.parametrize("take", TAKES)
-def test_nobody_but_a_superuser_gets_a_secret_of_a_superuser(take: Take) -> None:
+def test_only_a_superuser_gets_a_secret_of_a_superuser(take: Take) -> None:
     boss = root("boss")
     operator = person("operator", *Permission.objects.values_list("codename", flat=True))
 

@@ -86,7 +86,7 @@ def test_who_may_view_contents_sees_the_names_of_files() -> None:
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_a_secret_in_the_url_of_a_webhook_is_shown_to_nobody(url: str) -> None:
+def test_a_secret_in_the_url_of_a_webhook_is_never_shown(url: str) -> None:
     hook = Webhook.objects.create(chat=factories.chat(factories.user()), name="ci", url=url)
     delivery = WebhookDelivery.objects.create(webhook=hook, number=1, state="ping")
 

@@ -139,7 +139,7 @@ def test_who_ends_an_answer_otherwise_makes_its_asker_pay_no_more_than_a_share(
     assert usd("0") < paid(bob) < usd("1")
 
 
-def test_a_member_stops_an_answer_that_nobody_pays(
+def test_a_member_stops_an_answer_without_a_price(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     priced("dear", "slow")
