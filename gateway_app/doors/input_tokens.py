@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import uamp
 from agents_app import selectors as agents
+from chat_app.contents.quota import ContentOwner
+from chat_app.contents.reading_rights import ContentNotFound, readable
 from sessions_app import database
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.billing.media_weights import media_ids, read_extents
@@ -15,6 +17,9 @@ from sessions_app.response.request import ResponseRequest, run_request
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chat_app.contents.extents import Extent
     from gateway_app.shapes.client_turn import ClientTurn
     from sessions_app.access.principal import Principal
 
@@ -44,5 +49,19 @@ async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
         history,
     )
     ids = media_ids(history)
-    extents = await database.run(read_extents, ids) if ids else {}
+    owner = ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
+    extents = await database.run(_extents, ids, owner) if ids else {}
     return usual_input(spec, asked, extents).input_tokens or 0
+
+
+def _extents(ids: Sequence[str], owner: ContentOwner) -> dict[str, tuple[Extent, ...]]:
+    """Return the extents of the contents that a caller may read; others count as unknown."""
+    return read_extents([content_id for content_id in ids if _may_read(content_id, owner)])
+
+
+def _may_read(content_id: str, owner: ContentOwner) -> bool:
+    try:
+        readable(content_id, owner=owner)
+    except ContentNotFound:
+        return False
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -240,6 +241,36 @@ def test_a_price_is_a_402_before_anything_runs(web: httpx.Client) -> None:
         assert (answer.status_code, answer.json()["error"]) == (402, "Payment required")
         assert answer.headers["PAYMENT-REQUIRED"]
     assert not Response.objects.exists()
+
+
+def test_the_tokens_of_a_file_are_counted_only_for_who_may_read_it(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    pages = b"%PDF-1.7\n" + b"1 0 obj <</Type /Page>> endobj\n" * 40
+    stored = web.post(
+        "/api/v1/contents",
+        files={"file": ("a.pdf", pages, "application/pdf")},
+        headers=alice.headers,
+    ).json()["content_id"]
+
+    def count(who: Person, file: str) -> int:
+        said = [{"type": "input_file", "file_id": file}, {"type": "input_text", "text": "Read it"}]
+        conversation = [
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": "Done"},
+            {"role": "user", "content": "Thanks"},
+        ]
+        answer = web.post(
+            "/v1/responses/input_tokens",
+            json={"model": "echo", "input": conversation},
+            headers=who.headers,
+        )
+        tokens: int = answer.raise_for_status().json()["input_tokens"]
+        return tokens
+
+    unknown = str(uuid.uuid4())
+    assert count(alice, stored) > count(alice, unknown) + 5000
+    assert count(bob, stored) == count(bob, unknown)
 
 
 def test_the_tokens_of_an_input_are_counted_without_asking_the_agent(
