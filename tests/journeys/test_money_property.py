@@ -21,6 +21,7 @@ from agents_app import sponsorships
 from agents_app.models import Agent
 from agents_app.providers import scripts
 from chat_app.members import payers as chat_payers
+from chat_app.members.agreed_prices import prices_in
 from chat_app.members.payers import ChatPayer
 from chat_app.models import Participant, ParticipantRole
 from payments_app.money import Money
@@ -205,7 +206,9 @@ def _any_owner_pays(stack: ExitStack) -> None:
 
     def chosen(chat_ids: Any) -> dict[str, ChatPayer]:
         return {
-            chat_id: ChatPayer("owner", _owner(chat_id)) if one.rule == "asker" else one
+            chat_id: ChatPayer("owner", _owner(chat_id), prices_in(chat_id))
+            if one.rule == "asker"
+            else one
             for chat_id, one in known(chat_ids).items()
         }
 
