@@ -48,7 +48,10 @@ def test_the_demo_has_people_agents_and_a_chat_that_they_share() -> None:
     chat = Chat.objects.get(pk=prepared["chats"][0]["id"])
     members = chat.participants.values_list("user__username", "agent__name")
     assert sorted(members, key=str) == sorted(
-        [("alice", None), ("bob", None), (None, "echo"), (None, "paid-echo"), (None, "slow")],
+        [
+            *(("alice", None), ("bob", None)),
+            *((None, name) for name in ("assistant", "echo", "paid-echo", "slow")),
+        ],
         key=str,
     )
 

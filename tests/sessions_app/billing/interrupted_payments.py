@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from channels.layers import channel_layers
@@ -41,10 +41,10 @@ async def process(database_threads: None, settings: Settings) -> AsyncIterator[P
     await lifespan.shutdown()
 
 
-def left_behind(status: str) -> Response:
-    """Return a response of an agent that costs a dollar, whose process died."""
+def left_behind(status: str, pricing: dict[str, Any] | None = None) -> Response:
+    """Return a response whose process died, of an agent that costs a dollar or `pricing`."""
     agent = quick_agent("quick", "echo")
-    agent.pricing = {"per_answer": "1"}
+    agent.pricing = pricing or {"per_answer": "1"}
     agent.save()
     person = factories.user()
     ledger.top_up(

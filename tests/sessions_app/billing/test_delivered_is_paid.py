@@ -156,10 +156,8 @@ def _cut_off(
     pricing: dict[str, str], output: tuple[Any, ...], under_way: UsageStats | None
 ) -> Response:
     """Return a paid response whose process died after it had flushed this."""
-    response = left_behind("waiting")
+    response = left_behind("waiting", pricing)
     pay(response, asked_for(response))
-    response.agent.pricing = pricing
-    response.agent.save()
     Response.objects.filter(pk=response.pk).update(status="in_progress")
     kept = responses.Flush(response_id=response.pk, fence=1, output=output, under_way=under_way)
     responses.flush_responses([kept])

@@ -157,7 +157,8 @@ def test_work_that_another_agent_was_given_is_paid(dial: Dial, alice: Person) ->
 async def test_a_process_that_ends_an_answer_of_another_charges_its_tool(
     process: Process, attempts: int, left: str
 ) -> None:
-    response = await database.run(left_behind, "in_progress")
+    pricing = {"per_answer": "1", "tools": {"delivery": "0.5"}}
+    response = await database.run(left_behind, "in_progress", pricing)
     await database.run(stopped_in_its_tool, response, attempts)
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("cancelled", ""))
@@ -166,8 +167,7 @@ async def test_a_process_that_ends_an_answer_of_another_charges_its_tool(
 
 def stopped_in_its_tool(response: Response, attempts: int) -> None:
     """Let a response have called its tool before its process died, and be stopped after."""
-    pricing = {"per_answer": "1", "tools": {"delivery": "0.5"}}
-    Agent.objects.filter(pk=response.agent_id).update(pricing=pricing, tools=["delivery"])
+    Agent.objects.filter(pk=response.agent_id).update(tools=["delivery"])
     row = asked_for(response)
     PaymentRequest.objects.filter(pk=row.pk).update(amount=2 * DOLLAR.amount)
     pay(response, row, DOLLAR * 2)
