@@ -9,22 +9,16 @@ from sessions_app import database
 from sessions_app.store import responses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agents_app.remote.tasks import TaskHandle
     from sessions_app.response.context import RunContext
 
 
 class ResponseTasks:
-    """The TaskRecorder of a run; `is_parked` returns whether the run stops without ending."""
+    """The TaskRecorder of a run, which sets `is_left` when it stops without ending."""
 
-    def __init__(self, context: RunContext, is_parked: Callable[[], bool]) -> None:
-        self._context, self._is_parked = context, is_parked
-
-    @property
-    def is_left(self) -> bool:
-        """See TaskRecorder."""
-        return self._is_parked()
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.is_left = False
 
     async def keep(self, handle: TaskHandle) -> None:
         """See TaskRecorder; writes nothing if another process took over."""

@@ -83,7 +83,7 @@ class Run:
         self._checkpoints = Checkpoints(port)
         self._end = ResponseEnd(port, self._guard, self._checkpoints, store=store, on_end=on_end)
         self._daemons = ResponseDaemons(context, connected)
-        self._remote = ResponseTasks(context, lambda: self._is_parked)
+        self._remote = ResponseTasks(context)
         self._give = give
         self._measured = MeasuredResponse(context)
         self._is_cancelled = False
@@ -173,7 +173,7 @@ class Run:
         """Stop without ending, so that another process can take the response over."""
         if self._task is None or self._task.done():
             return
-        self._is_parked = True
+        self._is_parked = self._remote.is_left = True
         self._task.cancel()
         await asyncio.wait([self._task])
         try:
@@ -188,7 +188,7 @@ class Run:
         """Stop without ending or publishing more: another process holds the response."""
         if self._task is None or self.has_ended:
             return
-        self._is_parked = True
+        self._is_parked = self._remote.is_left = True
         # Its listeners receive the rest from the chat's group and the log.
         self._port.subscribers.end()
         self._task.cancel()
