@@ -96,9 +96,9 @@ export class ChatList extends View {
 
   /** Chats of one kind, with a heading where there are several. @param {string} name @param {Chat[]} chats @param {boolean} isNamed */
   _section(name, chats, isNamed) {
-    const items = html`<ul class="chat-items">${repeat(chats, ({ id }) => id, (chat) => this._item(chat))}</ul>`;
+    const items = html`<ul class="chat-items" aria-label=${SECTIONS[name]}>${repeat(chats, ({ id }) => id, (chat) => this._item(chat))}</ul>`;
     if (name === "archived") return html`<li><details class="chat-archive" data-testid="archived"><summary>${glyph("chevron")}${SECTIONS.archived} (${chats.length})</summary>${items}</details></li>`;
-    return html`<li role="group" aria-label=${SECTIONS[name]} data-section=${name}>${isNamed ? html`<h3 class="chat-section">${SECTIONS[name]}</h3>` : nothing}${items}</li>`;
+    return html`<li data-section=${name}>${isNamed ? html`<h3 class="chat-section">${SECTIONS[name]}</h3>` : nothing}${items}</li>`;
   }
 
   /** @param {Chat} chat */
