@@ -151,6 +151,7 @@ async def test_a_message_is_shown_in_each_protocol_by_keyboard(
             "UAMP": '"type": "response.done"',
             "Completions": "chat.completion.chunk",
             "Responses": "response.completed",
+            "Messages": "message_stop",
             "AG-UI": "RUN_FINISHED",
             "A2A": "TASK_STATE_COMPLETED",
             "ACP": "end_turn",
@@ -184,14 +185,15 @@ async def test_a_person_finds_an_agent_and_copies_a_call(
         alice = await sign_in(context, product, "alice")
         await alice.get_by_role("link", name="Agents").click()
         await alice.get_by_role("link", name="paid-echo", exact=True).click()
-        await expect(alice.get_by_text("$0.02 for an answer")).to_be_visible()
+        await expect(alice.get_by_text("$0.02 per answer")).to_be_visible()
+        await alice.get_by_role("tab", name="For developers").click()
 
         completions = alice.locator("[data-protocol=completions]")
         await expect(completions.get_by_role("tabpanel")).to_contain_text("curl -sN")
         await completions.get_by_role("tab", name="curl").focus()
         await alice.keyboard.press("ArrowRight")
         # The language is chosen once, for all protocols.
-        for key in ("uamp", "completions", "responses", "ag-ui", "a2a", "acp"):
+        for key in ("uamp", "completions", "responses", "anthropic", "ag-ui", "a2a", "acp"):
             tab = alice.locator(f"[data-protocol={key}]").get_by_role("tab", selected=True)
             await expect(tab).to_have_text("Python")
         await completions.get_by_role("button", name="Copy").click()
