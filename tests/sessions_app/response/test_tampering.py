@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Entry
@@ -121,7 +121,8 @@ def test_a_changed_price_shows(
     table = connection.ops.quote_name(Entry._meta.db_table)
     for entry in taken:
         cut = entry.amount * 24 // 25
-        tamper(f"UPDATE {table} SET amount = {cut} WHERE id = {entry.pk}")  # noqa: S608 numbers
+        with transaction.atomic():
+            tamper(f"UPDATE {table} SET amount = {cut} WHERE id = {entry.pk}")  # noqa: S608 numbers
     path = f"/api/v1/chats/{paid_answer.chat_id}/payments"
     (receipt,) = web.get(path, headers=alice.headers).json()["data"]
     assert receipt["amount"] == "0.24"
