@@ -277,7 +277,7 @@ async def test_chats_are_pinned_marked_archived_and_left_from_the_list(
             await alice.get_by_test_id("chat-menu").get_by_role("menuitem", name=action).click()
 
         await choose("Pin")
-        pinned = alice.get_by_role("group", name="Pinned")
+        pinned = alice.get_by_role("list", name="Pinned")
         await expect(pinned.locator(".chat-row")).to_have_count(1)
         await expect(pinned).to_contain_text("Listed")
         await choose("Mark as unread")
