@@ -1,8 +1,7 @@
-"""What Markdown leaves out.
+"""Additions to Markdown for every script, and for tags that models write.
 
-Emphasis beside letters of scripts that are written without spaces, where a bare address ends there,
-and a few tags that models write. `static/chat/markdown/scripts.js` has
-the same rules for the browser.
+Emphasis works beside letters of scripts without spaces, and a bare address ends before them.
+`static/chat/markdown/scripts.js` has the same rules for the browser.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What this server signs in a stream: the whole answer, and the demand for a payment."""
+"""The bodies that this server signs in a stream: the whole answer, and the demand for payment."""
 
 from __future__ import annotations
 

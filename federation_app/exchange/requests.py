@@ -1,4 +1,4 @@
-"""What the bodies of envelopes about a stream ask for: a place, a chat, a payment."""
+"""Requests in envelopes about a stream: for a position, a chat or a payment."""
 
 from __future__ import annotations
 

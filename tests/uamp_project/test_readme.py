@@ -96,7 +96,7 @@ def test_each_request_of_the_readme_is_answered(data_dir: Path) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     answers = re.split(r"^# .*$", done.stdout, flags=re.MULTILINE)[1:]
-    assert len(answers) == REQUESTS.count("curl ") == 7
+    assert len(answers) == REQUESTS.count("curl ") == 8
     for answer in answers[:-1]:
         assert "hello" in answer
         assert "there" in answer

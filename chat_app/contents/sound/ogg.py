@@ -17,7 +17,7 @@ _FIRST: Final = 2
 
 
 class _Stream:
-    """What is known of a logical stream."""
+    """The facts about a logical stream."""
 
     def __init__(self, head: bytes) -> None:
         self.head = head

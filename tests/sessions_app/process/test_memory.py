@@ -137,9 +137,9 @@ async def test_no_kind_of_object_grows_with_the_turns(process: Process, settings
         )
 
     before = await counts(range(5))
-    # What a task of the process holds in passing is there once; what grows is there each time.
+    # Jobs of the process hold a few objects in passing. A leak has one for each of these turns.
     growth = [await counts(numbers) - before for numbers in (range(5, 25), range(25, 45))]
-    assert growth[0] & growth[1] == Counter()
+    assert {name for name, number in (growth[0] & growth[1]).items() if number >= 5} == set()
 
 
 async def test_the_history_that_is_remembered_is_bounded_by_its_characters() -> None:
