@@ -229,7 +229,15 @@ def database(name: str, **options: Any) -> dict[str, Any]:
 
 def redis(name: str) -> str:
     """Return the URL of a Redis, or ''; errors omit it, as it may contain a password."""
-    text = string(name).strip()
+    return _redis(name, string(name).strip())
+
+
+def redis_servers(name: str) -> list[str]:
+    """Return the URLs of several Redis servers, separated by commas."""
+    return [_redis(name, url) for part in string(name).split(",") if (url := part.strip())]
+
+
+def _redis(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         # Reading the port raises ValueError if it is not a number.

@@ -4,17 +4,19 @@ from typing import Any
 
 from kombu import Queue
 
-from uamp_project.settings.environment import redis, string
+from uamp_project.settings.environment import redis, redis_servers, string
 from uamp_project.settings.files import DATA_DIR
 
 REDIS_URL = redis("REDIS_URL")
 REDIS_PREFIX = string("REDIS_PREFIX", "uamp")
+# Each chat's events go through one of these.
+REDIS_LAYER_URLS = redis_servers("REDIS_LAYER_URLS") or [REDIS_URL]
 
 if REDIS_URL:
     CHANNEL_LAYERS: dict[str, Any] = {
         "default": {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            "CONFIG": {"hosts": [REDIS_URL], "prefix": REDIS_PREFIX},
+            "CONFIG": {"hosts": REDIS_LAYER_URLS, "prefix": REDIS_PREFIX},
         }
     }
     CACHES = {

@@ -153,6 +153,18 @@ def test_the_address_of_a_redis_is_not_shown(url: str, monkeypatch: pytest.Monke
 def test_the_address_of_a_redis_is_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("X", url)
     assert environment.redis("X") == url
+    assert environment.redis_servers("X") == ([url] if url else [])
+
+
+def test_several_redis_servers_are_read_and_a_bad_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("X", "redis://one:6379/0, rediss://:s3cret@two:6380/0,")
+    assert environment.redis_servers("X") == ["redis://one:6379/0", "rediss://:s3cret@two:6380/0"]
+    monkeypatch.setenv("X", "redis://one:6379/0,:s3cret@two:6380")
+    with pytest.raises(ImproperlyConfigured, match="X has to be as redis://") as refused:
+        environment.redis_servers("X")
+    assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
