@@ -110,12 +110,25 @@ def open_session_of(
         created_at=row.created_at,
         transport=row.transport,
         parent=parent_of(row),
-        payment_token_id=row.payment_token_id,
+        payment_token_id="" if principal.is_visitor else row.payment_token_id,
         ephemeral=row.ephemeral,
         client_capabilities=(
             None if capabilities is None else msgspec.convert(capabilities, uamp.Capabilities)
         ),
     )
+
+
+def session_on_behalf(asking: Response, row: Session, principal: Principal) -> OpenSession:
+    """Convert a session for work that a response causes, with the token that pays for it.
+
+    A visitor's session stores no token, so there it is the one that this response last got.
+    """
+    session = open_session_of(row, principal)
+    if principal.is_visitor:
+        paid = PaymentRequest.objects.filter(response_id=asking.pk, status=PaymentState.PAID)
+        last = paid.exclude(token_id="").order_by("-number").values_list("token_id", flat=True)
+        session.payment_token_id = last.first() or str(asking.request.get("payment_token", ""))
+    return session
 
 
 def parent_of(row: Session) -> ParentCall | None:

@@ -252,9 +252,15 @@ def update_session(
         Session.objects.filter(pk=session_id).update(**changes)
 
 
-def keep_payment_token(session_id: str, token_id: str) -> None:
-    """Store the payment token that pays for a session's answers (UAMP §5.1, §5.2)."""
-    Session.objects.filter(pk=session_id).update(payment_token_id=token_id)
+def keep_payment_token(session: OpenSession, token_id: str) -> None:
+    """Have a payment token pay for a session's next answers (UAMP §5.1, §5.2).
+
+    Anyone who knows the id of a visitor's session may use it, so there the token pays only for what
+    is asked over the connection that presented it, and is not stored with the session.
+    """
+    session.payment_token_id = token_id
+    if not session.principal.is_visitor:
+        Session.objects.filter(pk=session.id).update(payment_token_id=token_id)
 
 
 def keep_input(

@@ -40,7 +40,7 @@ from sessions_app.response.finish import Ending, ResponseEnd
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, at_its_prices, run_request
-from sessions_app.selectors import open_session_of, parent_of
+from sessions_app.selectors import parent_of, session_on_behalf
 from sessions_app.states import ToolCallState
 from sessions_app.store import leases, responses
 from sessions_app.tools import approvals, calls
@@ -222,7 +222,7 @@ def _context(
         counted_as="" if session is None else _counted_as(session),
         credential=_readable_request(row).credential,
         protocol="" if session is None else session.transport,
-        payment=_payment(session, spec, _readable_request(row).credential),
+        payment=_payment(row, session, spec),
         usage_before=_readable_usage(row.usage),
         asked=asked,
         replaces=_readable_request(row).replaces,
@@ -246,7 +246,7 @@ def _counted_as(session: Session) -> str:
     return session.principal if session.user_id is None else rates.person(session.user_id)
 
 
-def _payment(session: Session | None, spec: AgentSpec, credential: str) -> AnswerPayment | None:
+def _payment(row: Response, session: Session | None, spec: AgentSpec) -> AnswerPayment | None:
     if spec.pricing.is_free or session is None:
         return None
     user = session.user
@@ -254,9 +254,9 @@ def _payment(session: Session | None, spec: AgentSpec, credential: str) -> Answe
         key=session.principal,
         user_id=session.user_id,
         username=user.get_username() if user else "",
-        credential=credential,
+        credential=_readable_request(row).credential,
     )
-    purchase = payers.purchase_of(open_session_of(session, principal), spec)
+    purchase = payers.purchase_of(session_on_behalf(row, session, principal), spec)
     return payers.who_pays([purchase])[purchase]
 
 

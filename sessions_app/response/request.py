@@ -47,6 +47,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     hops: int = 0
     # The asker's credential, whose budget counts the cost.
     credential: str = ""
+    # The payment token that was attached when it was asked for.
+    payment_token: str = ""
     # How many servers forwarded the request (docs/agents.md#remote-agents).
     servers: int = 0
     # What its asker agreed to: later prices of the agent do not apply. None if it is free.

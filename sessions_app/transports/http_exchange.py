@@ -31,7 +31,7 @@ from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.connection.remote_responses import RemoteResponses
 from sessions_app.handlers import table
 from sessions_app.handlers.sessions import find_session, waiting_frames
-from sessions_app.handlers.turns.payments import accepted_frames
+from sessions_app.handlers.turns.payments import accepted_frames, take_payment_token
 from sessions_app.process import registry
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status
@@ -238,7 +238,10 @@ class HttpExchange:
             )
 
     async def attach_known(self, session_id: str) -> None:
-        """Attach an existing session; raises RemoteProtocolError unknown_session."""
+        """Attach an existing session, for which the request's payment token pays from now on.
+
+        Raises RemoteProtocolError unknown_session.
+        """
         session = await find_session(
             session_id, self.connection.principal, receives=self.connection.receives
         )
@@ -248,6 +251,8 @@ class HttpExchange:
             )
         self.connection.protocol.attach(session_id)
         self.connection.attach(session, cursor=session.last_seq)
+        if self.connection.defaults.payment_token:
+            await take_payment_token(session, self.connection.defaults.payment_token)
 
     async def follow_chat(self, session_id: str) -> None:
         """Follow the chat of a session, to receive changes by its other members and agents."""

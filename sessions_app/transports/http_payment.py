@@ -107,8 +107,7 @@ class HttpPayment:
             raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
         self.headers.update(paid.response_headers)
         self._secret = paid.secret
-        session.payment_token_id = paid.token_id
-        await database.run(services.keep_payment_token, session.id, paid.token_id)
+        await database.run(services.keep_payment_token, session, paid.token_id)
         source = await database.run(payers.by_token, paid.token_id, spec.name)
         if source is None:
             raise self._demanded(

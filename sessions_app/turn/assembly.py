@@ -177,6 +177,7 @@ def _overrides(
         hops=request.hops,
         credential=request.session.principal.credential,
         servers=request.session.principal.servers,
+        payment_token=request.session.payment_token_id,
     )
 
 

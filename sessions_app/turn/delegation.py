@@ -24,7 +24,7 @@ from sessions_app import database
 from sessions_app.access.principal import Principal
 from sessions_app.frames import TERMINAL
 from sessions_app.models import Response, Session, SessionTransport
-from sessions_app.selectors import open_session_of
+from sessions_app.selectors import session_on_behalf
 from sessions_app.tools import delegated_calls
 from sessions_app.tools.contents import asker_of, readable
 from sessions_app.turn.request import TurnRequest
@@ -95,7 +95,7 @@ def _open(
     else:
         # A process died after creating the session; the permission was checked then.
         items = _attached(order, chat_id, asker)
-    return open_session_of(row, principal), items
+    return session_on_behalf(asking, row, principal), items
 
 
 def _attached(order: DelegationOrder, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:

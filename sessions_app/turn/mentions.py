@@ -18,7 +18,7 @@ from chat_app.members.membership import AgentMember
 from sessions_app import database
 from sessions_app.access.principal import Principal
 from sessions_app.models import Response, Session
-from sessions_app.selectors import open_session_of
+from sessions_app.selectors import session_on_behalf
 from sessions_app.session_states import session_like
 from sessions_app.turn.request import TurnRequest
 from sessions_app.turn.start import start_response
@@ -84,7 +84,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         servers=int(row.request.get("servers", 0)),
     )
     return TurnRequest(
-        session=open_session_of(session, principal),
+        session=session_on_behalf(row, session, principal),
         event_id=event_id,
         sha256=hashlib.sha256(event_id.encode()).hexdigest(),
         inputs=[],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
@@ -167,18 +167,26 @@ async def _write(
 
 def _without(start: Start, reservations: Sequence[Reservation], left_out: Collection[str]) -> Start:
     """Return the turn with its reservations and prices, minus the responses in `left_out`."""
-    pricing = {one.response_id: msgspec.to_builtins(one.pricing) for one in reservations}
+    agreed = {one.response_id: _agreed(one) for one in reservations}
     return msgspec.structs.replace(
         start,
         responses=[
-            msgspec.structs.replace(new, request={**new.request, "pricing": pricing[new.id]})
-            if new.id in pricing
+            msgspec.structs.replace(new, request={**new.request, **agreed[new.id]})
+            if new.id in agreed
             else new
             for new in start.responses
             if new.id not in left_out
         ],
         reservations=[one for one in reservations if one.response_id not in left_out],
     )
+
+
+def _agreed(one: Reservation) -> dict[str, Any]:
+    """Return the prices of a response, and the token with which its request was paid up front."""
+    agreed = {"pricing": msgspec.to_builtins(one.pricing)}
+    if one.source is not None and one.source.token_id:
+        agreed["payment_token"] = one.source.token_id
+    return agreed
 
 
 def _start_of(

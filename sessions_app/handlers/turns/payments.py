@@ -38,8 +38,7 @@ async def take_payment(connection: ClientConnection, event: ev.PaymentSubmit) ->
         return
     if row.token_id and row.response.session_id == session.id:
         # As with session.update, it also pays for the session's next answers.
-        session.payment_token_id = row.token_id
-        await database.run(services.keep_payment_token, session.id, row.token_id)
+        await database.run(services.keep_payment_token, session, row.token_id)
     await registry.current().signals.payment_decided(row.response_id, row.pk)
 
 
@@ -84,5 +83,5 @@ async def take_payment_token(session: OpenSession, secret: str) -> None:
             code=error.code, message=str(error), can_retry=True
         )
         return
-    session.payment_token_id, session.payment_refused = token.id, None
-    await database.run(services.keep_payment_token, session.id, token.id)
+    session.payment_refused = None
+    await database.run(services.keep_payment_token, session, token.id)
