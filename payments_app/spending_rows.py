@@ -34,7 +34,9 @@ class PaymentToken(models.Model):
     form = models.CharField(max_length=10)
     salt = models.CharField(max_length=64, blank=True)
     sha256 = models.CharField(max_length=64, blank=True)
+    # The names of the agents that it may pay, and the ids of those that the names mean.
     audience = models.JSONField(default=list, blank=True)
+    audience_ids = models.JSONField(default=dict, blank=True, db_default={})
     per_use_limit = models.BigIntegerField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

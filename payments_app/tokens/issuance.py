@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -21,7 +21,7 @@ from payments_app.ledger.outcomes import IdempotencyConflict
 from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken, SpendingLimit, SpendingPeriod
 from payments_app.money import AssetMismatch, Money
-from payments_app.tokens import secret_forms
+from payments_app.tokens import audiences, secret_forms
 from payments_app.tokens.lookup import TokenRefused, by_id, foreign, resolve, with_accounts
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def delegate(
     with transaction.atomic():
         shown = resolve(parent_secret) if parent_secret else by_id(parent_id)
         # A revocation of the parent waits for this child, and then finds it.
-        PaymentToken.objects.select_for_update(no_key=True).get(pk=shown.id)
+        row = PaymentToken.objects.select_for_update(no_key=True).get(pk=shown.id)
         parent = by_id(shown.id)
         if parent.audience and not set(names) <= set(parent.audience):
             raise foreign()
@@ -132,7 +132,10 @@ def delegate(
         expires_at = _later(expires_in)
         if expires_at is None or (parent.expires_at and parent.expires_at < expires_at):
             expires_at = parent.expires_at
-        row = PaymentToken.objects.only("form").get(pk=parent.id)
+        if unbound := set(parent.audience).difference(row.audience_ids):
+            # A name means the same agent for a token and those that are made of it.
+            row.audience_ids.update(audiences.ids_of(unbound))
+            row.save(update_fields=["audience_ids"])
         return _make(
             _Wanted(
                 key=key,
@@ -146,6 +149,7 @@ def delegate(
                 expires_at=expires_at,
                 name="",
                 audience=names,
+                bound=row.audience_ids,
                 per_use=parent.per_use,
                 form="jwt" if row.form == "jwt" else "opaque",
             )
@@ -168,6 +172,8 @@ class _Wanted:
     per_use: Money | None
     form: str
     limits: tuple[tuple[str, Money], ...] = ()
+    # The agents that names of the audience mean already.
+    bound: Mapping[str, str] = field(default_factory=dict)
 
 
 def _make(wanted: _Wanted) -> IssuedToken:
@@ -211,7 +217,14 @@ def token_account(token_id: str, asset: str, owner_id: int | None) -> int:
 
 def make_for_payer(token_id: str, account_id: int, *, name: str, audience: Sequence[str]) -> None:
     """Create the token for outside money meant for one agent; it has no owner here."""
-    _create(token_id, account_id, form="x402", name=name[:NAME_CHARS], audience=list(audience))
+    _create(
+        token_id,
+        account_id,
+        form="x402",
+        name=name[:NAME_CHARS],
+        audience=list(audience),
+        audience_ids=audiences.ids_of(audience),
+    )
 
 
 def secret_of(token_id: str) -> str:
@@ -238,6 +251,7 @@ def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
         depth=wanted.depth,
         name=wanted.name,
         audience=list(wanted.audience),
+        audience_ids=_bound(wanted),
         per_use_limit=wanted.per_use.amount if wanted.per_use else None,
         expires_at=wanted.expires_at,
     )
@@ -252,6 +266,11 @@ def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
             )
             for period, most in wanted.limits
         )
+
+
+def _bound(wanted: _Wanted) -> dict[str, str]:
+    known = {name: wanted.bound[name] for name in wanted.audience if name in wanted.bound}
+    return audiences.ids_of(set(wanted.audience).difference(known)) | known
 
 
 def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:

@@ -27,6 +27,7 @@ from payments_app.ledger.outcomes import (
 from payments_app.models import Hold, PaymentToken
 from payments_app.money import AssetMismatch, Money
 from payments_app.spending import authorizations
+from payments_app.tokens import audiences
 from payments_app.tokens import lookup as token_lookup
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def once(
 def spendable(payee: Payee, secret: str) -> ResolvedToken:
     """Return a token that may pay this payee; raises TokenRefused."""
     token = token_lookup.resolve(secret)
-    if token.audience and not {name for _, name in payee.agents} & set(token.audience):
+    if token.audience and not _meant(payee, token):
         raise token_lookup.TokenRefused(
             "token_invalid", "The payment token is not for your agents."
         )
@@ -106,7 +107,15 @@ def check_audience(payee: Payee, token: ResolvedToken, agent_id: str) -> None:
 
 
 def _meant(payee: Payee, token: ResolvedToken) -> list[str]:
-    return [pk for pk, name in payee.agents if not token.audience or name in token.audience]
+    return [pk for pk, name in payee.agents if token.is_for(pk, name)]
+
+
+def _bind(payee: Payee, token: ResolvedToken, agent_id: str) -> None:
+    """Have the token mean this agent by its name from now on; raises TokenRefused."""
+    if agent_id and token.audience and agent_id not in token.audience_ids.values():
+        name = dict(payee.agents)[agent_id]
+        if not audiences.bind(token.id, agent_id=agent_id, name=name):
+            raise token_lookup.foreign()
 
 
 def agent_for(payee: Payee, token: ResolvedToken) -> str:
@@ -127,6 +136,7 @@ def lock(
         token = spendable(payee, secret)
         check_audience(payee, token, agent_id)
         agent_id = agent_id or agent_for(payee, token)
+        _bind(payee, token, agent_id)
         _check(token, amount, amount)
         hold = authorizations.authorize(
             Authorization(

@@ -6,7 +6,7 @@ distinction. An expired one refuses new holds; existing holds are still captured
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from django.db.models import BooleanField, Case, Q, Value, When
@@ -14,10 +14,10 @@ from django.db.models.functions import Now
 
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens import secret_forms
+from payments_app.tokens import audiences, secret_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -48,11 +48,17 @@ class ResolvedToken:
     depth: int
     per_use: Money | None
     audience: tuple[str, ...] = ()
+    audience_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def is_for(self, agent_id: str, name: str) -> bool:
+        """Return whether it may pay an agent."""
+        return audiences.is_for(self.audience, self.audience_ids, agent_id=agent_id, name=name)
 
 
-def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
-    """Return the token of a secret: opaque, a JWT, or a JWT in base64; `agent` is the payee.
+def resolve(secret: str, *, agent: str = "", agent_id: str = "") -> ResolvedToken:
+    """Return the token of a secret: opaque, a JWT, or a JWT in base64.
 
+    `agent` is the name of the payee and `agent_id` its id; without it, the agent of that name now.
     Raises TokenRefused: token_expired, or token_invalid for everything else.
     """
     try:
@@ -61,18 +67,19 @@ def resolve(secret: str, *, agent: str = "") -> ResolvedToken:
         raise TokenRefused("token_expired", str(error)) from error
     except secret_forms.BadSecret as error:
         raise TokenRefused("token_invalid", str(error)) from error
-    return _usable(Q(sha256=value) if field == "sha256" else Q(pk=value, form="jwt"), agent)
+    return _usable(
+        Q(sha256=value) if field == "sha256" else Q(pk=value, form="jwt"), agent, agent_id
+    )
 
 
-def by_id(token_id: str, *, agent: str = "") -> ResolvedToken:
+def by_id(token_id: str, *, agent: str = "", agent_id: str = "") -> ResolvedToken:
     """Return a token that was resolved earlier, after the same checks; raises TokenRefused."""
-    return _usable(Q(pk=token_id), agent)
+    return _usable(Q(pk=token_id), agent, agent_id)
 
 
-def _usable(which: Q, agent: str) -> ResolvedToken:
+def _usable(which: Q, agent: str, agent_id: str) -> ResolvedToken:
     row = with_accounts(which).first()
-    audience = tuple(row.audience) if row else ()
-    if row is None or row.revoked_at is not None or (agent and audience and agent not in audience):
+    if row is None or row.revoked_at is not None or not _may_pay(row, agent, agent_id):
         raise foreign()
     if over(row):
         raise TokenRefused("token_expired", "The payment token has expired. Use a new one.")
@@ -86,8 +93,21 @@ def _usable(which: Q, agent: str) -> ResolvedToken:
         owner_id=row.owner_id,
         depth=row.depth,
         per_use=None if row.per_use_limit is None else Money(row.per_use_limit, account.asset),
-        audience=audience,
+        audience=tuple(row.audience),
+        audience_ids=row.audience_ids,
     )
+
+
+def _may_pay(row: PaymentToken, agent: str, agent_id: str) -> bool:
+    """Return whether an agent is in a token's audience, and bind its name if it is the first."""
+    if not row.audience or not (agent or agent_id):
+        return True
+    payee = agent_id or audiences.ids_of([agent]).get(agent, "")
+    if not audiences.is_for(row.audience, row.audience_ids, agent_id=payee, name=agent):
+        return False
+    if not payee or payee in row.audience_ids.values():
+        return True
+    return audiences.bind(row.pk, agent_id=payee, name=agent)
 
 
 def foreign() -> TokenRefused:

@@ -130,7 +130,11 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
     ids = account_ids(owners.values())
     payments = {}
     for one, (rule, user) in payers.items():
-        source = by_token(one.token_id, one.agent) if rule == "asker" and one.token_id else None
+        source = (
+            by_token(one.token_id, one.agent, one.agent_id)
+            if rule == "asker" and one.token_id
+            else None
+        )
         if source is None and one in owners:
             source = Source(account_id=ids[owners[one]], user_id=user)
             if user is not None:
@@ -199,10 +203,10 @@ def _allows(said: approvals.Standing, one: Purchase) -> bool:
     return said.up_to is not None and said.up_to.asset == one.asset
 
 
-def by_token(token_id: str, agent: str) -> Source | None:
+def by_token(token_id: str, agent: str, agent_id: str) -> Source | None:
     """Return a resolved token's source for an agent; None if the token is no longer valid."""
     try:
-        token = token_lookup.by_id(token_id, agent=agent)
+        token = token_lookup.by_id(token_id, agent=agent, agent_id=agent_id)
     except token_lookup.TokenRefused:
         # It has become invalid since it was submitted; the payer is asked for another.
         return None

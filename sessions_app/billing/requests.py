@@ -178,7 +178,7 @@ def _offered(session: OpenSession, payment: ev.Payment, spec: AgentSpec) -> Sour
     if payment.scheme == "token":
         if not payment.token:
             raise token_lookup.TokenRefused("payment_failed", "Name the payment token in `token`.")
-        return of_token(token_lookup.resolve(payment.token, agent=spec.name))
+        return of_token(token_lookup.resolve(payment.token, agent=spec.name, agent_id=spec.id))
     raise token_lookup.TokenRefused(
         "payment_failed", f"Pay with the scheme token or balance, not {payment.scheme[:40]!r}."
     )

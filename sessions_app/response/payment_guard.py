@@ -339,7 +339,9 @@ class PaymentGuard:
         self._held += Money(row.amount, row.asset)
         if row.token_id:
             # The token used for this payment also pays the rest, as far as it goes.
-            source = await database.run(payers.by_token, row.token_id, context.spec.name)
+            source = await database.run(
+                payers.by_token, row.token_id, context.spec.name, context.spec.id
+            )
             self._payment = replace(self._payment, source=source)
         await self._port.row.resume()
         await self._port.send_to_others(goes_on(context.response_id), row.payer_id)

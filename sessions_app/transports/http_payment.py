@@ -108,7 +108,7 @@ class HttpPayment:
         self.headers.update(paid.response_headers)
         self._secret = paid.secret
         await database.run(services.keep_payment_token, session, paid.token_id)
-        source = await database.run(payers.by_token, paid.token_id, spec.name)
+        source = await database.run(payers.by_token, paid.token_id, spec.name, spec.id)
         if source is None:
             raise self._demanded(
                 body, "The payment ended in the meantime.", PaymentErrorCode.TOKEN_INVALID
