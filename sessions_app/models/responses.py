@@ -190,6 +190,8 @@ class ToolCall(models.Model):
     decided_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # The response that continues an answer which ended at this call (billing.continued_answers).
+    continued_by = models.CharField(max_length=40, blank=True, default="", db_default="")
 
     class Meta:
         """Call ids are unique per response; open calls have no `finished_at`."""

@@ -47,6 +47,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     hops: int = 0
     # The asker's credential, whose budget counts the cost.
     credential: str = ""
+    # How many responses of the same answer came before, each of which ended at a client's tool.
+    rounds: int = 0
     # The payment token that was attached when it was asked for.
     payment_token: str = ""
     # How many servers forwarded the request (docs/agents.md#remote-agents).

@@ -25,7 +25,7 @@ from chat_app.members.mentions import mentioned_people
 from sessions_app import database, services
 from sessions_app.response.request import ResponseRequest
 from sessions_app.turn.options import check_options
-from sessions_app.turn.recall import has_calls, recalled
+from sessions_app.turn.recall import answered_call, has_calls, recalled
 from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
 from sessions_app.turn.threads import thread_of
@@ -49,6 +49,8 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     content_ids: Sequence[str] = ()
     replaced: ReplacedAnswer | None = None
+    # The call of a client tool whose result this turn brings, without a message.
+    answered_call: str = ""
 
 
 async def assemble(request: TurnRequest) -> AssembledTurn:
@@ -79,6 +81,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     reply_to, quote = await _answered(request)
     began = timezone.now()
     of_history: list[str] = []
+    answered = answered_call(context) if stateless and message is None else ""
     if stateless and has_calls(context):
         context = await database.run(recalled, context, session.principal.key)
     if stateless and any(message.content_items for message in context):
@@ -108,6 +111,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
         overrides=overrides,
         size=size + len(msgspec.json.encode(overrides)),
         replaced=replaced,
+        answered_call=answered,
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chat_app.members.agents.triggers import shown_to
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
 from sessions_app.billing import chat_budgets, payers, reservations
+from sessions_app.billing.continued_answers import continued_answer
 from sessions_app.billing.media_weights import media_ids, read_extents
 from sessions_app.billing.reservations import Reservation
 from sessions_app.billing.usage import reservation
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from chat_app.members.membership import AgentMember
     from payments_app.money import Money
+    from sessions_app.billing.continued_answers import ContinuedAnswer
     from sessions_app.process.history import History
     from sessions_app.store.records import Start
     from sessions_app.turn.assembly import AssembledTurn
@@ -38,12 +41,16 @@ async def reservations_of(
     turn: AssembledTurn,
     start: Start,
     targets: Sequence[AgentMember],
+    *,
+    continued: ContinuedAnswer | None = None,
 ) -> list[Reservation]:
     """Return the reservations to write with a turn; raises RemoteProtocolError."""
     session = request.session
     found = []
     for new, target in zip(start.responses, targets, strict=True):
         spec = await agent_spec(new.agent_id)
+        if continued is not None:
+            spec = continued.priced(spec)
         if spec.pricing.is_free:
             continue
         given = turn.overrides.context
@@ -73,6 +80,19 @@ async def reservations_of(
         )
         found.append(await _paid_first(request, spec, wanted))
     return found
+
+
+async def continuing(
+    request: TurnRequest, turn: AssembledTurn, targets: Sequence[AgentMember]
+) -> ContinuedAnswer | None:
+    """Return the answer that a turn continues at the price that it has paid, if any."""
+    if not turn.answered_call or len(targets) != 1:
+        return None
+    spec = await agent_spec(targets[0].agent_id)
+    if spec.pricing.is_free:
+        return None
+    find = partial(continued_answer, agent_id=spec.id, most=spec.max_steps)
+    return await database.run(find, turn.answered_call, request.session.principal)
 
 
 def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.BudgetReached]:

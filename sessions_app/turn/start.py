@@ -21,6 +21,7 @@ from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
 from chat_app.members.agents.agent_mentions import MentionStop, append_stops
 from sessions_app import database
+from sessions_app.billing import continued_answers
 from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
 from sessions_app.process import registry
@@ -35,7 +36,7 @@ from sessions_app.store.records import (
 )
 from sessions_app.turn.assembly import assemble
 from sessions_app.turn.emptiness import check_content
-from sessions_app.turn.holds import beyond_budgets, reservations_of
+from sessions_app.turn.holds import beyond_budgets, continuing, reservations_of
 from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
 from sessions_app.turn.queueing import queued
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chat_app.members.membership import AgentMember
+    from sessions_app.billing.continued_answers import ContinuedAnswer
     from sessions_app.billing.reservations import Reservation
     from sessions_app.process.registry import Process
     from sessions_app.records import OpenSession
@@ -130,9 +132,15 @@ async def _write(
     *,
     began: datetime,
 ) -> StartedTurn:
+    continued = await continuing(request, turn, targets)
+    if continued is not None:
+        overrides = msgspec.structs.replace(turn.overrides, rounds=continued.rounds)
+        turn = msgspec.structs.replace(turn, overrides=overrides)
     start = _start_of(process, request, turn, targets)
     responses = start.responses
-    if reservations := await reservations_of(process.history, request, turn, start, targets):
+    if reservations := await reservations_of(
+        process.history, request, turn, start, targets, continued=continued
+    ):
         beyond = await database.run(beyond_budgets, reservations)
         start = _without(start, reservations, beyond)
         stops += [
@@ -148,11 +156,7 @@ async def _write(
         targets = [
             target for new, target in zip(responses, targets, strict=True) if new.id not in beyond
         ]
-    try:
-        # If the reply to COMMIT is lost, repeating the write finds what was written.
-        outcome = await database.insist(partial(process.store.start, start))
-    except StoreBusy:
-        outcome = StartRefused(ErrorCode.BUSY)
+    outcome = await _store(process, start, continued)
     if isinstance(outcome, StartCommitted):
         return await launch(process, request, turn, start, targets, outcome, listener)
     if start.content_ids:
@@ -163,6 +167,29 @@ async def _write(
         raise busy()
     code = ErrorCode(outcome.code)
     raise RemoteProtocolError(code, REFUSALS[code], event_id=request.event_id)
+
+
+async def _store(
+    process: Process, start: Start, continued: ContinuedAnswer | None
+) -> StartCommitted | StartRepeated | StartRefused:
+    """Write a turn; one that continues an answer, only if no other one does."""
+    new = start.responses[0].id if start.responses else ""
+    if continued is None or not new:
+        return await _insist(process, start)
+    if not await database.run(continued_answers.claim, continued, new):
+        return StartRefused(ErrorCode.BUSY)
+    outcome = await _insist(process, start)
+    if isinstance(outcome, StartRefused):
+        await database.run(continued_answers.release, continued, new)
+    return outcome
+
+
+async def _insist(process: Process, start: Start) -> StartCommitted | StartRepeated | StartRefused:
+    try:
+        # If the reply to COMMIT is lost, repeating the write finds what was written.
+        return await database.insist(partial(process.store.start, start))
+    except StoreBusy:
+        return StartRefused(ErrorCode.BUSY)
 
 
 def _without(start: Start, reservations: Sequence[Reservation], left_out: Collection[str]) -> Start:
