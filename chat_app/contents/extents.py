@@ -7,7 +7,6 @@ The unit is milliseconds of sound, pages of a PDF, tiles of a picture. Token pri
 from __future__ import annotations
 
 import io
-import threading
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from django.db.models import Q
 from PIL import Image, UnidentifiedImageError
 
+from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
 from chat_app.contents.media_types import IMAGE_MAX_PIXELS
-from chat_app.contents.pdf.pages import most_pages
-from chat_app.contents.sound.length import longest_ms
 from chat_app.models import Content
 
 if TYPE_CHECKING:
@@ -28,9 +26,6 @@ TILE: Final = 768
 LEAST_TILE: Final = 256
 _MOST_TILES: Final = IMAGE_MAX_PIXELS // LEAST_TILE**2
 
-_one_at_a_time = threading.Lock()
-"""Measuring takes a thread up to four seconds: several at once would slow the event loop down."""
-
 
 @dataclass(frozen=True, slots=True)
 class Extent:
@@ -39,6 +34,11 @@ class Extent:
     kind: Literal["sound", "pdf", "picture", "other"]
     amount: int
     size_bytes: int
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it is known how much of it a model counts at most."""
+        return self.amount < UNMEASURED
 
 
 def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
@@ -51,17 +51,21 @@ def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
     return "picture" if family == "image" else "other"
 
 
-def extent_of(data: bytes, mime_type: str) -> int:
-    """Return an upper bound of `Extent.amount` for a content; 0 for kinds that are not measured."""
-    with _one_at_a_time:
-        match kind_of(mime_type):
-            case "sound":
-                return longest_ms(data, mime_type)
-            case "pdf":
-                return most_pages(data)
-            case "picture":
-                return _most_tiles(data)
-        return 0
+def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
+    """Return an upper bound of `Extent.amount` for a content; 0 for kinds that are not measured.
+
+    UNMEASURED if there is none, and None if too many files are being measured now. Files of one
+    `asker` wait for each other.
+    """
+    match kind_of(mime_type):
+        case "sound" | "pdf":
+            try:
+                return measure(data, mime_type, asker=asker)
+            except MeasuringBusy:
+                return None
+        case "picture":
+            return _most_tiles(data)
+    return 0
 
 
 def _most_tiles(data: bytes) -> int:
@@ -77,8 +81,8 @@ def _most_tiles(data: bytes) -> int:
 def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:
     """Return the extents of contents by the ids and handles that name them.
 
-    A handle may name several, of different owners. Contents stored before extents existed are
-    measured now, and the result is stored.
+    A handle may name several, of different owners. Contents that were not measured when they were
+    stored are measured now, and the result is stored. Raises MeasuringBusy.
     """
     named = {text: known for text in content_ids if (known := _uuid(text)) is not None}
     wanted = set(named.values())
@@ -98,7 +102,10 @@ def _kept(content: Content) -> int:
         except FileNotFoundError:
             # Models do not get the content either.
             return 0
-        content.extent = extent_of(data, content.mime_type)
+        asker = content.owner_key or str(content.owner_id)
+        content.extent = extent_of(data, content.mime_type, asker=asker)
+        if content.extent is None:
+            raise MeasuringBusy
         Content.objects.filter(pk=content.pk).update(extent=content.extent)
     return content.extent
 

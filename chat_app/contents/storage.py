@@ -14,6 +14,7 @@ from django.db import transaction
 
 from chat_app.contents.extents import extent_of
 from chat_app.contents.filenames import clean_filename
+from chat_app.contents.measures import UNMEASURED
 from chat_app.contents.media_types import InvalidMedia, sniff
 from chat_app.contents.quota import ContentOwner, check_quota, largest_file
 from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, used_copy
@@ -66,7 +67,7 @@ def store(
         mime_type=mime_type,
         filename=filename,
         size_bytes=len(data),
-        extent=extent_of(data, mime_type),
+        extent=extent_of(data, mime_type, asker=owner.key or str(owner.user_id)),
         owner_id=owner.user_id,
         owner_key=owner.key,
     )
@@ -99,13 +100,16 @@ def discard(stored: Iterable[str], *, since: datetime) -> None:
         content.blob.delete(save=False)
 
 
-def read_in_chat(content_id: str, chat_id: str) -> tuple[bytes, str]:
+def read_in_chat(content_id: str, chat_id: str, *, is_paid: bool = False) -> tuple[bytes, str]:
     """Return the bytes and type of a content that appears in a chat; raises ContentNotFound.
 
-    The id may come from a client's own history and need not be ours.
+    The id may come from a client's own history and need not be ours. With `is_paid`, a content is
+    not found if nobody knows how much of it a model counts at most.
     """
     try:
         content = in_chat(str(uuid.UUID(content_id)), chat_id)
+        if is_paid and content.extent == UNMEASURED:
+            raise ContentNotFound
         return read(content), content.mime_type
     except (ValueError, FileNotFoundError) as error:
         raise ContentNotFound from error

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import uamp
 from agents_app.providers.options import audio_formats
 from chat_app.contents.extents import extents_of
+from chat_app.contents.measures import MeasuringBusy
+from uamp import ErrorCode, RemoteProtocolError
 from uamp.types.content import content_id_of
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from chat_app.contents.extents import Extent
 
+BUSY_SECONDS: Final = 5
 MEDIUM_TOKENS: Final = 1_600
 """An estimate for a picture or sound of unknown extent."""
 _WITHOUT_SOUND: Final = {"anthropic", "openai_compat"}
@@ -65,18 +68,53 @@ def media_ids(history: Sequence[uamp.Message]) -> list[str]:
 
 
 def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
-    """Return the extents of contents by id. Synchronous."""
-    return extents_of(ids)
+    """Return the extents of contents by id; raises RemoteProtocolError busy. Synchronous."""
+    try:
+        return extents_of(ids)
+    except MeasuringBusy:
+        raise RemoteProtocolError(
+            ErrorCode.BUSY,
+            "Too many files are being measured. Try again in a moment.",
+            details={"retry_after": BUSY_SECONDS},
+        ) from None
+
+
+def check_measured(
+    spec: AgentSpec,
+    items: Sequence[uamp.ContentItem],
+    extents: Mapping[str, Sequence[Extent]],
+) -> None:
+    """Refuse the items of a message if one has a price, but no bound that can be reserved.
+
+    Raises RemoteProtocolError unsupported_modality. The file of an earlier message is withheld from
+    the model instead.
+    """
+    for item in items:
+        of_item = [one for name in ids_of(item) for one in extents.get(name, ())]
+        if all(one.is_bounded for one in of_item) or not _reads(spec, item):
+            continue
+        raise RemoteProtocolError(
+            ErrorCode.UNSUPPORTED_MODALITY,
+            f"{spec.name} charges by the length of a file, and that of this one cannot be"
+            " determined. Send it in another format, such as MP3 or WAV for a sound.",
+            details={"modality": "audio" if isinstance(item, uamp.AudioContent) else "file"},
+        )
+
+
+def _reads(spec: AgentSpec, item: uamp.ContentItem) -> bool:
+    """Return whether an agent's model receives more of a medium than its name."""
+    if not isinstance(item, uamp.AudioContent):
+        return True
+    return spec.provider not in _WITHOUT_SOUND or bool(audio_formats(spec.provider, spec.options))
 
 
 def sound_tokens_read(
     spec: AgentSpec, item: uamp.AudioContent, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int:
     """Return how many tokens a model counts for a sound."""
-    if spec.provider in _WITHOUT_SOUND and not audio_formats(spec.provider, spec.options):
-        # The model only receives its name.
+    if not _reads(spec, item):
         return MEDIUM_TOKENS
-    found = [one for name in ids_of(item) for one in extents.get(name, ())]
+    found = _bounded(item, extents)
     ms = max((one.amount for one in found if one.kind == "sound"), default=0)
     tokens = -(-ms * rates.second // 1000)
     return tokens if ms and rates is USUAL else max(tokens, MEDIUM_TOKENS)
@@ -86,7 +124,7 @@ def shown_tokens(
     item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int | None:
     """Return how many tokens a model counts for a picture or PDF; None for other items."""
-    found = [one for name in ids_of(item) for one in extents.get(name, ())]
+    found = _bounded(item, extents)
     pages = max((one.amount for one in found if one.kind == "pdf"), default=0)
     tiles = max((one.amount for one in found if one.kind == "picture"), default=0)
     if not pages and not tiles:
@@ -97,3 +135,8 @@ def shown_tokens(
     if tiles and rates is not USUAL:
         of_picture = max(of_picture, MEDIUM_TOKENS)
     return max(pages * rates.page, of_picture)
+
+
+def _bounded(item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]]) -> list[Extent]:
+    """Return the extents of an item; files that could not be measured are withheld from models."""
+    return [one for name in ids_of(item) for one in extents.get(name, ()) if one.is_bounded]

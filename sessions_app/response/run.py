@@ -341,7 +341,9 @@ class Run:
 
     async def load(self, content_id: str) -> tuple[bytes, str]:
         """Return a content of this chat for a provider call (runtime.agent_run.MediaLoader)."""
-        return await database.run(storage.read_in_chat, content_id, self.context.chat_id)
+        is_paid = not self.context.spec.pricing.reads_free
+        read = partial(storage.read_in_chat, is_paid=is_paid)
+        return await database.run(read, content_id, self.context.chat_id)
 
 
 def _failed(code: str, message: str, retry_after: float | None = None) -> Ending:

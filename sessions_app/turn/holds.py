@@ -11,7 +11,7 @@ from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
 from sessions_app.billing import chat_budgets, payers, reservations
 from sessions_app.billing.continued_answers import continued_answer
-from sessions_app.billing.media_weights import media_ids, read_extents
+from sessions_app.billing.media_weights import check_measured, media_ids, read_extents
 from sessions_app.billing.reservations import Reservation
 from sessions_app.billing.usage import reservation
 from sessions_app.billing.weights import step_usage
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from agents_app.runtime.agent_run import RunRequest
     from agents_app.selectors import AgentSpec
+    from chat_app.log.entries import NewMessage
     from chat_app.members.membership import AgentMember
     from payments_app.money import Money
     from sessions_app.billing.continued_answers import ContinuedAnswer
@@ -75,7 +76,7 @@ async def reservations_of(
         wanted = Reservation(
             response_id=new.id,
             purchase=payers.purchase_of(session, spec),
-            amount=await _amount(spec, asked),
+            amount=await _amount(request, spec, asked, turn.message),
             pricing=spec.pricing,
         )
         found.append(await _paid_first(request, spec, wanted))
@@ -113,10 +114,15 @@ def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.Budg
     return beyond
 
 
-async def _amount(spec: AgentSpec, asked: RunRequest) -> Money:
+async def _amount(
+    request: TurnRequest, spec: AgentSpec, asked: RunRequest, message: NewMessage | None
+) -> Money:
     """Return the most an answer may cost up to its second step; raises RemoteProtocolError."""
     ids = media_ids(asked.history)
     extents = await database.run(read_extents, ids) if ids else {}
+    is_for_people = request.session.is_shared
+    if message is not None and not is_for_people and not spec.pricing.reads_free:
+        check_measured(spec, message.content_items, extents)
     try:
         return reservation(spec, step_usage(spec, asked, extents))
     except InvalidAmount:

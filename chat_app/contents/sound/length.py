@@ -1,26 +1,46 @@
 """An upper bound for the length of a sound, measured from its bytes.
 
 The length that a file claims is not trusted: its frames are counted. Bytes that are not frames
-count as long as their format allows.
+count as long as their format allows. A format whose bytes may last any time is not measured.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from chat_app.contents.sound.amr import amr_us
 from chat_app.contents.sound.flac import flac_us
 from chat_app.contents.sound.matroska import matroska_us
 from chat_app.contents.sound.mp4 import mp4_us
 from chat_app.contents.sound.mpeg import after_tags, frames_us
 from chat_app.contents.sound.ogg import ogg_us
+from chat_app.contents.sound.plain import aiff_us, au_us, caf_us
 from chat_app.contents.sound.riff import wave_us
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LONGEST_MS: Final = 10**9
-"""No sound counts as longer."""
-_LEAST_US: Final = 4_000
-"""Microseconds that one byte of any other format lasts, at 2 kbit/s."""
+"""No sound counts as longer; one that counts so long could not be measured."""
+_RAW_US: Final = 125
+"""Microseconds that one byte of a raw sound lasts, at 8 kHz and eight bits."""
+_RAW: Final = {"audio/pcm", "audio/pcm16", "audio/pcmu", "audio/pcma", "audio/basic"}
 _FRAMED: Final = {"audio/mpeg", "audio/mp3", "audio/aac", "audio/aacp"}
+_STARTS: Final = (
+    (b"OggS", ogg_us),
+    (b"fLaC", flac_us),
+    (b"\x1aE\xdf\xa3", matroska_us),
+    (b"#!AMR", amr_us),
+    (b"caff", caf_us),
+    (b".snd", au_us),
+)
+_FORMS: Final = {
+    (b"RIFF", b"WAVE"): wave_us,
+    (b"RF64", b"WAVE"): wave_us,
+    (b"FORM", b"AIFF"): aiff_us,
+    (b"FORM", b"AIFC"): aiff_us,
+}
 _ADTS_OR_MPEG: Final = re.compile(rb"\xff[\xe0-\xff]")
 
 
@@ -34,18 +54,17 @@ def longest_ms(data: bytes, mime_type: str) -> int:
 
 
 def _us(data: bytes, mime_type: str) -> int:
-    if data.startswith(b"OggS"):
-        us = ogg_us(data)
-    elif data[:4] in {b"RIFF", b"RF64"} and data[8:12] == b"WAVE":
-        us = wave_us(data)
-    elif data.startswith(b"fLaC"):
-        us = flac_us(data)
-    elif data.startswith(b"\x1aE\xdf\xa3"):
-        us = matroska_us(data)
-    elif data[4:8] == b"ftyp":
-        us = mp4_us(data)
-    elif mime_type in _FRAMED or data.startswith(b"ID3") or _ADTS_OR_MPEG.match(data):
-        us = frames_us(data)
-    else:
-        us = len(data) * _LEAST_US
-    return us
+    measure = _measure_of(data)
+    if measure is not None:
+        return measure(data)
+    if mime_type in _FRAMED or data.startswith(b"ID3") or _ADTS_OR_MPEG.match(data):
+        return frames_us(data)
+    return len(data) * _RAW_US if mime_type in _RAW else LONGEST_MS * 1000
+
+
+def _measure_of(data: bytes) -> Callable[[bytes], int] | None:
+    """Return what measures a container; None if the bytes are none."""
+    if data[4:8] == b"ftyp":
+        return mp4_us
+    form = _FORMS.get((data[:4], data[8:12]))
+    return form or next((one for start, one in _STARTS if data.startswith(start)), None)

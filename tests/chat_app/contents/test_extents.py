@@ -14,7 +14,6 @@ from django.db import connection
 from PIL import Image
 
 from chat_app.contents import extents, storage
-from chat_app.contents.extents import extent_of
 from chat_app.contents.quota import ContentOwner
 from chat_app.contents.wave import wave_file
 from chat_app.models import Content
@@ -78,10 +77,17 @@ SOUNDS = {
 }  # fmt: skip
 
 
+def extent(data: bytes, mime_type: str) -> int:
+    """Return the extent of a content."""
+    found = extents.extent_of(data, mime_type, asker="a")
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("name", SOUNDS)
 def test_a_sound_lasts_at_least_as_long_as_it_plays(name: str) -> None:
     data, mime_type, plays = SOUNDS[name]
-    assert plays * 0.999 <= extent_of(data, mime_type) <= max(plays * 1.1 + 500, 128_000)
+    assert plays * 0.999 <= extent(data, mime_type) <= max(plays * 1.1 + 500, 128_000)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_a_sound_lasts_at_least_as_long_as_it_plays(name: str) -> None:
         (b"\xff" * 60_000, "audio/mpeg", 60_000),
         (b"\x1aE\xdf\xa3" + bytes(60_000), "audio/webm", 10**9),
         (bytes(4) + b"ftypM4A " + bytes(60_000), "audio/mp4", 10**9),
-        (b"#!AMR\n" + bytes(60_000), "audio/amr", 100_000),
+        (b"#!AMR\n" + bytes(60_000), "audio/amr", 92_000),
         (b"RIFF\0\0\0\0WAVE" + bytes(60_000), "audio/wav", 60_000),
         (b"ID3", "audio/mpeg", 0),
         (b"\xff\xfb", "audio/mpeg", 0),
@@ -103,7 +109,7 @@ def test_a_sound_lasts_at_least_as_long_as_it_plays(name: str) -> None:
 def test_a_sound_that_cannot_be_read_lasts_as_long_as_its_bytes_may(
     data: bytes, mime_type: str, least: int
 ) -> None:
-    assert least <= extent_of(data, mime_type) <= 10**9
+    assert least <= extent(data, mime_type) <= 10**9
 
 
 @pytest.mark.parametrize(
@@ -113,14 +119,14 @@ def test_a_sound_that_cannot_be_read_lasts_as_long_as_its_bytes_may(
 def test_a_picture_has_at_most_so_many_tiles(size: tuple[int, int], tiles: int) -> None:
     file = io.BytesIO()
     Image.new("1", size).save(file, "png")
-    assert extent_of(file.getvalue(), "image/png") == tiles
+    assert extent(file.getvalue(), "image/png") == tiles
 
 
 @pytest.mark.parametrize(
     ("data", "mime_type"), [(b"text", "text/plain"), (bytes(99), "application/octet-stream")]
 )
 def test_what_is_not_measured_has_no_extent(data: bytes, mime_type: str) -> None:
-    assert extent_of(data, mime_type) == 0
+    assert extent(data, mime_type) == 0
 
 
 @pytest.mark.django_db

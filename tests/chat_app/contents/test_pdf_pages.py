@@ -6,14 +6,14 @@ import zlib
 
 import pytest
 
-from chat_app.contents.extents import extent_of
+from chat_app.contents.measures import measure_here
 from tests.chat_app.contents.pdf_files import FLATE, PAGES, TEXTS, packed, pdf, shown, stream, tree
 
 MIB = 1024 * 1024
 
 
 def pages(data: bytes) -> int:
-    return extent_of(data, "application/pdf")
+    return measure_here(data, "application/pdf")
 
 
 @pytest.mark.parametrize("name", PAGES)

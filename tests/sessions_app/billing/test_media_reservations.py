@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import io
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from PIL import Image
 
 from agents_app.providers import scripts
+from chat_app.contents import storage
+from chat_app.contents.measures import UNMEASURED
+from chat_app.models import Content
 from payments_app.models import Hold
 from payments_app.spending import approvals
+from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
 from upp.conversation.turn import TokenUsage
@@ -164,3 +169,55 @@ def test_a_cancel_at_the_card_pays_what_was_held_of_what_was_counted_beyond_it(
     assert client.until(*TERMINAL)[-1]["type"] == "response.cancelled"
     wait_until(clean)
     assert usd(earned(agent)) == usd(asked["requirements"]["amount"])
+
+
+WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c") + bytes(600)
+"""A sound whose bytes may last any time."""
+
+
+def _listens(agent: Any) -> None:
+    """Make an agent of a vendor whose models hear sounds."""
+    agent.provider, agent.model, agent.options = "google", "gemini", {}
+    agent.save()
+
+
+def test_a_sound_that_cannot_be_measured_is_refused_where_it_has_a_price(
+    dial: Dial, alice: Person
+) -> None:
+    agent = priced("paid", input_per_1k="0.001")
+    _listens(agent)
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.send("input.text", text="Listen")
+    client.send("input.audio", audio=_base64(WMA), format="x-ms-wma")
+    client.send("response.create")
+    refused = client.until("session.error", "payment.required", *TERMINAL)[-1]
+    assert refused["type"] == "session.error", refused
+    assert refused["error"]["code"] == "unsupported_modality"
+    assert not Response.objects.exists()
+    assert not Hold.objects.exists()
+    assert clean()
+
+
+@pytest.mark.parametrize("prices", [{"input_per_1k": "0.001"}, {"per_answer": "0.1"}])
+def test_a_sound_that_cannot_be_measured_is_withheld_from_a_model_that_charges_for_it(
+    dial: Dial, alice: Person, prices: dict[str, str]
+) -> None:
+    agent = priced("paid", **prices)
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    _send(client, "audio", "input")
+    client.until(*TERMINAL)
+    Content.objects.update(extent=UNMEASURED)
+    content, chat_id = Content.objects.get(), Response.objects.get().chat_id
+    read = partial(storage.read_in_chat, str(content.pk), chat_id)
+    assert read()[1] == "audio/mpeg"
+    with pytest.raises(LookupError):
+        read(is_paid=True)
+    client.ask("Again")
+    client.until("response.created")
+    assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
+    assert max(hold.amount for hold in Hold.objects.order_by("-pk")[:1]) <= usd("0.2").amount
+    wait_until(clean)
