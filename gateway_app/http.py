@@ -66,8 +66,18 @@ def read_query(request: HttpRequest, query_type: type[_Body]) -> _Body:
     return _converted(request.GET.dict(), query_type, strict=False)
 
 
+PARTIAL: Final = ("response_id", "partial_text")
+"""The members of an error's details that say what its answer delivered."""
+
+
 def json_refusal(body: Any, error: RemoteProtocolError) -> HttpResponse:
-    """Return a refusal with the status of its error, and with Retry-After if known."""
+    """Return a refusal with the status of its error, and with Retry-After if known.
+
+    If the answer said something before it failed, the body has it and the id of the response.
+    """
+    details = error.details or {}
+    if partial := {name: details[name] for name in PARTIAL if name in details}:
+        body = {**msgspec.to_builtins(body), **partial}
     response = HttpResponse(
         _encoder.encode(body), status=http_status(error.code), content_type="application/json"
     )

@@ -13,12 +13,10 @@ from gateway_app.anthropic.write import MessagesWriter
 from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.input_tokens import input_tokens
 from gateway_app.http import data_frame, dialect_view, json_refusal, read_body
-from gateway_app.openai.errors import failed
-from gateway_app.openai.refusals import unanswered
+from gateway_app.openai.refusals import unanswered, whole_answer
 from gateway_app.shapes.appended_text import TextReplacedError
 from telemetry import log_fields
 from uamp import ErrorCode, RemoteProtocolError
-from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -65,6 +63,8 @@ async def messages(request: HttpRequest, name: str = "") -> HttpResponseBase:
         if body.stream:
             return exchange.stream(_frames(exchange, writer))
         return await _whole(exchange, writer)
+    except RemoteProtocolError as error:
+        return await exchange.refuse(refusal(request, error))
     except BaseException:
         await exchange.close()
         raise
@@ -98,13 +98,7 @@ async def _frames(exchange: Exchange, writer: MessagesWriter) -> AsyncIterator[b
 
 async def _whole(exchange: Exchange, writer: MessagesWriter) -> HttpResponse:
     """Return the answer as one message; raises RemoteProtocolError if it failed."""
-    end: Any = None
-    async for events in exchange.events():
-        end = events[-1] if events else end
-    if isinstance(end, ev.ResponseError):
-        raise failed(end.error)
-    if not isinstance(end, ev.ResponseDone | ev.ResponseCancelled):
-        raise unanswered(exchange)
+    end = await whole_answer(exchange)
     response = _json(writer.whole(end), exchange.headers)
     await exchange.close()
     return response

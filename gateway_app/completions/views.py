@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -14,11 +14,10 @@ from gateway_app.completions.write import CompletionWriter
 from gateway_app.doors.agents.agent_directory import agents_for
 from gateway_app.doors.exchange import Exchange
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body
-from gateway_app.openai.errors import error_body, failed
-from gateway_app.openai.refusals import demand, refusal, unanswered
+from gateway_app.openai.errors import error_body
+from gateway_app.openai.refusals import demand, refusal, unanswered, whole_answer
 from gateway_app.shapes.appended_text import TextReplacedError
 from uamp import ErrorCode, RemoteProtocolError
-from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,6 +45,8 @@ async def completions(request: HttpRequest, name: str = "") -> HttpResponseBase:
         if body.stream:
             return exchange.stream(_chunks(exchange, writer))
         return await _whole(exchange, writer)
+    except RemoteProtocolError as error:
+        return await exchange.refuse(refusal(request, error))
     except BaseException:
         await exchange.close()
         raise
@@ -83,13 +84,7 @@ async def _chunks(exchange: Exchange, writer: CompletionWriter) -> AsyncIterator
 
 async def _whole(exchange: Exchange, writer: CompletionWriter) -> HttpResponse:
     """Return the answer as one object; raises RemoteProtocolError if it failed."""
-    end: Any = None
-    async for events in exchange.events():
-        end = events[-1] if events else end
-    if isinstance(end, ev.ResponseError):
-        raise failed(end.error)
-    if not isinstance(end, ev.ResponseDone | ev.ResponseCancelled):
-        raise unanswered(exchange)
+    end = await whole_answer(exchange)
     body = msgspec.json.encode(writer.whole(end))
     headers = exchange.headers
     await exchange.close()

@@ -40,7 +40,7 @@ from uamp.digital_source import AI_HEADERS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+    from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
     from gateway_app.shapes.client_turn import ClientTurn
     from sessions_app.access.principal import Principal
@@ -336,9 +336,19 @@ class Exchange:
     def stream(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
         """Return a streaming response that closes the exchange when it ends."""
         response = self._http.answer(self._closing(frames), close=self.close)
+        self._mark(response)
+        return response
+
+    async def refuse(self, response: HttpResponse) -> HttpResponse:
+        """Close the exchange; return a refusal with the headers of the answer, if one began."""
+        await self.close()
+        if self.response_id:
+            self._mark(response)
+        return response
+
+    def _mark(self, response: HttpResponseBase) -> None:
         for header, value in self.headers.items():
             response[header] = value
-        return response
 
     async def _closing(self, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:

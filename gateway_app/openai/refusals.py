@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+import uamp
 from gateway_app.http import json_refusal
-from gateway_app.openai.errors import error_body
+from gateway_app.openai.errors import error_body, failed
+from gateway_app.shapes.appended_text import AppendedText
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -28,6 +30,31 @@ def refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 def demand(body: Mapping[str, Any]) -> bytes:
     """Encode the body of a 402: x402's fields, plus those that WebAgents' transports print."""
     return msgspec.json.encode({**body, "error": "Payment required", "status_code": 402})
+
+
+async def whole_answer(exchange: Exchange) -> ev.ResponseDone | ev.ResponseCancelled:
+    """Wait for an answer that is not streamed, and return its end.
+
+    Raises RemoteProtocolError if it failed or is blocked. What it said until then was charged, so
+    the error's details have it as `partial_text`, for the client that has received nothing.
+    """
+    said, end = AppendedText(), None
+    async for events in exchange.events():
+        for end in events:
+            match end:
+                case ev.ResponseDelta(delta=ev.Delta(type="text", text=str(text))):
+                    said.replace(text, end.offset)
+    match end:
+        case ev.ResponseDone() | ev.ResponseCancelled():
+            return end
+        case ev.ResponseError():
+            error = failed(end.error)
+            text = uamp.text_of(end.partial_output or ()) or said.text
+        case _:
+            error, text = unanswered(exchange), said.text
+    partial = {"response_id": exchange.response_id, "partial_text": text} if text else {}
+    details = {**(error.details or {}), **partial}
+    raise RemoteProtocolError(error.code, error.message, details=details or None)
 
 
 def unanswered(exchange: Exchange) -> RemoteProtocolError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -11,8 +11,8 @@ from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.input_tokens import input_tokens as estimated_tokens
 from gateway_app.doors.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
-from gateway_app.openai.errors import failed, refused, unsupported
-from gateway_app.openai.refusals import demand, refusal, unanswered
+from gateway_app.openai.errors import refused, unsupported
+from gateway_app.openai.refusals import demand, refusal, unanswered, whole_answer
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
 from gateway_app.shapes.appended_text import TextReplacedError
@@ -82,6 +82,8 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
             writer = await service.writer_of_begun(exchange.response_id)
             shown = await _whole(exchange, writer)
         headers = exchange.headers
+    except RemoteProtocolError as error:
+        return await exchange.refuse(refusal(request, error))
     except BaseException:
         await exchange.close()
         raise
@@ -220,14 +222,7 @@ async def _frames(
 
 async def _whole(exchange: Exchange, writer: ResponseWriter) -> Shown:
     """Return the answer as one object; raises RemoteProtocolError if it failed."""
-    end: Any = None
-    async for events in exchange.events():
-        end = events[-1] if events else end
-    if isinstance(end, ev.ResponseError):
-        raise failed(end.error)
-    if not isinstance(end, ev.ResponseDone | ev.ResponseCancelled):
-        raise unanswered(exchange)
-    return writer.whole(end)
+    return writer.whole(await whole_answer(exchange))
 
 
 def _joined(events: Iterable[Shown]) -> bytes:
