@@ -94,7 +94,7 @@ def _found(data: bytes, name: bytes, body: int, *, first: int, wide: bool) -> li
 
 def _chunks(data: bytes, position: int, header: int) -> list[tuple[bytes, int]] | None:
     """Return the names of a file's chunks, and where their contents begin; None in doubt."""
-    chunks = []
+    chunks: list[tuple[bytes, int]] = []
     while position < len(data):
         size = int.from_bytes(data[position + 4 : position + header], signed=header > 8)
         at = position + header
