@@ -7,8 +7,8 @@ rows to which access has already been checked.
 import os
 import time
 import unicodedata
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -140,10 +140,50 @@ def list_agents(viewer: Any) -> list[AgentSpec]:
     return [_spec(agent) for agent in _visible(viewer).order_by(Lower("name"))]
 
 
-def enabled(agent_ids: Collection[str]) -> set[str]:
-    """Return those of these agents that exist and are enabled, read from the database."""
-    rows = Agent.objects.filter(pk__in=agent_ids, is_enabled=True)
-    return set(rows.values_list("pk", flat=True))
+class AgentStanding(NamedTuple):
+    """What decides whether an agent may go on answering, read from the database."""
+
+    is_enabled: bool
+    is_public: bool
+    owner_id: int | None
+
+
+def standing_of(agent_ids: Collection[str]) -> dict[str, AgentStanding]:
+    """Return the standing of those of these agents that exist."""
+    rows = Agent.objects.filter(pk__in=agent_ids)
+    found = rows.values_list("pk", "is_enabled", "is_public", "owner_id")
+    return {pk: AgentStanding(*columns) for pk, *columns in found}
+
+
+def barred(
+    uses: Collection[tuple[str, int | None]], standing: Mapping[str, AgentStanding]
+) -> set[tuple[str, int | None]]:
+    """Return those of these uses, each of an agent by a person, that `usable_by` rules out."""
+    private = {
+        (agent_id, user_id)
+        for agent_id, user_id in uses
+        if (agent := standing.get(agent_id)) is not None
+        and not agent.is_public
+        and (user_id is None or user_id != agent.owner_id)
+    }
+    people = {user_id for _, user_id in private} - {None}
+    if not people:
+        return private
+    staff = get_user_model().objects.filter(pk__in=people, is_staff=True, is_active=True)
+    exempt = set(staff.values_list("pk", flat=True))
+    return {use for use in private if use[1] not in exempt}
+
+
+def usable_by(user_id: int | None, path: str = "") -> Q:
+    """Match the agents that a person may use: public ones, their own and, for staff, all.
+
+    Visitors use public ones at most. `path` leads from the rows that are filtered to the agent.
+    """
+    usable = Q(**{f"{path}is_public": True})
+    if user_id is None:
+        return usable
+    staff = get_user_model().objects.filter(pk=user_id, is_staff=True, is_active=True)
+    return usable | Q(**{f"{path}owner": user_id}) | Q(Exists(staff))
 
 
 def any_agent_takes_calls() -> bool:
@@ -257,10 +297,9 @@ def _visible(viewer: Any, *, is_enabled: bool = True) -> QuerySet[Agent]:
     agents = Agent.objects.filter(is_enabled=is_enabled)
     user_id = getattr(viewer, "pk", viewer)
     if user_id is None:
-        public = agents.filter(is_public=True)
+        public = agents.filter(usable_by(None))
         return public if settings.UAMP_ANONYMOUS_MODELS else public.filter(_is_for_visitors())
-    staff = get_user_model().objects.filter(pk=user_id, is_staff=True, is_active=True)
-    return agents.filter(Q(is_public=True) | Q(owner=user_id) | Exists(staff))
+    return agents.filter(usable_by(user_id))
 
 
 def _spec(agent: Agent) -> AgentSpec:

@@ -20,7 +20,7 @@ from chat_app.contents import media_types, quota, reading_rights, references
 from chat_app.members import chats, membership
 from chat_app.new_rows import insert
 from sessions_app.access.pending_inputs import too_large, too_many
-from sessions_app.access.standing import agent_disabled
+from sessions_app.access.standing import agent_disabled, is_private
 from sessions_app.models import InboundEvent, PendingInput, Session
 from sessions_app.selectors import open_session_of, sessions_named
 from sessions_app.transitions import HELD
@@ -145,15 +145,18 @@ def _agent_of_session(
     if agent_name is None and chat_id is not None:
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
+    members: list[membership.AgentMember] = []
+    if chat_id is not None:
+        members = membership.all_agent_members(chat_id, asker=principal.user_id)
+    if any(member.is_named(name) and not member.is_usable for member in members):
+        raise RemoteProtocolError(ErrorCode.FORBIDDEN, is_private(name))
     spec = agents.remembered_agent(name, user_id=principal.user_id)
     spec = agent_by_name(name, principal) if spec is None else spec
     if not principal.rights.may_ask(spec.id):
         raise _agent_not_found(name)
     if principal.is_visitor and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
-    if chat_id is not None and spec.id not in {
-        member.agent_id for member in membership.agent_members(chat_id)
-    }:
+    if chat_id is not None and spec.id not in {member.agent_id for member in members}:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} in this chat."
         )

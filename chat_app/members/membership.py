@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from django.db.models import BooleanField, ExpressionWrapper
 
+from agents_app.selectors import usable_by
 from chat_app.models import Participant, ParticipantRole
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class AgentMember(msgspec.Struct, frozen=True):
     """An agent in a chat: when it answers, and which messages it sees.
 
     `is_quiet` says that the agents of the chat are currently silenced, `is_enabled` whether this
-    one is switched on.
+    one is switched on, `is_usable` whether the asker may use it.
     """
 
     agent_id: str
@@ -70,18 +72,24 @@ class AgentMember(msgspec.Struct, frozen=True):
     context_messages: int | None = None
     is_quiet: bool = False
     is_enabled: bool = True
+    is_usable: bool = True
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a name, ignoring case, or an id is this agent's."""
+        return name == self.agent_id or name.casefold() == self.name.casefold()
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the enabled agents of a chat."""
-    return [member for member in all_agent_members(chat_id) if member.is_enabled]
+    """Return the enabled agents of a chat, whoever may use them."""
+    return [member for member in all_agent_members(chat_id, asker=None) if member.is_enabled]
 
 
-def all_agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the agents of a chat, including disabled ones."""
+def all_agent_members(chat_id: str, *, asker: int | None) -> list[AgentMember]:
+    """Return the agents of a chat, including those that are disabled or not the asker's to use."""
     rows = (
         Participant.objects.filter(chat_id=chat_id, agent__isnull=False, left_at__isnull=True)
         .order_by("id")
+        .annotate(is_usable=ExpressionWrapper(usable_by(asker, "agent__"), BooleanField()))
         .values_list(
             "agent_id",
             "agent__name",
@@ -91,6 +99,7 @@ def all_agent_members(chat_id: str) -> list[AgentMember]:
             "context_messages",
             "chat__agents_quiet",
             "agent__is_enabled",
+            "is_usable",
         )
     )
     return [
@@ -103,8 +112,9 @@ def all_agent_members(chat_id: str) -> list[AgentMember]:
             most,
             bool(quiet),
             bool(is_enabled),
+            bool(is_usable),
         )
-        for agent_id, name, trigger, keywords, context, most, quiet, is_enabled in rows
+        for agent_id, name, trigger, keywords, context, most, quiet, is_enabled, is_usable in rows
     ]
 
 

@@ -22,7 +22,8 @@ NOT_IN_CHAT: Final = "Who asked for this answer is not in the chat any more, or 
 class Asked(NamedTuple):
     """The basis of an answer's rights: its agent, asker, chat and credential.
 
-    Visitors have no `user_id` and no credential.
+    Visitors have no `user_id` and no credential. An agent that works for another one
+    (`is_delegated`) need not be the asker's to use: the other one's owner may have lent it.
     """
 
     agent_id: str
@@ -30,6 +31,7 @@ class Asked(NamedTuple):
     user_id: int | None
     chat_id: str
     credential: str
+    is_delegated: bool = False
 
 
 class Loss(NamedTuple):
@@ -37,31 +39,43 @@ class Loss(NamedTuple):
 
     code: ErrorCode
     message: str
-
-    @property
-    def is_by_others(self) -> bool:
-        """Whether others than the asker and the payer may have caused it."""
-        return self.code == ErrorCode.AGENT_DISABLED or self.message == NOT_IN_CHAT
+    is_by_others: bool = False
+    """Whether others than the asker and the payer may have caused it."""
 
 
 def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
-    """Return the answers that must stop, with reasons; takes three queries in total."""
-    enabled = agents.enabled({one.agent_id for one in asked.values()})
+    """Return the answers that must stop, with reasons.
+
+    Takes three queries in total, and one more if private agents answer others than their owners.
+    """
+    standing = agents.standing_of({one.agent_id for one in asked.values()})
+    uses = {(one.agent_id, one.user_id) for one in asked.values() if not one.is_delegated}
+    barred = agents.barred(uses, standing)
     people = {one.user_id for one in asked.values() if one.user_id is not None}
     chats = {one.chat_id for one in asked.values() if one.user_id is not None}
     members = membership.active_members(chats, people) if people else set()
     ended = keys.ended({one.credential for one in asked.values()})
     losses: dict[str, Loss] = {}
     for response_id, one in asked.items():
-        if one.agent_id not in enabled:
-            losses[response_id] = agent_disabled(one.agent)
+        agent = standing.get(one.agent_id)
+        if agent is None or not agent.is_enabled:
+            code, message = agent_disabled(one.agent)
+            losses[response_id] = Loss(code, message, is_by_others=True)
+        elif not one.is_delegated and (one.agent_id, one.user_id) in barred:
+            message = is_private(one.agent)
+            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, message, is_by_others=True)
         elif one.credential in ended:
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, KEY_ENDED)
         elif one.user_id is not None and (one.chat_id, one.user_id) not in members:
-            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, NOT_IN_CHAT)
+            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, NOT_IN_CHAT, is_by_others=True)
     return losses
 
 
-def agent_disabled(name: str) -> Loss:
+def agent_disabled(name: str) -> tuple[ErrorCode, str]:
     """Return the reason that a switched-off agent does not answer."""
-    return Loss(ErrorCode.AGENT_DISABLED, f"{name} is switched off.")
+    return ErrorCode.AGENT_DISABLED, f"{name} is switched off."
+
+
+def is_private(name: str) -> str:
+    """Return the reason that an agent does not answer those who may not use it."""
+    return f"{name} is private: only its owner and operators may use it."

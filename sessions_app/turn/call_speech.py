@@ -12,7 +12,7 @@ from chat_app.calls.change import NotInCall
 from chat_app.contents.wave import duration_ms
 from chat_app.members import membership
 from sessions_app import database
-from sessions_app.access.standing import agent_disabled
+from sessions_app.access.standing import agent_disabled, is_private
 from sessions_app.models import Response
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -38,7 +38,8 @@ async def agent_spoken_to(
     """Return the agent of a call that a turn speaks to.
 
     Raises RemoteProtocolError: not_in_call unless the session is the agent's host; agent_not_found
-    if the agent is quiet or has left the chat; agent_disabled if it is switched off; invalid_event
+    if the agent is quiet or has left the chat; forbidden if the person may not use it;
+    agent_disabled if it is switched off; invalid_event
     and event_too_large for inputs that are not valid speech; busy while the agent is answering in
     this chat.
     """
@@ -67,10 +68,12 @@ def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
         raise RemoteProtocolError(
             ErrorCode.NOT_IN_CALL, "Only the host of an agent in a call speaks to it."
         ) from None
-    members = membership.all_agent_members(session.chat_id)
+    members = membership.all_agent_members(session.chat_id, asker=session.principal.user_id)
     agent = next((member for member in members if member.agent_id == agent_id), None)
     if agent is None:
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "The agent is not in this chat.")
+    if not agent.is_usable:
+        raise RemoteProtocolError(ErrorCode.FORBIDDEN, is_private(agent.name))
     if not agent.is_enabled:
         raise RemoteProtocolError(*agent_disabled(agent.name))
     answering = Response.objects.filter(

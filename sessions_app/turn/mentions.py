@@ -66,6 +66,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
     asked = agents_asked(
         context.chat_id,
         by=AgentMember(context.spec.id, context.spec.name, "mention"),
+        asker=row.session.user_id,
         text=message.content,
         hops=hops,
         but={one.agent_id for one in together},

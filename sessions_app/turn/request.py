@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from django.conf import settings
 
 import uamp
-from chat_app.members.agents.agent_mentions import DISABLED, MentionStop
+from chat_app.members.agents.agent_mentions import DISABLED, PRIVATE, MentionStop
 from chat_app.members.membership import AgentMember
 from sessions_app.records import OpenSession
 from sessions_app.response.run import Run
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from sessions_app.billing.payers import Source
 
     Pay: TypeAlias = Callable[[OpenSession, AgentSpec, Money], Awaitable[Source]]
+
+
+# The codes of refusals in which all agents have the same reason; agent_not_found for the others.
+_CODES: Final = {DISABLED: ErrorCode.AGENT_DISABLED, PRIVATE: ErrorCode.FORBIDDEN}
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +79,10 @@ class StartedTurn(msgspec.Struct, frozen=True, kw_only=True):
         """The reason that agents do not answer; None if all do. The message is kept either way."""
         if not self.stopped:
             return None
-        are_disabled = all(stop.reason == DISABLED for stop in self.stopped)
+        reasons = {stop.reason for stop in self.stopped}
+        code = _CODES.get(reasons.pop()) if len(reasons) == 1 else None
         return RemoteProtocolError(
-            ErrorCode.AGENT_DISABLED if are_disabled else ErrorCode.AGENT_NOT_FOUND,
-            " ".join(stop.words for stop in self.stopped),
+            code or ErrorCode.AGENT_NOT_FOUND, " ".join(stop.words for stop in self.stopped)
         )
 
 

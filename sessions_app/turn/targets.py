@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from agents_app import selectors as agents
 from chat_app.members import membership
-from chat_app.members.agents.agent_mentions import DISABLED, MentionStop
+from chat_app.members.agents.agent_mentions import DISABLED, PRIVATE, MentionStop
 from chat_app.members.agents.triggers import triggered
 from chat_app.mentioned import mentioned_names
 from sessions_app import database
-from sessions_app.access.standing import agent_disabled
+from sessions_app.access.standing import agent_disabled, is_private
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 async def targets_of(
     request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None = None
 ) -> tuple[list[AgentMember], list[MentionStop]]:
-    """Return the agents that answer, and those that would but are quiet or switched off.
+    """Return the agents that answer, and those that would but are quiet, private or switched off.
 
     Raises RemoteProtocolError: agent_not_found, agent_disabled, and forbidden if the session's
-    credential may not ask one of them.
+    person may not use, or its credential may not ask one of them.
     """
     if request.asked:
         return list(request.asked), []
@@ -57,46 +57,64 @@ async def _asked(
                 ErrorCode.AGENT_NOT_FOUND, "Another agent than that of this session answered."
             )
         return _unless_quiet([own], is_message=message is not None)
-    members = await database.run(membership.all_agent_members, session.chat_id)
+    members = await _members(session)
     if replaced is not None:
         members = [member for member in members if member.agent_id == replaced.agent_id]
     if message is None:
         return _unless_quiet(_without_message(members), is_message=False)
     called = triggered(message.content, members)
-    targets, stops = _unless_quiet([m for m in called if m.is_enabled], is_message=True)
-    return targets, [*stops, *_switched_off(called, message.content)]
+    targets, stops = _unless_quiet([m for m in called if _may_start(m)], is_message=True)
+    return targets, [*stops, *_kept_from(called, message.content)]
+
+
+async def _members(session: OpenSession) -> list[AgentMember]:
+    """Return the agents of a session's chat as its person may use them."""
+    user_id = session.principal.user_id
+    return await database.run(partial(membership.all_agent_members, session.chat_id, asker=user_id))
+
+
+def _may_start(member: AgentMember) -> bool:
+    return member.is_enabled and member.is_usable
 
 
 def _without_message(members: Sequence[AgentMember]) -> list[AgentMember]:
     """Return the agents of a chat that answer when there is no message to choose by."""
     answering = [member for member in members if member.trigger != "never"]
-    enabled = [member for member in answering if member.is_enabled]
+    enabled = [member for member in answering if _may_start(member)]
     targets = [member for member in enabled if member.trigger == "always"] or enabled[:1]
     if targets:
         return targets
     if answering:
-        raise RemoteProtocolError(*agent_disabled(answering[0].name))
+        raise _refusal(answering[0])
     raise RemoteProtocolError(
         ErrorCode.AGENT_NOT_FOUND, "There is no agent in this chat that could answer."
     )
 
 
-def _switched_off(called: Sequence[AgentMember], text: str) -> list[MentionStop]:
-    """Return the switched-off agents that a message called.
+def _refusal(member: AgentMember) -> RemoteProtocolError:
+    """Return why an agent of a chat does not answer a person."""
+    if not member.is_usable:
+        return RemoteProtocolError(ErrorCode.FORBIDDEN, is_private(member.name))
+    return RemoteProtocolError(*agent_disabled(member.name))
+
+
+def _kept_from(called: Sequence[AgentMember], text: str) -> list[MentionStop]:
+    """Return the agents that a message called but that are private or switched off.
 
     Agents that were not mentioned by name are left out if others answer.
     """
     named = mentioned_names(text)
-    is_answered = any(member.is_enabled for member in called)
+    is_answered = any(map(_may_start, called))
     return [
         MentionStop(
             agent_id=member.agent_id,
             agent=member.name,
-            reason=DISABLED,
-            words=f"{member.name} does not answer: it is switched off.",
+            reason=DISABLED if member.is_usable else PRIVATE,
+            words=f"{member.name} does not answer: it is"
+            f" {'switched off' if member.is_usable else 'private'}.",
         )
         for member in called
-        if not member.is_enabled and (member.name.casefold() in named or not is_answered)
+        if not _may_start(member) and (member.name.casefold() in named or not is_answered)
     ]
 
 
@@ -124,12 +142,12 @@ async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMem
     """Return the session's agent, if it is still in the chat and available to the person."""
     own: AgentMember | None = None
     if session.chat_scoped:
-        members = await database.run(membership.all_agent_members, session.chat_id)
+        members = await _members(session)
         own = next((m for m in members if m.agent_id == agent_id), None)
     elif await _may_answer(session, agent_id):
         own = membership.AgentMember(agent_id, name, "always")
-    if own is not None and not own.is_enabled:
-        raise RemoteProtocolError(*agent_disabled(own.name))
+    if own is not None and not _may_start(own):
+        raise _refusal(own)
     if own is None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, "The agent of this session is not there any more."

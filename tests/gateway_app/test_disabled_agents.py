@@ -1,4 +1,7 @@
-"""Who asks an agent that is switched off is refused at once, in the words of each protocol."""
+"""Who asks an agent that is switched off, or private to others, is refused at once.
+
+Over every protocol, in its words. The chats that such an agent is in still list it.
+"""
 
 from __future__ import annotations
 
@@ -149,6 +152,13 @@ def switch_off() -> None:
     agent.save()
 
 
+def make_private(owner: Person | None = None) -> None:
+    """Make the agent private to a person."""
+    agent = Agent.objects.get(name="helper")
+    agent.is_public, agent.owner = False, owner.user if owner else None
+    agent.save()
+
+
 @pytest.mark.parametrize("where", ["alone", "in a chat"])
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_the_code_and_the_reason_come_over_every_transport(
@@ -161,6 +171,21 @@ def test_the_code_and_the_reason_come_over_every_transport(
     answer = TRANSPORTS[name](demo, web, headers)
     assert "agent_disabled" in answer.lower(), answer
     assert "helper is switched off" in answer, answer
+    assert not Response.objects.exists()
+    assert not Message.objects.exists()
+
+
+@pytest.mark.parametrize("name", TRANSPORTS)
+def test_an_agent_that_was_made_private_does_not_answer_in_a_chat_that_shows_it(
+    demo: ServerAddress, web: httpx.Client, alice: Person, name: str
+) -> None:
+    chat = shared_chat(alice, agents=("helper", "other")).pk
+    make_private()
+    answer = TRANSPORTS[name](demo, web, {**alice.headers, "X-Chat-Id": chat})
+    refusal = "helper is private: only its owner and operators may use it"
+    if name.startswith("Realtime"):  # which reads what the agent can do before it sees the chat
+        refusal = "There is no agent 'helper' that you may use."
+    assert refusal in answer, answer
     assert not Response.objects.exists()
     assert not Message.objects.exists()
 
@@ -302,3 +327,71 @@ def test_an_answer_is_not_made_again(web: httpx.Client, dial: Dial, alice: Perso
     refused = web.post(f"/api/v1/responses/{response.pk}/retry", json={}, headers=alice.headers)
     assert (refused.status_code, refused.json()["code"]) == (404, "agent_disabled")
     assert Response.objects.count() == 1
+
+
+# --- Chats with an agent that was made private ---
+
+
+def test_only_those_who_may_use_it_are_answered_where_it_is_private(
+    web: httpx.Client, alice: Person, bob: Person, mallory: Person
+) -> None:
+    chat = shared_chat(alice, bob, mallory, agents=("helper", "other"))
+    make_private(alice)
+    mallory.user.is_staff = True
+    mallory.user.save()
+
+    def unanswered(who: Person) -> Any:
+        body = {"content": "@helper hello"}
+        return web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=who.headers).json()[
+            "unanswered"
+        ]
+
+    assert (unanswered(alice), unanswered(mallory)) == (None, None)
+    refused = {"code": "forbidden", "message": "helper does not answer: it is private."}
+    assert unanswered(bob) == refused
+    assert ChatEvent.objects.get(type="agent.stopped").payload["reason"] == "private"
+    askers = set(Response.objects.values_list("session__user", flat=True))
+    assert askers == {alice.user.pk, mallory.user.pk}
+    members = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
+    assert "helper" in json.dumps(members)
+
+
+@pytest.mark.parametrize("kind", ["always", "without a message", "again", "session"])
+def test_an_agent_made_private_is_asked_by_no_other_way(
+    web: httpx.Client, dial: Dial, alice: Person, kind: str
+) -> None:
+    chat = shared_chat(alice, agents=("helper",), trigger="always")
+    client = dial(alice)
+    client.create_session(chat=chat.pk, **({"agent": "helper"} if kind == "session" else {}))
+    client.answer("hello")
+    make_private()
+    answered = Response.objects.get()
+    if kind == "again":
+        path = f"/api/v1/responses/{answered.pk}/retry"
+        refused = web.post(path, json={}, headers=alice.headers)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    elif kind == "always":
+        client.ask("hello again")
+        assert client.until("agent.stopped")[-1]["reason"] == "private"
+    else:
+        if kind == "session":
+            client.ask("hello again")
+        else:
+            client.send("response.create")
+        error = client.until("session.error", "response.error")[-1]["error"]
+        assert error["code"] == "forbidden"
+    assert Response.objects.get() == answered
+
+
+def test_an_agent_does_not_mention_one_that_its_asker_may_not_use(
+    dial: Dial, alice: Person
+) -> None:
+    quick_agent("curious", "asker", asks=["helper"], says="what do you think?")
+    chat = shared_chat(alice, agents=("helper", "curious"))
+    make_private()
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask("@curious hello")
+    stopped = client.until("agent.stopped")[-1]
+    assert (stopped["agent"], stopped["reason"]) == ("helper", "private")
+    assert not Response.objects.filter(agent__name="helper").exists()

@@ -173,9 +173,9 @@ class LinkRevoked(_Link, frozen=True, kw_only=True, tag="link.revoked"):
 class AgentStopped(Event, frozen=True, kw_only=True, tag="agent.stopped"):
     """An ``agent`` does not answer a message addressed to it.
 
-    ``reason`` is disabled, quiet, hops, pair, budget, chat_budget, or host_left if it left a call
-    together with its host; ``message`` explains it. ``mentioned_by`` is the agent that asked it, if
-    an agent did; ``thread`` is the message in whose thread it was asked.
+    ``reason`` is disabled, private, quiet, hops, pair, budget, chat_budget, or host_left if it
+    left a call together with its host; ``message`` explains it. ``mentioned_by`` is the agent that
+    asked it, if an agent did; ``thread`` is the message in whose thread it was asked.
     """
 
     chat_id: str

@@ -2,7 +2,8 @@
 
 Guards decide, based on rows alone: how many times in a row agents asked each other (hops), how
 often these two did so recently (the pair window), whether agents are silenced, and whether the one
-asked is enabled. A mention that a guard stops becomes a log entry with the reason.
+asked is enabled and the asker may use it. A mention that a guard stops becomes a log entry with
+the reason.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _QUOTED: Final = re.compile(r"^ {0,3}>.*$|^(`{3,}|~{3,}).*?^\1|`[^`\n]*`", re.MU
 
 DISABLED: Final = "disabled"
 """The reason given for an agent that is switched off."""
+PRIVATE: Final = "private"
+"""The reason given for an agent that the asker may not use."""
 
 
 class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +91,7 @@ def agents_asked(
     chat_id: str,
     *,
     by: AgentMember,
+    asker: int | None,
     text: str,
     hops: int,
     but: Collection[str],
@@ -96,8 +100,9 @@ def agents_asked(
 ) -> list[AgentMember]:
     """Return the agents of a chat that another agent's answer asks, and record the mentions.
 
-    `hops` is how many times agents had asked each other before this answer, `but` are the ids of
-    agents that the answered message asked as well, `thread` is the thread of the answer, if any.
+    `asker` is the person for whom the first one answers, `hops` is how many times agents had asked
+    each other before this answer, `but` are the ids of agents that the answered message asked as
+    well, `thread` is the thread of the answer, if any.
     Mentions stopped by a guard are logged.
     """
     names = mentioned_names(_QUOTED.sub("", text))
@@ -108,7 +113,7 @@ def agents_asked(
         most = settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops
         meant = [
             member
-            for member in all_agent_members(chat_id)
+            for member in all_agent_members(chat_id, asker=asker)
             if member.name.casefold() in names
             and member.trigger != "never"
             and member.agent_id not in {by.agent_id, *but}
@@ -132,7 +137,9 @@ def _stop(
     window = timedelta(seconds=settings.UAMP_AGENT_PAIR_SECONDS)
     since = timezone.now() - window
     AgentMention.objects.filter(chat=chat, created_at__lt=since).delete()
-    if not member.is_enabled:
+    if not member.is_usable:
+        reason, words = PRIVATE, "it is private"
+    elif not member.is_enabled:
         reason, words = DISABLED, "it is switched off"
     elif member.is_quiet:
         reason, words = "quiet", "the agents of this chat are quiet"

@@ -85,6 +85,10 @@ def switch_off(_chat: Chat, _who: Person) -> None:
     Agent.objects.filter(name="half").update(is_enabled=False)
 
 
+def make_private(_chat: Chat, _who: Person) -> None:
+    Agent.objects.filter(name="half").update(is_public=False)
+
+
 LOSSES: list[tuple[Callable[[Chat, Person], None], str]] = [
     (revoke_the_key, "unauthorized"),
     (let_the_key_expire, "unauthorized"),
@@ -92,6 +96,7 @@ LOSSES: list[tuple[Callable[[Chat, Person], None], str]] = [
     (remove, "unauthorized"),
     (leave, "unauthorized"),
     (switch_off, "agent_disabled"),
+    (make_private, "unauthorized"),
 ]
 PRICES: list[dict[str, Any]] = [{}, {"per_answer": "1"}]
 
@@ -144,7 +149,7 @@ def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(
     kept = Message.objects.get(chat=chat, role="assistant")
     assert (kept.content, kept.status) == (TEXT, "failed")
     wait_until(clean)
-    if pricing and lose in {deactivate, remove, leave, switch_off}:
+    if pricing and lose in {deactivate, remove, leave, switch_off, make_private}:
         # Others may have done that: no more than a share of the price is due.
         assert usd("0") < usd(earned(agent)) < usd("1")
     else:
