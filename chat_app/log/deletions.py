@@ -49,9 +49,9 @@ def deleted_answers(response_ids: Iterable[str]) -> set[str]:
     return set(rows.values_list("response_id", flat=True))
 
 
-def has_deleted_answer() -> Exists:
-    """Return a condition for queries of responses: the answer was deleted."""
-    return Exists(_deleted().filter(response_id=OuterRef("pk")))
+def has_deleted_answer(response: str = "pk") -> Exists:
+    """Return a condition for queries of responses, or of rows with one: the answer was deleted."""
+    return Exists(_deleted().filter(response_id=OuterRef(response)))
 
 
 def has_changed(*, response_id: str, message_id: str | None, since: datetime) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.http import Http404
 from rest_framework import serializers
 
+from agents_app.rest.views import rights_of
 from chat_app.conversation.versions import answers_of
 from chat_app.log.deletions import has_deleted_answer
 from chat_app.rest.edge import seen_chats
 from sessions_app.models import Response, ToolCall
 from sessions_app.selectors import sessions_named
+from sessions_app.states import ToolCallState
 from sessions_app.tools.approvals import asker_id
 from uamp import ResponseState
 
@@ -96,18 +98,44 @@ def response_for(request: Request, response_id: str) -> Response:
     return row
 
 
-def calls_for(request: Request) -> QuerySet[ToolCall]:
-    """Return the tool calls in the caller's chats, and those with questions asked there."""
+def shown_calls(request: Request, rows: QuerySet[ToolCall]) -> QuerySet[Any]:
+    """Annotate tool calls with what `call_data` may show of them to the caller.
+
+    `is_read`: all. `is_open`: the question, which members of the chat see where it was asked, until
+    it is decided; the work itself may be delegated, and is then read only in its own chat. A
+    credential that may not read chats is shown neither.
+    """
     chats = seen_chats(request)
-    rows = ToolCall.objects.filter(response__chat__in=chats) | ToolCall.objects.filter(
-        asked_in__in=chats.values("pk")
-    )
-    return rows.select_related("response__session")
+    is_read = Q(response__chat__in=chats) & ~Q(has_deleted_answer("response_id"))
+    is_open = Q(asked_in__in=chats.values("pk"), status=ToolCallState.ASKING)
+    if not rights_of(request).has("chats:read"):
+        is_read = is_open = Q(pk__isnull=True)
+    return rows.annotate(
+        is_read=ExpressionWrapper(is_read, BooleanField()),
+        is_open=ExpressionWrapper(is_open, BooleanField()),
+    ).select_related("response__session")
 
 
-def call_for(request: Request, call_id: str) -> ToolCall:
-    """Return a tool call by its REST id; raises Http404."""
-    row = calls_for(request).filter(pk=int(call_id)).first()
+def call_for(request: Request, call_id: str) -> Any:
+    """Return a call of a response in the caller's chats by its REST id; raises Http404."""
+    return _shown_call(request, call_id, Q(response__chat__in=seen_chats(request)))
+
+
+def question_for(request: Request, call_id: str, *, is_open: bool = False) -> Any:
+    """Return a call that was asked about in the caller's chats, or is one of theirs.
+
+    With `is_open`, only questions that are not decided yet. Raises Http404.
+    """
+    chats = seen_chats(request)
+    is_asked = Q(asked_in__in=chats.values("pk"))
+    if is_open:
+        is_asked &= Q(status=ToolCallState.ASKING)
+    return _shown_call(request, call_id, Q(response__chat__in=chats) | is_asked)
+
+
+def _shown_call(request: Request, call_id: str, condition: Q) -> Any:
+    rows = ToolCall.objects.filter(condition, pk=int(call_id))
+    row = shown_calls(request, rows).first()
     if row is None:
         raise Http404
     return row
@@ -161,20 +189,20 @@ def _response_data(row: Any, answer_id: str | None) -> dict[str, Any]:
     }
 
 
-def call_data(row: ToolCall) -> dict[str, Any]:
-    """Return a tool call in the format of ToolCallSerializer."""
+def call_data(row: Any) -> dict[str, Any]:
+    """Return a tool call of `shown_calls` in the format of ToolCallSerializer."""
     return {
         "id": str(row.pk),
         "call_id": row.call_id,
         "response_id": row.response_id,
         "kind": row.kind,
         "name": row.name,
-        "arguments": row.arguments,
+        "arguments": row.arguments if row.is_read or row.is_open else "{}",
         "status": row.status,
-        "result": row.result,
+        "result": row.result if row.is_read else "",
         "is_error": row.is_error,
-        "content_items": row.content_items,
-        "progress": row.progress,
+        "content_items": row.content_items if row.is_read else [],
+        "progress": row.progress if row.is_read else None,
         "asked_user_id": asker_id(row),
         "decided_by": None if row.decided_by_id is None else str(row.decided_by_id),
         "decided_at": row.decided_at,

@@ -18,7 +18,9 @@ from sessions_app.rest_turns.reading import (
     ToolCallSerializer,
     call_data,
     call_for,
+    question_for,
     response_for,
+    shown_calls,
 )
 from sessions_app.rest_turns.requests import RestSession, principal_of, send, session_in
 from sessions_app.states import ToolCallState
@@ -42,7 +44,7 @@ class ToolCallsView(RestView):
         """Return a page of an answer's calls, oldest first."""
         query = read_query(request, ListQuery)
         row = response_for(request, response_id)
-        rows = ToolCall.objects.filter(response=row).select_related("response__session")
+        rows = shown_calls(request, ToolCall.objects.filter(response=row))
         page = id_page(rows, request, query)
         data = [call_data(call) for call in page.rows]
         return list_response(request, data, next_cursor=page.next_cursor)
@@ -59,9 +61,9 @@ class ToolCallView(RestView):
         responses={200: ToolCallSerializer, **responses(400, 404, 429)},
     )
     def get(self, request: Request, call_id: str) -> Answer:
-        """Return a call, with its last progress."""
+        """Return a call, with its last progress, or a question asked in a chat of the caller."""
         read_query(request, NoQuery)
-        return Answer(call_data(call_for(request, call_id)))
+        return Answer(call_data(question_for(request, call_id, is_open=True)))
 
 
 class OpenDecisionsView(RestView):
@@ -83,8 +85,8 @@ class OpenDecisionsView(RestView):
             status=ToolCallState.ASKING,
             finished_at__isnull=True,
             response__finished_at__isnull=True,
-        ).select_related("response__session")
-        page = id_page(rows, request, query)
+        )
+        page = id_page(shown_calls(request, rows), request, query)
         data = [call_data(call) for call in page.rows]
         return list_response(request, data, next_cursor=page.next_cursor)
 
@@ -106,7 +108,7 @@ class DecisionView(RestView):
         Status 404 if the call does not await the caller's decision; repeating a decision has no
         effect.
         """
-        row = call_for(request, call_id)
+        row = question_for(request, call_id)
         body = DecisionSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         if not row.asked_in:
@@ -118,7 +120,7 @@ class DecisionView(RestView):
             **body.validated_data,
         }
         send(request, session_in(row.asked_in), [approve])
-        return Answer(call_data(call_for(request, call_id)))
+        return Answer(call_data(question_for(request, call_id)))
 
 
 class ToolResultView(RestView):
