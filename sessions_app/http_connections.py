@@ -55,20 +55,29 @@ def event_id_of(pk: int) -> str:
 def open_connection(principal: Principal, *, transport: str, agent: str) -> str:
     """Create a connection and return its id."""
     return HttpConnection.objects.create(
-        principal=principal.key, transport=transport, agent=agent
+        principal=principal.key,
+        rights=principal.rights.digest,
+        transport=transport,
+        agent=agent,
     ).pk
 
 
 def find_connection(
     connection_id: str, principal: Principal, *, transport: str, agent: str
 ) -> bool:
-    """Return whether a connection belongs to the principal; visitors' match by id alone."""
+    """Return whether a connection belongs to the principal; visitors' match by id alone.
+
+    A credential with other rights than the one that opened it does not: it could read answers that
+    it may not ask for, or have them sent to a stream that may not read them.
+    """
     row = HttpConnection.objects.filter(pk=connection_id, transport=transport, agent=agent).first()
     if row is None:
         return False
     visitor = PrincipalKind.VISITOR.prefix
     is_visitors = principal.is_visitor and row.principal.startswith(visitor)
     if row.principal != principal.key and not is_visitors:
+        return False
+    if row.rights not in {"", principal.rights.digest}:
         return False
     now = timezone.now()
     if now - row.seen_at > SEEN_RESOLUTION:

@@ -6,6 +6,8 @@ can only restrict: which rows the person may see is decided where they are read.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -127,6 +129,23 @@ class Rights:
             and (other.has_budget or not self.has_budget)
         )
 
+    @property
+    def digest(self) -> str:
+        """A name for these rights: equal rights have the same one."""
+        parts = (self.scopes, self.chats, self.agents, self.protocols)
+        listed = [None if part is None else sorted(part) for part in parts]
+        return hashlib.sha256(json.dumps([*listed, self.has_budget]).encode()).hexdigest()
+
+    def within(self, other: Rights) -> Rights:
+        """Return the part of these rights that another credential covers, too."""
+        return Rights(
+            scopes=frozenset(scope for scope in self.scopes if other._includes_scope(scope)),
+            chats=_both(self.chats, other.chats),
+            agents=_both(self.agents, other.agents),
+            protocols=_both(self.protocols, other.protocols),
+            has_budget=self.has_budget or other.has_budget,
+        )
+
     def _includes_scope(self, scope: str) -> bool:
         if scope == EVERYTHING:
             return EVERYTHING in self.scopes
@@ -141,6 +160,12 @@ def unknown_scopes(scopes: Iterable[str]) -> list[str]:
     """Return those of these scopes that do not exist; wildcards such as `chats:*` do."""
     groups = {f"{scope.partition(':')[0]}:{EVERYTHING}" for scope in SCOPES}
     return sorted(set(scopes) - set(SCOPES) - groups - {EVERYTHING})
+
+
+def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
 
 
 def _within(inner: Collection[str] | None, outer: Collection[str] | None) -> bool:

@@ -26,8 +26,9 @@ from django.utils import timezone
 from agents_app.remote import hops
 from sessions_app.access import signed_tokens, tickets
 from sessions_app.access.principal import AuthenticationError, Principal, PrincipalKind
-from sessions_app.access.stored_keys import find_key
+from sessions_app.access.stored_keys import ended_actors, find_key
 from sessions_app.bearer_tokens import verification
+from sessions_app.bearer_tokens.people import ended_identities
 from sessions_app.models import KEY_CREDENTIAL, ApiKey
 
 if TYPE_CHECKING:
@@ -278,6 +279,7 @@ def _principal_of_row(row: Ticket) -> Principal | None:
             rights=row.api_key.rights,
             expires_at=row.api_key.expires_at,
         )
+    principal = tickets.limited(principal, row)
     return None if principal.is_expired or unwelcome([principal]) else principal
 
 
@@ -335,20 +337,25 @@ def _verified_key(token: str) -> Principal:
 def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
     """Return the principals that would no longer be admitted.
 
-    These are people who were deactivated or deleted, whose key was revoked or has a new secret, or
-    whose Django session ended (by sign-out, password change, deletion or age). All of this is read
-    from the database, so it does not matter which process made the change.
+    These are people who were deactivated or deleted, whose key, or that of one who passed their
+    token on, was revoked or has a new secret, or whose Django session ended (by sign-out, password
+    change, deletion or age). All of this is read from the database, so it does not matter which
+    process made the change.
     """
     people = [principal for principal in principals if principal.kind is PrincipalKind.PERSON]
     users = User.objects.filter(is_active=True).in_bulk({p.user_id for p in people})
     keys = _secrets_in_force({p.api_key_id for p in people if p.api_key_id is not None})
     signed_in = _signed_in({p.web_session for p in people if p.web_session}, users)
+    parted = ended_identities(p.identity_id for p in people if p.identity_id is not None)
+    gone = ended_actors(actor for p in people for actor in p.actors)
     return [
         p
         for p in people
         if p.user_id not in users
         or (p.api_key_id is not None and (p.api_key_id, p.key_version) not in keys)
         or (p.web_session and signed_in.get(p.web_session) != p.user_id)
+        or not gone.isdisjoint(p.actors)
+        or p.identity_id in parted
     ]
 
 

@@ -51,10 +51,12 @@ class Principal:
     `repeat` is the unguessable prefix of the session ids of a visitor's paid batch, so that a
     repeat of the batch finds them (`transports.batch_repeats`).
 
-    `actors` are the agents and programs that passed its token on, the last one first. `rights` are
-    the subset of the person's rights that the credential grants. `credential` names the one whose
-    budget is charged, and `key_version` tracks which secret of the key was presented. `servers` is
-    the number of servers that forwarded the request, according to its header.
+    `actors` are the credentials of the agents and programs that passed its token on, each with the
+    version of its secret, the last one first. `identity_id` is the row of the identity at another
+    issuer whose token it was, or was made with. `rights` are the subset of the person's rights that
+    the credential grants. `credential` names the one whose budget is charged, and `key_version`
+    tracks which secret of the key was presented. `servers` is the number of servers that forwarded
+    the request, according to its header.
     """
 
     key: str
@@ -64,7 +66,8 @@ class Principal:
     key_version: int = 0
     credential: str = ""
     rights: Rights = ALL
-    actors: tuple[str, ...] = ()
+    actors: tuple[tuple[str, int], ...] = ()
+    identity_id: int | None = None
     expires_at: datetime | None = None
     address: str = ""
     servers: int = 0

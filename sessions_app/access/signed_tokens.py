@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from agents_app import selectors as agents
 from agents_app.rest.rights import Rights, unknown_scopes
 from sessions_app.access.principal import AuthenticationError, Principal, PrincipalKind
+from sessions_app.access.stored_keys import ended_actors
 from sessions_app.bearer_tokens import access_tokens, jwks, people, verification
 from sessions_app.bearer_tokens.issuers import issuers
 from sessions_app.bearer_tokens.verification import Header, TokenExpired, TokenInvalid
@@ -59,11 +60,13 @@ def _of_issuer(token: str, header: Header) -> Principal:
         audience=issuer.audience,
     )
     subject = claims["sub"]
-    user = people.person_of(issuer.issuer, subject)
-    if user is None and issuer.creates_people:
-        user = people.make_person(issuer.issuer, subject, claims, name_claim=issuer.username_claim)
-    if user is None or not user.is_active:
+    identity = people.identity_of(issuer.issuer, subject)
+    if identity is None and issuer.creates_people:
+        people.make_person(issuer.issuer, subject, claims, name_claim=issuer.username_claim)
+        identity = people.identity_of(issuer.issuer, subject)
+    if identity is None or not identity.user.is_active:
         raise TokenInvalid("its subject has no account here that is active")
+    user = identity.user
     found = verification.scopes_in(claims)
     scopes = frozenset(issuer.default_scopes) if found is None else found
     most = Rights(scopes=frozenset(issuer.scopes))
@@ -74,6 +77,7 @@ def _of_issuer(token: str, header: Header) -> Principal:
         user_id=user.pk,
         username=user.get_username(),
         rights=rights,
+        identity_id=identity.pk,
         expires_at=verification.expiry(claims),
     )
 
@@ -89,6 +93,10 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
     key = ApiKey.objects.filter(pk=grant.key_id, user=user, revoked_at__isnull=True).first()
     if grant.key_id and (key is None or not key.accepts(grant.key_version)):
         raise TokenInvalid("the secret that it was made with is not in force")
+    if ended_actors(grant.actors):
+        raise TokenInvalid("the secret of one who passed it on is not in force")
+    if grant.identity_id is not None and people.ended_identities([grant.identity_id]):
+        raise TokenInvalid("its subject has no account here any more")
     # Derived from another issuer's token, it has the granted scopes and expires with that token.
     rights = Rights(scopes=grant.scopes) if key is None else key.rights
     scopes = frozenset(one for one in grant.scopes if rights.includes(_same(rights, one)))
@@ -107,6 +115,7 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
         credential="" if key is None else key.credential,
         rights=rights,
         actors=grant.actors,
+        identity_id=grant.identity_id,
         expires_at=grant.expires_at,
     )
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agents_app import selectors as agents
 from chat_app.members import membership
 from sessions_app.access import keys
+from sessions_app.access.stored_keys import ended_actors
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KEY_ENDED: Final = "The key that asked for this answer was revoked or has expired."
+PASSED_ON: Final = "The token that asked for this answer was passed on with a key that has ended."
 NOT_IN_CHAT: Final = "Who asked for this answer is not in the chat any more, or was deactivated."
 
 
@@ -31,6 +33,7 @@ class Asked(NamedTuple):
     user_id: int | None
     chat_id: str
     credential: str
+    actors: tuple[tuple[str, int], ...] = ()
     is_delegated: bool = False
 
 
@@ -46,7 +49,8 @@ class Loss(NamedTuple):
 def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons.
 
-    Takes three queries in total, and one more if private agents answer others than their owners.
+    Takes three queries in total, and one more each if private agents answer others than their
+    owners, and if tokens were passed on.
     """
     standing = agents.standing_of({one.agent_id for one in asked.values()})
     uses = {(one.agent_id, one.user_id) for one in asked.values() if not one.is_delegated}
@@ -55,6 +59,7 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
     chats = {one.chat_id for one in asked.values() if one.user_id is not None}
     members = membership.active_members(chats, people) if people else set()
     ended = keys.ended({one.credential for one in asked.values()})
+    gone = ended_actors(actor for one in asked.values() for actor in one.actors)
     losses: dict[str, Loss] = {}
     for response_id, one in asked.items():
         agent = standing.get(one.agent_id)
@@ -66,6 +71,8 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, message, is_by_others=True)
         elif one.credential in ended:
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, KEY_ENDED)
+        elif not gone.isdisjoint(one.actors):
+            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, PASSED_ON, is_by_others=True)
         elif one.user_id is not None and (one.chat_id, one.user_id) not in members:
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, NOT_IN_CHAT, is_by_others=True)
     return losses

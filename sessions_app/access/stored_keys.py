@@ -1,4 +1,4 @@
-"""The lookup of a stored API key, which most requests start with. Synchronous.
+"""The lookup of stored API keys: of one, which most requests start with, or of actors. Synchronous.
 
 Django builds the statement only once, since building it costs ten times as much as running it.
 """
@@ -10,11 +10,13 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connection
+from django.utils import timezone
 
 from agents_app.rest.rights import Rights
-from sessions_app.models import ApiKey
+from sessions_app.models import KEY_CREDENTIAL, ApiKey
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
 
@@ -58,6 +60,27 @@ def find_key(prefix: str) -> StoredKey | None:
         previous_sha256=previous_sha256,
         previous_until=_moment(previous_until),
     )
+
+
+def ended_actors(actors: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Return those of these credentials, each with the version of a secret, that end their tokens.
+
+    As in `Principal.actors`: keys that are revoked, expired or of a deactivated person, and secrets
+    that were replaced.
+    """
+    asked = set(actors)
+    if not asked:
+        return asked
+    rows = ApiKey.objects.filter(revoked_at__isnull=True, user__is_active=True)
+    keys = rows.exclude(expires_at__lte=timezone.now()).in_bulk(
+        [name.removeprefix(KEY_CREDENTIAL) for name, _ in asked]
+    )
+    return {
+        (name, version)
+        for name, version in asked
+        if (key := keys.get(int(name.removeprefix(KEY_CREDENTIAL)))) is None
+        or not key.accepts(version)
+    }
 
 
 @lru_cache(maxsize=1024)

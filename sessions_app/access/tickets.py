@@ -3,7 +3,8 @@
 `POST /api/v1/tickets`, with the key in a header or the cookie, returns a ticket, to be passed as
 `?ticket=` in a handshake or stream. A ticket works once, within TICKET_SECONDS, and acts as the
 principal that requested it: whatever ends that principal's connections (a revoked key, a sign-out)
-ends the ticket's connection.
+ends the ticket's connection. It has the rights of the token that was shown, which may be fewer than
+those of the key from which that token derives.
 
 A client secret is a ticket for sessions of one agent, with the configuration set by its issuer.
 Until it expires, it opens any number of sockets, in protocols that support client secrets, and
@@ -14,17 +15,17 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.utils import timezone
 
+from agents_app.rest.rights import Rights
 from sessions_app.models import Ticket, TicketKind
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from sessions_app.access.principal import Principal
 
 TICKET_SECONDS: Final = 30
@@ -85,11 +86,52 @@ def _write(
         api_key_id=principal.api_key_id,
         key_version=principal.key_version,
         web_session=principal.web_session,
+        token=_token_of(principal),
         expires_at=now + timedelta(seconds=seconds),
         kind=kind,
         **bound,
     )
     return row.expires_at
+
+
+def _token_of(principal: Principal) -> dict[str, Any]:
+    """Return what limits the credential with which a ticket is requested, as JSON."""
+    rights = principal.rights
+    only = {
+        name: None if (ids := getattr(rights, name)) is None else sorted(ids)
+        for name in ("chats", "agents", "protocols")
+    }
+    expires_at = principal.expires_at
+    return {
+        "scopes": sorted(rights.scopes),
+        **only,
+        "has_budget": rights.has_budget,
+        "actors": principal.actors,
+        "identity_id": principal.identity_id,
+        "expires_at": None if expires_at is None else expires_at.timestamp(),
+    }
+
+
+def limited(principal: Principal, row: Ticket) -> Principal:
+    """Return the principal of a ticket's key or account with the limits of the token behind it."""
+    token = row.token
+    if not token:
+        return principal  # written by a process of the version before
+    only = {
+        name: None if token[name] is None else frozenset(token[name])
+        for name in ("chats", "agents", "protocols")
+    }
+    rights = Rights(scopes=frozenset(token["scopes"]), has_budget=token["has_budget"], **only)
+    ends = [] if principal.expires_at is None else [principal.expires_at]
+    if token["expires_at"] is not None:
+        ends.append(datetime.fromtimestamp(token["expires_at"], tz=UTC))
+    return replace(
+        principal,
+        rights=rights.within(principal.rights),
+        identity_id=token["identity_id"],
+        actors=tuple((str(name), int(version)) for name, version in token["actors"]),
+        expires_at=min(ends, default=None),
+    )
 
 
 def find_secret(secret: str) -> Ticket | None:

@@ -3,7 +3,8 @@
 A token's audience (`aud`) is one agent of this server (`<UAMP_ISSUER>/agents/<name>`) or the server
 itself (UAMP_ISSUER). It is valid for five minutes, grants no more than the credential that
 requested it, and ends with that credential's secret: `client_id` is its key, `key_version` says
-which of its secrets. Tokens are signed with the keys of payment tokens, which have another `typ`.
+which of its secrets. It also ends with the secrets of those who passed it on (`act`). Tokens are
+signed with the keys of payment tokens, which have another `typ`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class AccessGrant:
     """The claims of a token: its owner, its purpose, and the credential used to request it.
 
     `agent` is the name of the only agent it is for, or "". `key_id` and `key_version` identify the
-    API key; they are 0 without one. `actors` are those who passed it on, the last one first.
+    API key; they are 0 without one. `actors` are those who passed it on and `identity_id` is the
+    identity at another issuer, as in `Principal`.
     """
 
     user_id: int
@@ -45,7 +47,8 @@ class AccessGrant:
     agent: str = ""
     key_id: int
     key_version: int
-    actors: tuple[str, ...] = ()
+    actors: tuple[tuple[str, int], ...] = ()
+    identity_id: int | None = None
     expires_at: datetime | None = None
 
 
@@ -72,6 +75,9 @@ def issue(grant: AccessGrant) -> tuple[str, int]:
     }
     if grant.actors:
         claims["act"] = _nested(grant.actors)
+        claims["act_key_versions"] = [version for _, version in grant.actors]
+    if grant.identity_id is not None:
+        claims["identity"] = grant.identity_id
     key = server_keys.server_keys()[0]
     headers = {"kid": key.kid, "typ": TYPE}
     return jwt.encode(claims, key.private, algorithm=key.algorithm, headers=headers), lasts
@@ -103,7 +109,13 @@ def verify(token: str, header: verification.Header) -> AccessGrant:
             agent=agent_in(claims["aud"]),
             key_id=int(claims["client_id"].removeprefix("key:")),
             key_version=int(claims["key_version"]),
-            actors=tuple(_actors(claims.get("act"))),
+            actors=tuple(
+                (actor, int(version))
+                for actor, version in zip(
+                    _actors(claims.get("act")), claims.get("act_key_versions", ()), strict=True
+                )
+            ),
+            identity_id=None if (identity := claims.get("identity")) is None else int(identity),
             expires_at=verification.expiry(claims),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -128,9 +140,9 @@ def agent_in(target: str) -> str:
     return name
 
 
-def _nested(actors: tuple[str, ...]) -> dict[str, Any]:
-    first, *rest = actors
-    return {"sub": first, **({"act": _nested(tuple(rest))} if rest else {})}
+def _nested(actors: tuple[tuple[str, int], ...]) -> dict[str, Any]:
+    (credential, _), *rest = actors
+    return {"sub": credential, **({"act": _nested(tuple(rest))} if rest else {})}
 
 
 def _actors(act: Mapping[str, Any] | None) -> list[str]:

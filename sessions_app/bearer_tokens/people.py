@@ -16,20 +16,30 @@ from chat_app.people.profiles import is_taken
 from sessions_app.models import ExternalIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _NAME: Final = re.compile(r"[^\w.@+-]+")
 NAME_CHARS: Final = 40
 NAME_TRIES: Final = 20
 
 
+def identity_of(issuer: str, subject: str) -> ExternalIdentity | None:
+    """Return a subject's identity with its person, who may be deactivated; None if unknown."""
+    rows = ExternalIdentity.objects.select_related("user")
+    return rows.filter(issuer=issuer, subject=subject).first()
+
+
+def ended_identities(identity_ids: Iterable[int]) -> set[int]:
+    """Return those of these identities that are not a person's any more."""
+    asked = set(identity_ids)
+    if not asked:
+        return asked
+    return asked - set(ExternalIdentity.objects.filter(pk__in=asked).values_list("pk", flat=True))
+
+
 def person_of(issuer: str, subject: str) -> User | None:
     """Return the person of a subject, even if deactivated; None if unknown."""
-    row = (
-        ExternalIdentity.objects.select_related("user")
-        .filter(issuer=issuer, subject=subject)
-        .first()
-    )
+    row = identity_of(issuer, subject)
     return None if row is None else row.user
 
 

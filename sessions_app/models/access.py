@@ -139,6 +139,8 @@ class Ticket(models.Model):
     # Which secret of the key it was issued for, as in `ApiKey.version`.
     key_version = models.PositiveIntegerField(default=0, db_default=0)
     web_session = models.CharField(max_length=40, blank=True)
+    # The rights, expiry and actors of the token that the ticket was issued for (`access.tickets`).
+    token = models.JSONField(default=dict, db_default={}, blank=True)
     expires_at = models.DateTimeField(db_index=True)
     kind = models.CharField(max_length=10, choices=TicketKind, default=TicketKind.CONNECTION.value)
     # For client secrets: the only agent whose sessions it can open, and their configuration.

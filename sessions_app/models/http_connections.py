@@ -19,12 +19,15 @@ def new_connection_id() -> str:
 class HttpConnection(models.Model):
     """A connection of a client that posts requests and reads the answers from event streams.
 
-    Its random id is the credential of a visitor. A person needs it in addition to their key.
+    Its random id is the credential of a visitor. A person needs it in addition to their key, which
+    has the rights of the one that opened the connection: its streams send what that one has read.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_connection_id)
     # See `access.principal`.
     principal = models.CharField(max_length=80)
+    # The digest of the rights of the credential that opened it.
+    rights = models.CharField(max_length=64, blank=True, default="", db_default="")
     transport = models.CharField(max_length=24, choices=SessionTransport)
     # The agent named in the connection's path.
     agent = models.CharField(max_length=256, blank=True)

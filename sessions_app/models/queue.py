@@ -41,6 +41,8 @@ class QueuedTurn(models.Model):
     # agents that it may ask.
     credential = models.CharField(max_length=40, blank=True, default="", db_default="")
     agents = models.JSONField(null=True, blank=True)
+    # Who passed the sender's token on (Principal.actors).
+    actors = models.JSONField(default=list, db_default=[], blank=True)
     # How many servers had forwarded the request; an answer that starts later counts them too.
     servers = models.PositiveSmallIntegerField(default=0, db_default=0)
     text = models.TextField(blank=True)

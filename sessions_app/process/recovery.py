@@ -221,6 +221,7 @@ def _context(
         user_id=None if session is None else session.user_id,
         counted_as="" if session is None else _counted_as(session),
         credential=_readable_request(row).credential,
+        actors=_readable_request(row).actors,
         protocol="" if session is None else session.transport,
         payment=_payment(row, session, spec),
         usage_before=_readable_usage(row.usage),

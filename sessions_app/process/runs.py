@@ -154,6 +154,7 @@ class Runs(Mapping[str, Run]):
                 user_id=run.context.user_id,
                 chat_id=run.context.asked_in,
                 credential=run.context.credential,
+                actors=run.context.actors,
                 is_delegated=run.context.parent is not None,
             )
             for response_id, run in self._runs.items()

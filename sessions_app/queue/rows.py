@@ -20,6 +20,7 @@ from chat_app.log.entries import lock_chats
 from chat_app.members.membership import has_left_freely, is_member, is_owner
 from sessions_app import services
 from sessions_app.access import keys
+from sessions_app.access.stored_keys import ended_actors
 from sessions_app.models import InboundEvent, QueuedTurn, Response, Session
 from sessions_app.queue.reading import queue_of
 from sessions_app.session_states import session_like
@@ -73,9 +74,15 @@ class NewQueuedTurn:
     text: str
     files: int
     credential: str = ""
+    actors: Sequence[tuple[str, int]] = ()
     servers: int = 0
     agents: Sequence[str] | None = None
     pending_input_ids: Sequence[int] = ()
+
+
+def actors_of(row: QueuedTurn) -> tuple[tuple[str, int], ...]:
+    """Return who passed the sender's token on (Principal.actors)."""
+    return tuple((str(credential), int(version)) for credential, version in row.actors)
 
 
 def is_busy(chat_id: str) -> bool:
@@ -118,6 +125,7 @@ def add(new: NewQueuedTurn) -> bool:
             text=new.text,
             files=new.files,
             credential=new.credential,
+            actors=list(new.actors),
             servers=new.servers,
             agents=None if new.agents is None else list(new.agents),
         )
@@ -196,7 +204,7 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
                 _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _SENDER_GONE)
             _publish(chat_id)
             return None
-        if not keys.is_in_force(row.credential):
+        if not keys.is_in_force(row.credential) or ended_actors(actors_of(row)):
             _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _KEY_ENDED)
             _publish(chat_id)
             return None

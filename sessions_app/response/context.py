@@ -80,6 +80,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     counted_as: str = ""
     # The asker's credential, as in `Principal.credential`; "" for sign-ins and visitors.
     credential: str = ""
+    # Who passed the asker's token on (Principal.actors).
+    actors: tuple[tuple[str, int], ...] = ()
     protocol: str = "uamp"
     payment: AnswerPayment | None = None
     # Why the token presented by the session was refused.

@@ -51,6 +51,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     rounds: int = 0
     # The payment token that was attached when it was asked for.
     payment_token: str = ""
+    # Who passed the asker's token on (Principal.actors).
+    actors: tuple[tuple[str, int], ...] = ()
     # How many servers forwarded the request (docs/agents.md#remote-agents).
     servers: int = 0
     # What its asker agreed to: later prices of the agent do not apply. None if it is free.

@@ -180,6 +180,7 @@ def _overrides(
         before=() if stateless else tuple(context),
         hops=request.hops,
         credential=request.session.principal.credential,
+        actors=request.session.principal.actors,
         servers=request.session.principal.servers,
         payment_token=request.session.payment_token_id,
     )

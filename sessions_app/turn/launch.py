@@ -137,6 +137,7 @@ async def _context_of(
         user_id=session.principal.user_id,
         counted_as=request.person,
         credential=session.principal.credential,
+        actors=session.principal.actors,
         protocol=session.transport,
         payment=outcome.payments.get(new.id),
         payment_refused=session.payment_refused,

@@ -82,6 +82,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         user_id=session.user_id,
         username=session.user.get_username() if session.user else "",
         credential=str(row.request.get("credential", "")),
+        actors=context.actors,
         servers=int(row.request.get("servers", 0)),
     )
     return TurnRequest(

@@ -74,6 +74,7 @@ def _request(row: QueuedTurn) -> TurnRequest:
         user_id=row.user_id,
         username=row.user.get_username(),
         credential=row.credential,
+        actors=rows.actors_of(row),
         servers=row.servers,
         rights=ALL if row.agents is None else replace(ALL, agents=frozenset(row.agents)),
     )

@@ -55,6 +55,7 @@ async def queued(request: TurnRequest) -> bool:
         text=text,
         files=sum(isinstance(given, _MEDIA) for given in request.inputs),
         credential=session.principal.credential,
+        actors=session.principal.actors,
         agents=None if (asked := session.principal.rights.agents) is None else sorted(asked),
         servers=session.principal.servers,
         pending_input_ids=request.pending_input_ids,

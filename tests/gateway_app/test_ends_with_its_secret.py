@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 import httpx
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from sessions_app.access import keys
-from sessions_app.models import ApiKey
+from sessions_app.access import keys, tickets
+from sessions_app.access.auth import of_user
+from sessions_app.models import ApiKey, Response, Ticket
+from sessions_app.transports.socket import CLOSE_UNAUTHORIZED
+from tests.client import new_event
+from tests.live_server import Person
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import ServerAddress
-    from tests.live_server import Person
+    from tests.live_server import Dial
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS = "urn:ietf:params:oauth:token-type:access_token"
@@ -166,3 +172,84 @@ def test_it_works_for_as_long_as_the_secret_is_kept(
 
     ApiKey.objects.filter(pk=made.key.pk).update(previous_until=timezone.now())
     assert not opens(web, demo, meanwhile)
+
+
+# --- Tokens that others passed on ---
+
+
+def passed_on(web: httpx.Client, made: keys.NewSecret, by: keys.NewSecret, **form: str) -> str:
+    """Return a token that another program exchanged for one of the key's, and that was renewed."""
+    token = access_token(web, made)
+    for client in ({"client_id": by.key.prefix, "client_secret": by.secret}, {}):
+        exchange = {
+            "grant_type": EXCHANGE,
+            "subject_token": token,
+            "subject_token_type": ACCESS,
+            **client,
+            **form,
+        }
+        token = web.post("/auth/token", data=exchange).json()["access_token"]
+    return token
+
+
+def _expired(key: ApiKey) -> None:
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=timezone.now())
+
+
+def _owner_deactivated(key: ApiKey) -> None:
+    User.objects.filter(pk=key.user.pk).update(is_active=False)
+
+
+@pytest.mark.parametrize("end", [_at_once, _twice, _revoked, _expired, _owner_deactivated])
+def test_a_token_that_was_passed_on_ends_with_the_key_of_who_did(
+    web: httpx.Client,
+    demo: ServerAddress,
+    dial: Dial,
+    bob: Person,
+    made: keys.NewSecret,
+    end: Callable[[ApiKey], None],
+) -> None:
+    worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
+    token = passed_on(web, made, worker)
+    kept = web.post("/api/v1/tickets", json={}, headers=bearer(token)).json()["ticket"]
+    assert opens_rest(web, demo, token)
+    client = dial(Person(made.key.user, token))
+    client.create_session(agent="slow")
+    client.ask("hello")
+    client.until("response.delta")
+
+    end(worker.key)
+
+    assert not opens_rest(web, demo, token)
+    assert not opens_a_batch(web, demo, kept)
+    assert client.until("response.error")[-1]["error"]["code"] == "unauthorized"
+    client.until("session.error")
+    assert client.close_code() == CLOSE_UNAUTHORIZED
+    assert opens_rest(web, demo, access_token(web, made))
+
+
+@pytest.mark.parametrize("make", ["ticket", "client secret"])
+def test_what_is_made_with_a_narrow_token_opens_no_more_than_it(
+    web: httpx.Client, demo: ServerAddress, bob: Person, made: keys.NewSecret, make: str
+) -> None:
+    worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
+    scopes = "account:read" if make == "ticket" else "messages:write"
+    token = bearer(passed_on(web, made, worker, scope=scopes))
+    if make == "ticket":
+        secret = web.post("/api/v1/tickets", json={}, headers=token).json()["ticket"]
+        turn = [
+            new_event("session.create", uamp_version="1.0", session={}, agent="echo"),
+            new_event("input.text", text="hello"),
+            new_event("response.create"),
+        ]
+        answer = web.post(f"/uamp?ticket={secret}", json=turn).text
+        assert "This credential has no scope" in answer, answer
+        assert not Response.objects.exists()
+        return
+    session = {"session": {"type": "realtime", "model": "echo"}}
+    made_secret = web.post("/v1/realtime/client_secrets", json=session, headers=token).json()
+    row = Ticket.objects.get(sha256=hashlib.sha256(made_secret["value"].encode()).hexdigest())
+    principal = tickets.limited(of_user(made.key.user), row)
+    assert principal.rights.scopes == {"messages:write"}
+    assert principal.actors == ((f"key:{worker.key.pk}", 0),)
+    assert principal.expires_at is not None

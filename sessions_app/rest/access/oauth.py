@@ -117,7 +117,7 @@ def _granted(
 ) -> tuple[access_tokens.AccessGrant, bool]:
     """Return the grant, and whether it is a token exchange; raises _GrantRefused."""
     kind = form.get("grant_type", "")
-    actor = ""
+    actor = None
     if kind == CLIENT_CREDENTIALS:
         subject = _client(request, form)
         if subject is None:
@@ -126,8 +126,7 @@ def _granted(
             )
     elif kind == EXCHANGE:
         subject = _subject(form.get("subject_token"), form.get("subject_token_type"))
-        client = _client(request, form)
-        actor = "" if client is None else client.credential
+        actor = _client(request, form)
     elif kind == ASSERTION:
         subject = _subject(form.get("assertion"), SUBJECT_TYPES[1])
     elif not kind:
@@ -140,13 +139,18 @@ def _granted(
         agent=_agent(form, name, subject),
         key_id=subject.api_key_id or 0,
         key_version=subject.key_version,
-        actors=((actor,) if actor else ()) + subject.actors,
+        actors=(
+            *([] if actor is None else [(actor.credential, actor.key_version)]),
+            *subject.actors,
+        ),
+        identity_id=subject.identity_id,
         expires_at=subject.expires_at,
     )
     if len(grant.actors) > access_tokens.DELEGATIONS_MOST:
         raise _GrantRefused("invalid_grant", "The token was passed on too often.")
-    if actor:
-        facts = f"{actor} for {grant.agent or 'the server'}: {' '.join(sorted(grant.scopes))}"
+    if actor is not None:
+        target = grant.agent or "the server"
+        facts = f"{actor.credential} for {target}: {' '.join(sorted(grant.scopes))}"
         record(
             None,
             AuditAction.TOKEN_DELEGATED,

@@ -14,6 +14,7 @@ import pytest
 from django.utils import timezone
 from PIL import Image
 
+from agents_app.models import Agent
 from payments_app.tokens import issuance
 from sessions_app import http_connections
 from sessions_app.models import HttpConnection, Response, Session, UnansweredRequest
@@ -21,6 +22,8 @@ from sessions_app.process import retention
 from tests.client import wait_until
 from tests.gateway_app.acp.http_client import HttpAcpClient
 from tests.gateway_app.acp.socket_client import HELLO
+from tests.live_server import shared_chat
+from tests.sessions_app.access.test_scoped_keys import key_of
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 
 if TYPE_CHECKING:
@@ -301,3 +304,45 @@ def test_a_connection_that_is_not_used_is_deleted(acp: Open, alice: Person) -> N
     assert HttpConnection.objects.get().pk == used.connection
     assert not UnansweredRequest.objects.exists()
     client.connection = ""
+
+
+@pytest.mark.parametrize(
+    "narrow",
+    [{"chats": True}, {"agents": True}, {"scopes": ("chats:read",)}, {"protocols": ["acp"]}],
+    ids=["chats", "agents", "scopes", "protocols"],
+)
+def test_a_connection_is_not_used_by_a_key_of_other_rights(
+    acp: Open, web: httpx.Client, alice: Person, narrow: dict[str, Any]
+) -> None:
+    client = acp("echo", alice)
+    session_id = client.new_session()
+    client.prompt(session_id)
+    scopes, more = narrow.get("scopes", ()), {}
+    if "chats" in narrow:
+        more["chats"] = [shared_chat(alice).pk]
+    if "agents" in narrow:
+        more["agents"] = [Agent.objects.get(name="thinker").pk]
+    if "protocols" in narrow:
+        more["protocols"] = narrow["protocols"]
+    other = key_of(alice, *scopes, **more).headers
+    named = {**other, "Acp-Connection-Id": client.connection}
+    load = {
+        "jsonrpc": "2.0",
+        "id": 9,
+        "method": "session/list",
+        "params": {"cwd": "/", "mcpServers": []},
+    }
+    refused = [
+        web.get("/agents/echo/acp", headers={**named, "Accept": "text/event-stream"}),
+        web.post("/agents/echo/acp", json=load, headers=named),
+        web.delete("/agents/echo/acp", headers=named),
+    ]
+    assert [answer.status_code for answer in refused] == [404] * 3, refused[0].text
+    assert HttpConnection.objects.filter(pk=client.connection).exists()
+    assert not UnansweredRequest.objects.exists()
+    # Another key of the same rights goes on where the first one was.
+    again = key_of(alice).headers
+    posted = web.post(
+        "/agents/echo/acp", json=load, headers={**again, "Acp-Connection-Id": client.connection}
+    )
+    assert posted.status_code == 202

@@ -10,6 +10,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 
 from sessions_app.bearer_tokens import jwks
+from sessions_app.models import ExternalIdentity
 from tests.client import output_text
 from tests.http_server import serving
 from tests.live_server import Person, quick_agent
@@ -82,6 +83,17 @@ def test_a_token_of_another_issuer_becomes_one_for_an_agent_over_rest_and_a_sock
     assert client.until("session.error")[-1]["error"]["code"] == "unauthorized"
     assert client.close_code() == 4401
     assert exchanged(web, assertion).json()["error"] == "invalid_grant"
+
+
+def test_a_token_of_a_subject_ends_with_its_identity_here(
+    issuer: IssuerServer, web: httpx.Client
+) -> None:
+    token = exchanged(web, signed(), "/agents/echo/auth/token").json()["access_token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    asked = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
+    assert web.post("/v1/chat/completions", json=asked, headers=headers).status_code == 200
+    ExternalIdentity.objects.all().delete()
+    assert web.post("/v1/chat/completions", json=asked, headers=headers).status_code == 401
 
 
 def test_subjects_of_an_issuer_are_people_of_their_own_for_every_agent(
