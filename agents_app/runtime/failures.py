@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from django.conf import settings
 
+from agents_app.models.agents import ENVELOPES
 from agents_app.remote import health
 from agents_app.selectors import AgentSpec
 from telemetry import metrics
@@ -65,7 +66,10 @@ def _words_of(error: UPPError) -> str:
 
 
 class AgentError(Exception):
-    """A failed run: `message` is for users, `cause` for operators, `retry_after` in seconds."""
+    """A failed run: `message` is for users, `cause` for operators, `retry_after` in seconds.
+
+    `is_elsewhere`: another server refused, so the asker is not at fault whatever the code says.
+    """
 
     def __init__(
         self,
@@ -74,12 +78,14 @@ class AgentError(Exception):
         code: ErrorCode,
         retry_after: float | None = None,
         cause: str = "",
+        is_elsewhere: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.retry_after = retry_after
         self.cause = cause
+        self.is_elsewhere = is_elsewhere
 
 
 _FAILURES = {
@@ -162,6 +168,7 @@ _REMOTE_FAILURES = {
     ),
     ProviderErrorCode.CANCELLED: (ErrorCode.INTERRUPTED, "The answer was interrupted."),
 }
+_UNPAID_PEER = "{name} has to be paid on its own server. Ask it there, with a payment token."
 _REMOTE_FAILURE = (ErrorCode.PROVIDER_ERROR, "The remote agent {name} failed. Try again.")
 
 
@@ -221,6 +228,14 @@ def fail(
         raise _step_error(error.__cause__, declined, cause) from error
     if spec.kind == "remote":
         code, message = _REMOTE_FAILURES.get(error.code, _REMOTE_FAILURE)
+        if spec.protocol in ENVELOPES and error.code == ProviderErrorCode.QUOTA_EXCEEDED:
+            # A peer's 4.02: this server pays no peers.
+            raise AgentError(
+                _UNPAID_PEER.format(name=spec.name),
+                code=ErrorCode.PAYMENT_REQUIRED,
+                cause=cause,
+                is_elsewhere=True,
+            ) from error
         message = message.format(name=spec.name)
         raise AgentError(message, code=code, retry_after=error.retry_after, cause=cause) from error
     if parts and error.code == ProviderErrorCode.INVALID_REQUEST:

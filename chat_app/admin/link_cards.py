@@ -10,9 +10,13 @@ from chat_app.models import LinkCard
 
 @admin.register(LinkCard)
 class LinkCardAdmin(HistoryAdmin):
-    """Cards of linked pages, whose addresses are not stored."""
+    """Cards of linked pages, whose addresses are not stored.
+
+    What a page says about itself tells what people wrote about.
+    """
 
     list_display = ("url_sha256", "state", "site", "title", "created_at")
+    content_columns = content_fields = ("site", "title", "description")
     list_filter = ("state",)
     search_fields = ("url_sha256__exact",)
     search_help_text = "The SHA-256 of an address."

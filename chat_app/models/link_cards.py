@@ -33,4 +33,4 @@ class LinkCard(models.Model):
         indexes: ClassVar = [models.Index(fields=["created_at"], name="link_cards_by_age")]
 
     def __str__(self) -> str:
-        return self.title or self.url_sha256
+        return self.url_sha256

@@ -277,7 +277,8 @@ class Run:
             return replace(failed, cause=Cause.ASKER if is_clients else Cause.SERVER)
         except AgentError as error:
             failed = _failed(error.code, error.message, error.retry_after)
-            return replace(failed, error_cause=error.cause)
+            cause = Cause.SERVER if error.is_elsewhere else None
+            return replace(failed, error_cause=error.cause, cause=cause)
         except Exception as error:
             # The response must end, and its readers must learn of the failure.
             logger.exception("response %s failed", self.response_id)

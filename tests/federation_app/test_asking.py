@@ -135,7 +135,8 @@ def test_an_answer_that_has_to_be_paid_ends_and_is_cancelled_at_the_peer(
     priced("seller", per_answer="0.25")
     far(protocol, "seller")
     error = asked(dial, alice, "far")[-1]
-    assert (error["type"], error["error"]["code"]) == ("response.error", "quota_exceeded")
+    assert (error["type"], error["error"]["code"]) == ("response.error", "payment_required")
+    assert "far has to be paid on its own server" in error["error"]["message"]
     there = Response.objects.filter(agent__name="seller").values_list("status", flat=True)
     wait_until(lambda: set(there.all()) == {"cancelled"})
 

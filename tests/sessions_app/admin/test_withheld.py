@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chat_app.models import Content, ContentUse, Upload
+from chat_app.models import Content, ContentUse, LinkCard, Upload
 from chat_app.models.transcripts import Transcript
 from sessions_app.models import Webhook, WebhookDelivery
 from tests import factories
@@ -83,6 +83,16 @@ def test_who_may_view_contents_sees_the_names_of_files() -> None:
 
     assert NAME in pages(client, content)
     assert NAME in pages(client, upload)
+
+
+@pytest.mark.parametrize("role", ["Support", "Finance", "Operator", "Developer"])
+def test_what_a_linked_page_says_is_content(role: str) -> None:
+    said = {"site": NAME, "title": NAME, "description": NAME}
+    card = LinkCard.objects.create(url_sha256="0" * 64, state="read", **said)
+
+    shown = pages(staff(role), card)
+    assert NAME not in shown
+    assert NAME in pages(browser(factories.superuser()), card)
 
 
 @pytest.mark.parametrize("url", URLS)
