@@ -19,12 +19,15 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from agents_app.connections import NameNotYours
 from agents_app.demo import prepare_agents
-from agents_app.models import Agent
+from agents_app.models import Agent, AgentKind
+from agents_app.rest.rights import ALL
 from chat_app.members.chats import create_chat
 from chat_app.models import Chat
 from payments_app import services as ledger
 from payments_app.money import Money
+from sessions_app.access import connect_tokens
 from sessions_app.models import ApiKey
 
 PEOPLE = ("alice", "bob", "admin")
@@ -32,6 +35,9 @@ CHAT_TITLE = "Welcome"
 KEY_NAME = "demo"
 CHAT_PEOPLE = ("alice", "bob")
 CHAT_AGENTS = ("assistant", "echo", "paid-echo", "slow")
+CONNECTED = "connected"
+"""The agent that a program of the reader's answers as, over a socket; it belongs to admin."""
+_CONNECTED_DESCRIPTION = "A program that you connect yourself answers. Offline until you do."
 MONEY = Money.parse("5")
 """The amount with which each demo account is topped up."""
 
@@ -47,15 +53,20 @@ def demo_path() -> Path:
 
 def read_users() -> list[dict[str, str]]:
     """Return the stored `{username, password, api_key}` of each person, or [] without a demo."""
-    path = demo_path()
-    if not path.exists():
-        return []
-    users: list[dict[str, str]] = json.loads(path.read_text())["users"]
+    users: list[dict[str, str]] = _read().get("users", [])
     return users
+
+
+def _read() -> dict[str, Any]:
+    path = demo_path()
+    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return stored
 
 
 def prepare(*, is_starting: bool = False) -> dict[str, Any]:
     """Create missing parts; return `{users, agents, chats}`. `is_starting`: see prepare_agents.
+
+    The connected agent has a `connect_token`, which is empty if it was revoked.
 
     Raises NameIsTakenError if an account of a demo name belongs to another person.
     """
@@ -77,14 +88,25 @@ def _prepare(*, is_starting: bool) -> dict[str, Any]:
     if password := os.environ.get("DEMO_PASSWORD"):
         users = [{**user, "password": password} for user in users]
     prepare_agents(is_starting=is_starting)
+    token = str(_read().get("connect_token", ""))
+    # Decided before DEMO_PASSWORD sets a password, as for the keys of people.
+    was_revoked = bool(token) and _has_connected() and not _is_in_force(token)
     with transaction.atomic():
         for user in users:
             _prepare_user(user, known=kept)
+        if not was_revoked and not _is_in_force(token):
+            token = _connect_token()
         chat = _prepare_chat()
-    _write(users)
+    _write(users, token)
+    agents: list[dict[str, str]] = list(
+        Agent.objects.order_by("name").values("name", "description")
+    )
+    for agent in agents:
+        if agent["name"] == CONNECTED and _has_connected():
+            agent["connect_token"] = "" if was_revoked else token
     return {
         "users": users,
-        "agents": list(Agent.objects.order_by("name").values("name", "description")),
+        "agents": agents,
         "chats": [{"id": chat.pk, "title": chat.title}],
     }
 
@@ -146,6 +168,31 @@ def _has_key(person: Any) -> bool:
     return ApiKey.objects.filter(user=person, name=KEY_NAME, revoked_at__isnull=True).exists()
 
 
+def _has_connected() -> bool:
+    owner = {"owner__username": "admin"}
+    return Agent.objects.filter(name=CONNECTED, kind=AgentKind.CONNECTED, **owner).exists()
+
+
+def _connect_token() -> str:
+    """Create the connected agent if it is missing; return a token for it.
+
+    Return "" if the name is someone else's.
+    """
+    admin = User.objects.get(username="admin")
+    # Of a database whose people were deleted.
+    Agent.objects.filter(name=CONNECTED, kind=AgentKind.CONNECTED, owner=None).update(owner=admin)
+    is_new = not _has_connected()
+    try:
+        agent, made = connect_tokens.issue(admin.pk, CONNECTED, by=ALL)
+    except NameNotYours:
+        return ""
+    if is_new:
+        row = Agent.objects.get(pk=agent.id)
+        row.description, row.is_public = _CONNECTED_DESCRIPTION, True
+        row.save()
+    return made.secret
+
+
 def _prepare_chat() -> Chat:
     owner = User.objects.get(username=CHAT_PEOPLE[0])
     chat = Chat.objects.filter(title=CHAT_TITLE, created_by=owner).first()
@@ -160,8 +207,8 @@ def _prepare_chat() -> Chat:
     )
 
 
-def _write(users: list[dict[str, str]]) -> None:
+def _write(users: list[dict[str, str]], connect_token: str) -> None:
     draft = demo_path().with_suffix(f".{os.getpid()}")
     draft.touch(mode=0o600)
-    draft.write_text(json.dumps({"users": users}, indent=2) + "\n")
+    draft.write_text(json.dumps({"users": users, "connect_token": connect_token}, indent=2) + "\n")
     draft.replace(demo_path())

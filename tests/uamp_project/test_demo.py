@@ -13,8 +13,10 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from pytest_django import Settings
 
+from agents_app.models import Agent
 from chat_app.models import Chat
 from sessions_app.access.auth import verify_token
+from sessions_app.access.connect_tokens import only_connects
 from sessions_app.access.keys import revoke_key
 from sessions_app.models import ApiKey
 from uamp_project import demo
@@ -67,6 +69,34 @@ def test_the_printed_passwords_and_keys_are_good() -> None:
 def test_a_second_preparation_changes_nothing() -> None:
     assert prepare() == prepare()
     assert (User.objects.count(), Chat.objects.count()) == (3, 1)
+
+
+def connect_token() -> str:
+    (token,) = [one["connect_token"] for one in prepare()["agents"] if "connect_token" in one]
+    return str(token)
+
+
+def test_a_program_connects_as_one_of_the_agents() -> None:
+    token = connect_token()
+    agent = Agent.objects.get(name="connected")
+    principal = verify_token(token, protocol="uamp")
+    assert only_connects(principal.rights)
+    assert principal.rights.agents == {agent.pk}
+    assert (agent.kind, agent.is_public) == ("connected", True)
+    assert connect_token() == token
+    # Like a key, it is not made anew for who revoked it, and a lost one is joined by another.
+    demo.demo_path().unlink()
+    other = connect_token()
+    assert other not in {"", token}
+    ApiKey.objects.filter(agents=[agent.pk]).update(revoked_at=timezone.now())
+    assert (connect_token(), connect_token()) == ("", "")
+    User.objects.all().delete()
+    assert verify_token(connect_token(), protocol="uamp").rights.agents == {agent.pk}
+
+
+def test_the_connected_agent_of_another_person_is_left_alone() -> None:
+    Agent.objects.create(name="connected", kind="connected", owner=User.objects.create_user("eve"))
+    assert not any("connect_token" in agent for agent in prepare()["agents"])
 
 
 def test_a_new_database_gets_the_same_people() -> None:

@@ -15,7 +15,8 @@ class Command(BaseCommand):
 
     help = (
         "Prepare the people alice, bob and admin, agents and a chat to try the server with, and"
-        " print the people's passwords and API keys. Running it again changes nothing and prints"
+        " print the people's passwords and API keys, and the token with which a program answers as"
+        " the connected agent. Running it again changes nothing and prints"
         " the same, but no password that a person has chosen since and no key that was revoked."
     )
 
@@ -49,3 +50,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{'':8} API key  {user['api_key'] or '(make one on /account)'}")
         for agent in prepared["agents"]:
             self.stdout.write(f"@{agent['name']:10} {agent['description']}")
+            if "connect_token" in agent:
+                token = agent["connect_token"] or "(make one on /account)"
+                self.stdout.write(f"{'':11} connect token  {token}")
