@@ -1,11 +1,13 @@
 """Connections of daemons: which agents are registered, and in which process. Synchronous.
 
-A process renews its lease; when the lease expires, its connections are deleted. A response of a
-connected agent runs in the process that holds the daemon's socket; this module finds that process.
+A process renews its lease every second (`sessions_app.process.heartbeat`), by the clock of the
+database; when the lease expires, its connections are deleted. A response of a connected agent runs
+in the process that holds the daemon's socket; this module finds that process.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,7 +16,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from agents_app.models import Agent, AgentConnection, AgentKind, ProcessLease
 from agents_app.models.agents import presence_changed
@@ -32,6 +34,8 @@ CONNECT = "agents:connect"
 """The scope that lets a daemon register its owner's agents."""
 MAKE = "agents:write"
 """The scope that is also needed to register an unused name."""
+LEASE_SECONDS: Final = 3.8
+"""How long a process counts as alive after it last renewed its lease."""
 DELETED_AT_ONCE: Final = 200
 """Connections deleted per transaction, which locks their agents against new registrations."""
 
@@ -107,10 +111,17 @@ def problem_of(error: ValidationError) -> str:
 # --- Connections ---
 
 
-def renew(process: str, *, seconds: float) -> None:
-    """Renew the lease of a process that holds daemons' sockets, unless the lease was deleted."""
-    until = timezone.now() + timedelta(seconds=seconds)
-    ProcessLease.objects.filter(pk=process).update(lease_until=until)
+def renew(process: str, *, seconds: float = LEASE_SECONDS) -> None:
+    """Renew the lease of a process, or write the first one."""
+    until = Now() + timedelta(seconds=seconds)
+    if not ProcessLease.objects.filter(pk=process).update(lease_until=until):
+        with suppress(IntegrityError):  # a registration wrote it just now
+            ProcessLease.objects.create(pk=process, lease_until=until)
+
+
+def dead_processes() -> list[str]:
+    """Return the processes whose lease has expired."""
+    return list(ProcessLease.objects.filter(lease_until__lte=Now()).values_list("pk", flat=True))
 
 
 def open_connection(
@@ -119,25 +130,24 @@ def open_connection(
     *,
     connection: str,
     capabilities: Capabilities | None,
-    seconds: float,
+    seconds: float = LEASE_SECONDS,
 ) -> int:
     """Record that a daemon registered an agent on a socket; return the row's key.
 
-    Renews the process's lease once half of it has passed: its periodic renewal may be late while
-    many daemons register. Raises TooManyDaemons, NameNotYours if the agent has been deleted, and
+    Renews the process's lease once half of it has passed: its heartbeat may be late while many
+    daemons register. Raises TooManyDaemons, NameNotYours if the agent has been deleted, and
     IntegrityError if the agent is already registered on this socket.
     """
     with transaction.atomic():
         agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).first()
         if agent is None:
             raise NameNotYours(agent_id)
-        now = timezone.now()
-        live = agent.connections.filter(process__lease_until__gt=now)
+        live = agent.connections.filter(process__lease_until__gt=Now())
         if live.count() >= settings.UAMP_DAEMONS_PER_AGENT:
             raise TooManyDaemons
-        half = now + timedelta(seconds=seconds / 2)
+        half = Now() + timedelta(seconds=seconds / 2)
         if not ProcessLease.objects.filter(pk=process, lease_until__gt=half).exists():
-            until = now + timedelta(seconds=seconds)
+            until = Now() + timedelta(seconds=seconds)
             ProcessLease.objects.update_or_create(pk=process, defaults={"lease_until": until})
         row = AgentConnection.objects.create(
             agent=agent,
@@ -176,15 +186,13 @@ def close_process(process: str) -> None:
 
 def sweep() -> None:
     """Delete the connections of processes whose lease has expired."""
-    now = timezone.now()
-    dead = list(ProcessLease.objects.filter(lease_until__lte=now).values_list("pk", flat=True))
-    if dead:
+    if dead := dead_processes():
         # A process that renews its lease in the meantime keeps the remaining rows and restores the
         # rest.
         _delete_connections(
-            AgentConnection.objects.filter(process__in=dead, process__lease_until__lte=now)
+            AgentConnection.objects.filter(process__in=dead, process__lease_until__lte=Now())
         )
-        ProcessLease.objects.filter(pk__in=dead, lease_until__lte=now).delete()
+        ProcessLease.objects.filter(pk__in=dead, lease_until__lte=Now()).delete()
 
 
 def _delete_connections(rows: QuerySet[AgentConnection]) -> None:
@@ -199,8 +207,7 @@ def _locked(agent_ids: Collection[str]) -> list[Agent]:
 
 def _refresh(agents: Collection[Agent]) -> None:
     """Update whether locked agents still have a daemon."""
-    now = timezone.now()
-    left = AgentConnection.objects.filter(agent__in=agents, process__lease_until__gt=now)
+    left = AgentConnection.objects.filter(agent__in=agents, process__lease_until__gt=Now())
     connected = set(left.values_list("agent_id", flat=True))
     for is_connected in (True, False):
         _show(
@@ -249,7 +256,7 @@ def count_answers(answers: Mapping[int, int]) -> None:
 def connections_of(agent_id: str) -> list[OpenConnection]:
     """Return an agent's connections that accept responses, least busy first."""
     rows = AgentConnection.objects.filter(
-        agent=agent_id, is_closing=False, process__lease_until__gt=timezone.now()
+        agent=agent_id, is_closing=False, process__lease_until__gt=Now()
     )
     listed = rows.order_by("answers", "-pk").values_list("process_id", "answers")
     return [OpenConnection(*row) for row in listed]

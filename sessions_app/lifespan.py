@@ -49,6 +49,7 @@ def start() -> Process:
             take_given=recovery.take_given,
         )
         registry.remember(process)
+        process.heartbeat.start()
         process.spawn(process.signals.listen(), name="listen")
         periodic.start(process)
     return process
@@ -97,6 +98,7 @@ async def shutdown() -> None:
         return
     if not process.draining:
         await drain()
+    await asyncio.to_thread(process.heartbeat.stop)
     await process.connected.close()
     await process.stop()
     await close_providers()

@@ -11,9 +11,9 @@ from agents_app.models.agents import Agent
 
 
 class ProcessLease(models.Model):
-    """A server process that holds daemons' sockets and renews `lease_until` while it is alive.
+    """A server process, which renews `lease_until` every second while it is alive.
 
-    When the lease expires, its connections are deleted with it.
+    When the lease expires, its connections are deleted with it, and others take its responses over.
     """
 
     id = models.CharField(primary_key=True, max_length=40)

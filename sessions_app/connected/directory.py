@@ -36,7 +36,6 @@ class ConnectedAgents:
         self.process = process
         self._daemons: dict[str, list[RegisteredAgent]] = {}
         self._changed: dict[int, RegisteredAgent] = {}
-        self._has_written = False
 
     def __len__(self) -> int:
         return sum(len(daemons) for daemons in self._daemons.values())
@@ -48,14 +47,12 @@ class ConnectedAgents:
 
     async def write(self, daemon: RegisteredAgent) -> None:
         """Record that a daemon is connected; raises like `connections.open_connection`."""
-        self._has_written = True
         daemon.row = await database.run(
             connections.open_connection,
             self.process,
             daemon.agent_id,
             connection=daemon.link.origin,
             capabilities=daemon.capabilities,
-            seconds=settings.UAMP_LEASE_SECONDS,
         )
 
     def admit(self, daemon: RegisteredAgent) -> None:
@@ -131,14 +128,6 @@ class ConnectedAgents:
             counts = {row: len(daemon.answers) for row, daemon in changed.items()}
             await database.run(connections.count_answers, counts)
 
-    async def renew(self) -> None:
-        """Renew this process's lease, and delete the connections of dead processes."""
-        if self._daemons:
-            # Before the sweep, which takes long if others have many connections.
-            seconds = settings.UAMP_LEASE_SECONDS
-            await database.run(connections.renew, self.process, seconds=seconds)
-        await database.run(connections.sweep)
-
     async def lost_their_owner(self) -> list[RegisteredAgent]:
         """Return the daemons whose agent has a new owner, was switched off or was deleted.
 
@@ -189,6 +178,5 @@ class ConnectedAgents:
             await database.run(connections.begin_closing, self.process)
 
     async def close(self) -> None:
-        """Delete the connections of this process, which is ending."""
-        if self._has_written:
-            await database.run(connections.close_process, self.process)
+        """Delete the lease of this process, which is ending, and its connections."""
+        await database.run(connections.close_process, self.process)

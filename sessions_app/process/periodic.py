@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 READ_ROWS_SECONDS: Final = 1.0
+# With a lease of 3.8 s (agents_app.connections), a death is noticed within five seconds.
+DEATHS_SECONDS: Final = 0.7
 POLL_LOGS_SECONDS: Final = 2.0
 COUNT_ANSWERS_SECONDS: Final = 0.5
 NOT_YOURS: Final = "The agent is not yours any more, or is switched off."
@@ -83,9 +85,16 @@ def jobs(process: Process) -> list[PeriodicJob]:
             lost = await database.run(leases.renew_leases, process.id, fences)
             process.runs.lose({pk: fences[pk] for pk in lost})
 
+    is_sweeping = asyncio.Lock()
+
     async def sweep() -> None:
-        await recovery.sweep(process)
+        async with is_sweeping:
+            await recovery.sweep(process)
         await database.run(requeue_lost_calls)
+
+    async def take_over_dead() -> None:
+        async with is_sweeping:
+            await recovery.take_over_dead(process)
 
     async def ledger() -> None:
         # Before the sweep, so that running and waiting responses keep their holds.
@@ -114,6 +123,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("poll logs", POLL_LOGS_SECONDS, followers.poll_logs),
         PeriodicJob("check watches", settings.UAMP_WATCH_SECONDS, followers.check_watches),
         PeriodicJob("sweep responses", settings.UAMP_SWEEP_SECONDS, sweep),
+        PeriodicJob("take over from dead processes", DEATHS_SECONDS, take_over_dead),
         PeriodicJob("sweep the ledger", LEDGER_SECONDS, ledger),
         PeriodicJob("renew presence", PRESENCE_SECONDS, followers.renew_presence),
         PeriodicJob("check principals", PRINCIPALS_SECONDS, principals),
@@ -136,7 +146,6 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
     connected = process.connected
 
     async def renew_agents() -> None:
-        await connected.renew()
         lost, silent = await connected.lost_their_owner(), connected.silent()
         silent_links = {daemon.link for daemon in silent}
         lost_of: dict[AgentSocket, list[RegisteredAgent]] = {}

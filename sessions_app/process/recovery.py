@@ -17,7 +17,7 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from agents_app import checkpoints
+from agents_app import checkpoints, connections
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
 from agents_app.models import AgentKind
@@ -84,6 +84,19 @@ async def sweep(process: Process) -> None:
         return
     rows = await database.run(leases.claim_orphans, process.id, running=process.runs)
     await _take_all(process, rows)
+
+
+async def take_over_dead(process: Process) -> None:
+    """Take over what dead processes left: responses, and the agents of their daemons."""
+    dead = await database.run(connections.dead_processes)
+    dead = [one for one in dead if one != process.id]
+    if not dead:
+        return
+    logger.warning("taking over from dead processes: %s", ", ".join(dead))
+    await database.run(leases.end_leases, dead)
+    # Deletes their rows: last, so that another process tries again if this one dies before.
+    await database.run(connections.sweep)
+    await sweep(process)
 
 
 async def take_given(process: Process, response_ids: Sequence[str] | None = None) -> None:

@@ -22,6 +22,7 @@ from sessions_app.connection.layer_groups import LayerGroups
 from sessions_app.connection.log_reader import RunningText
 from sessions_app.process.capacity import Capacity
 from sessions_app.process.followers import Followers
+from sessions_app.process.heartbeat import Heartbeat
 from sessions_app.process.history import History
 from sessions_app.process.runs import Runs
 from sessions_app.process.shared_reads import SharedReads
@@ -67,6 +68,7 @@ class Process:
     ) -> None:
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
+        self.heartbeat = Heartbeat(self.id)
         self.history = History()
         self.capacity = Capacity()
         # The daemons of connected agents registered on this process's sockets.

@@ -46,6 +46,14 @@ def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
     return [pk for pk, fence in known if fence > fences[pk]]
 
 
+def end_leases(processes: Collection[str]) -> None:
+    """End the leases of the responses of processes that have died, for others to claim them."""
+    now = timezone.now()
+    Response.objects.filter(
+        process__in=list(processes), finished_at__isnull=True, lease_until__gt=now
+    ).update(lease_until=now)
+
+
 def park_response(response_id: str, *, fence: int) -> bool:
     """Hand a response back before its lease ends, at shutdown: queued, or still waiting.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,12 +13,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 import uamp
-from agents_app import checkpoints
-from agents_app.models import Agent
+from agents_app import checkpoints, connections
+from agents_app.models import Agent, ProcessLease
 from agents_app.providers.scripts import SCRIPTS
 from sessions_app import database
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process import recovery
+from sessions_app.process.heartbeat import Heartbeat
 from sessions_app.tools import calls
 from tests import factories
 from tests.client import wait_until
@@ -91,6 +94,47 @@ async def ended_as_interrupted(process: Process, response: Response) -> None:
     ended = await database.run(get_response, response.pk)
     assert ended.text == "So far"
     assert (ended.error or {})["code"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("silent_for", "is_taken_over"),
+    [(0, False), (None, False), (connections.LEASE_SECONDS + 0.5, True)],
+    ids=["alive", "not known", "dead"],
+)
+async def test_a_dead_process_loses_its_responses_before_their_leases_end(
+    process: Process, silent_for: float | None, *, is_taken_over: bool
+) -> None:
+    until = timezone.now() + timedelta(hours=1)
+    response = await database.run(left_behind, **SO_FAR)
+    await database.run(
+        Response.objects.filter(pk=response.pk).update,
+        process="other", lease_until=until, cancel_requested_at=timezone.now(),
+    )  # fmt: skip
+    if silent_for is not None:
+        left = connections.LEASE_SECONDS - silent_for
+        await database.run(connections.renew, "other", seconds=left)
+
+    await recovery.take_over_dead(process)
+
+    row = await database.run(get_response, response.pk)
+    assert (row.finished_at is not None) == is_taken_over
+    assert await database.run(connections.dead_processes) == []
+
+
+async def test_a_process_has_a_heartbeat_until_it_ends(process: Process) -> None:
+    def leases() -> list[str]:
+        return list(ProcessLease.objects.values_list("pk", flat=True))
+
+    heart = Heartbeat("mine")
+    heart.start()
+    try:
+        await database.run(wait_until, lambda: "mine" in leases())
+        await database.run(ProcessLease.objects.all().delete)
+        await database.run(wait_until, lambda: "mine" in leases())
+    finally:
+        await asyncio.to_thread(heart.stop)
+    await database.run(connections.close_process, "mine")
+    assert "mine" not in await database.run(leases)
 
 
 async def test_a_response_whose_asker_is_gone_ends_with_its_text(process: Process) -> None:
