@@ -42,6 +42,12 @@ class AuditAction(StrEnum):
     WEBHOOK_DELETED = "webhook.deleted"
     WEBHOOK_ROTATED = "webhook.rotated"
     TOKEN_DELEGATED = "token.delegated"  # noqa: S105 the name of an action
+    SECOND_FACTOR_ADDED = "second_factor.added"
+    SECOND_FACTOR_REMOVED = "second_factor.removed"
+    RECOVERY_CODE_USED = "recovery_code.used"
+    EMAIL_CONFIRMED = "email.confirmed"
+    EMAIL_REMOVED = "email.removed"
+    PASSWORD_RESET = "password.reset"  # noqa: S105 the name of an action
     PERSON_MADE = "person.made"
     GROUPS_CHANGED = "groups.changed"
     PERSON_ERASED = "person.erased"

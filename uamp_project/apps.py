@@ -18,6 +18,7 @@ class ProjectConfig(AppConfig):
         """
         from agents_app.runtime.failures import redact_with  # noqa: PLC0415 models are ready only now
         from uamp_project import checks, deployment_checks  # noqa: F401, PLC0415 importing registers
+        from uamp_project.account_security import audit  # noqa: F401, PLC0415 as above
         from uamp_project.redaction import redact  # noqa: PLC0415 with its caller
 
         redact_with(redact)

@@ -72,13 +72,18 @@ class OperatorsSite(AdminSite):
         super().register(model_or_iterable, base, **options)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 Django's API
-        """Reject NUL in addresses and filters, which PostgreSQL accepts in no value."""
+        """Send staff without their second factor to its page.
+
+        Also reject NUL in addresses and filters, which PostgreSQL accepts in no value.
+        """
         shown: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
 
         @wraps(view)
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if any(NUL in str(value) for value in (*args, *kwargs.values())):
                 raise Http404
+            if self.has_permission(request) and (way := _detour(request)) is not None:
+                return way
             if "%00" not in request.META.get("QUERY_STRING", ""):
                 return shown(request, *args, **kwargs)
             kept = request.GET.copy()
@@ -141,3 +146,11 @@ class OperatorsSite(AdminSite):
         rest = list(models.values())
         sections.append({"name": INTERNALS, "models": rest, "is_internal": True})
         return [section for section in sections if section["models"]]
+
+
+def _detour(request: HttpRequest) -> HttpResponse | None:
+    """Return the redirect of staff to the page of their second factor, if they have to pass it."""
+    from agents_app.rest.views import caller  # noqa: PLC0415 it needs the apps
+    from uamp_project.account_security.staff import detour  # noqa: PLC0415 as above
+
+    return detour(request, caller(request))

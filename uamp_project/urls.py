@@ -13,6 +13,7 @@ from chat_app.rest.edge import UnknownPathView
 from uamp_project import languages, messages_path
 from uamp_project.first_start.views import connect_model, setup
 from uamp_project.monitoring.metrics import show_metrics
+from uamp_project.sign_in import views as sign_in
 from uamp_project.single_sign_on import views as single_sign_on
 
 urlpatterns = [
@@ -27,13 +28,16 @@ urlpatterns = [
     path("metrics", show_metrics, name="metrics"),
     path("setup", setup, name="setup"),
     path("connect-model", connect_model, name="connect_model"),
-    path("login", pages.LoginView.as_view(), name="login"),
+    path("login", sign_in.LoginView.as_view(), name="login"),
+    path("login", sign_in.LoginView.as_view(), name="account_login"),
     path("login/oidc", single_sign_on.begin, name="single_sign_on"),
     path("login/oidc/callback", single_sign_on.finish, name="single_sign_on_callback"),
-    path("logout", pages.LogoutView.as_view(), name="logout"),
+    path("logout", sign_in.LogoutView.as_view(), name="logout"),
     # Passwords are changed in one form, which counts wrong old passwords.
     path("admin/password_change/", RedirectView.as_view(pattern_name="sessions_app:password")),
+    path("admin/login/", sign_in.AdminLoginView.as_view()),
     path("admin/", admin.site.urls),
+    path("", include("uamp_project.account_security.urls")),
     path("", include("chat_app.urls")),
     path("", include("payments_app.urls")),
     path("", include("signing_app.urls")),

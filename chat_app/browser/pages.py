@@ -12,11 +12,9 @@ from urllib.parse import quote
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp_replace, csp_update
 from django.conf import settings
-from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_required
 from django.http import Http404
 from django.shortcuts import render
-from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -138,19 +136,3 @@ def _first_reads(request: HttpRequest, chat_id: str) -> list[str]:
 def _me(request: HttpRequest) -> dict[str, Any]:
     user = caller(request)
     return {"id": str(user.pk), "username": user.get_username(), **profile_data(user)}
-
-
-class LoginView(auth.LoginView):
-    """The login page; a signed-in person is redirected to the chats."""
-
-    redirect_authenticated_user = True
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the label of the OpenID provider's button, if sign-in with one is configured."""
-        label = settings.UAMP_OIDC_LABEL or gettext("Sign in with single sign-on")
-        provider = label if settings.UAMP_OIDC_ISSUER else ""
-        return super().get_context_data(**kwargs, provider=provider)
-
-
-class LogoutView(auth.LogoutView):
-    """Sign out, by POST only, and show the login page."""

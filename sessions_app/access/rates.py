@@ -85,6 +85,8 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "personal exports": RateKind(
         "UAMP_PERSONAL_EXPORTS_PER_DAY", "UAMP_PERSONAL_EXPORTS_PER_DAY", "a day"
     ),
+    # Links to confirm an address or to choose a new password, by who requests them and by address.
+    "mails": RateKind("UAMP_MAILS_PER_DAY", "UAMP_MAILS_PER_DAY", "a day"),
     # Each may make a worker fetch web pages.
     "link cards": _same("UAMP_LINK_CARDS_PER_MINUTE"),
     "transcripts": _same("UAMP_TRANSCRIPTS_PER_MINUTE"),

@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.admin.models import LogEntry
 from django.db import transaction
@@ -115,6 +117,8 @@ def _close(user: User) -> None:
         Ticket.objects.filter(user=user).delete()
         repeats.forget_person(user.pk)
         Webhook.objects.filter(user=user).delete()
+        EmailAddress.objects.filter(user=user).delete()
+        Authenticator.objects.filter(user=user).delete()
         QueuedTurn.objects.filter(user=user).delete()
 
 

@@ -12,6 +12,8 @@ import zipfile
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 
 from chat_app.export import personal
 from payments_app.ledger.accounts import account_of_user
@@ -59,6 +61,12 @@ def _about(user: User) -> dict[str, Any]:
             "last_name": user.last_name,
             "date_joined": user.date_joined,
             "last_login": user.last_login,
+            "email_addresses": list(
+                EmailAddress.objects.filter(user=user).values("email", "verified")
+            ),
+            "second_factors": list(
+                Authenticator.objects.filter(user=user).values("type", "created_at", "last_used_at")
+            ),
             "groups": list(user.groups.values_list("name", flat=True)),
         },
         **personal.about(user),

@@ -37,7 +37,8 @@ REFUSED = {401, 403, 404}
 NOT_THERE = re.compile(r"agent_not_found|TASK_NOT_FOUND|There is no agent|no such agent")
 METHODS = ("get", "put", "post", "patch", "delete")
 PAGES = re.compile(
-    r"(account|money|join|shared|chats|style|diagram|admin|login|logout|setup|connect-model|language)"
+    r"(account|money|join|shared|chats|style|diagram|admin|login|logout|password|setup|connect-model"
+    r"|language)"
 )
 
 

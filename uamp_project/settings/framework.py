@@ -49,6 +49,9 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
     "audit_app",
     "signing_app",
     "agents_app",
@@ -75,6 +78,7 @@ MIDDLEWARE = [
     "uamp_project.sign_in.devices.device_middleware",
     "uamp_project.sign_in.quotas.RefusalMiddleware",
     "axes.middleware.AxesMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 
 ROOT_URLCONF = "uamp_project.urls"

@@ -26,7 +26,9 @@ BUSY_SECONDS: Final = 5
 
 
 class TooManySignIns(Exception):
-    """An address or account exceeded UAMP_SIGN_INS_PER_MINUTE."""
+    """An address or account exceeded UAMP_SIGN_INS_PER_MINUTE; `template` is the page."""
+
+    template = "registration/busy.html"
 
     def __init__(self, quota: rates.Quota) -> None:
         super().__init__(quota)
@@ -44,17 +46,21 @@ class CountingBackend:
     ) -> None:
         """Count a password; raises TooManySignIns."""
         del password
-        if request is None:
-            return
-        device = known_device(request, username)
-        names = [f"device:{device}" if device else f"account:{username}"]
-        if (address := client_address(request)) is not None:
-            names.insert(0, rates.visitors(address))
-        connections.release()  # the counters may be in Redis
-        for name in names:
-            quota = rates.limiter().hit("sign-ins", name)
-            if not quota.allowed:
-                raise TooManySignIns(quota)
+        if request is not None:
+            count_attempt(request, username)
+
+
+def count_attempt(request: HttpRequest, username: str | None) -> None:
+    """Count an attempt to sign in, by address and account; raises TooManySignIns."""
+    device = known_device(request, username)
+    names = [f"device:{device}" if device else f"account:{username}"]
+    if (address := client_address(request)) is not None:
+        names.insert(0, rates.visitors(address))
+    connections.release()  # the counters may be in Redis
+    for name in names:
+        quota = rates.limiter().hit("sign-ins", name)
+        if not quota.allowed:
+            raise TooManySignIns(quota)
 
 
 class RefusalMiddleware(MiddlewareMixin):
@@ -63,13 +69,15 @@ class RefusalMiddleware(MiddlewareMixin):
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the page for a refusal."""
         del request
+        template = TooManySignIns.template
         if isinstance(exception, TooManySignIns):
             status, seconds = HTTPStatus.TOO_MANY_REQUESTS, exception.quota.retry_after
+            template = exception.template
         elif isinstance(exception, TooManyPasswords):
             status, seconds = HTTPStatus.SERVICE_UNAVAILABLE, BUSY_SECONDS
         else:
             return None
-        response = render(None, "registration/busy.html", {"seconds": seconds}, status=status)
+        response = render(None, template, {"seconds": seconds}, status=status)
         response["Retry-After"] = str(seconds)
         response["Cache-Control"] = "no-store"
         return response

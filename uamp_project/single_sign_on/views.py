@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import Http404
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_safe
 from agents_app.rest.views import address_of
 from sessions_app.access import throttles
 from sessions_app.bearer_tokens import people
+from uamp_project.sign_in.entrance import enter
 from uamp_project.single_sign_on import provider
 from uamp_project.single_sign_on.roles import give_roles
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NEXT: Final = "single_sign_on_next"
-_BACKEND: Final = "django.contrib.auth.backends.ModelBackend"
 
 
 @require_safe
@@ -52,7 +51,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def finish(request: HttpRequest) -> HttpResponse:
-    """Sign in the person named by the provider, with a new session."""
+    """Sign in the person named by the provider, with a new session (`sign_in.entrance`)."""
     if not provider.is_configured():
         raise Http404
     if not throttles.count(request, "writes", None).allowed:
@@ -69,8 +68,7 @@ def finish(request: HttpRequest) -> HttpResponse:
             request, _("You have no account here that is active. Ask an operator of the server.")
         )
     give_roles(user, claims, address=address_of(request))
-    login(request, user, backend=_BACKEND)
-    return redirect(_local(request, following) or settings.LOGIN_REDIRECT_URL)
+    return enter(request, user, method="provider", to=_local(request, following))
 
 
 def _person(claims: dict[str, object]) -> User | None:

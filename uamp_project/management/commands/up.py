@@ -51,6 +51,8 @@ class Command(BaseCommand):
                 call_command("migrate", verbosity=0)
         if options["demo"]:
             self._prepare_demo()
+            # The mails of a demo are files, in DATA_DIR/mails.
+            os.environ.setdefault("UAMP_MAIL", "file")
         connections.close_all()
         # The demo made a channel layer that is no hub, and this process would keep it.
         arguments = ["serve", "--host", host, "--port", str(port)]

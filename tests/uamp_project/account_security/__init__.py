@@ -1,0 +1,1 @@
+"""Tests of second factors, mail addresses and forgotten passwords."""
