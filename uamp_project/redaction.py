@@ -56,6 +56,8 @@ _NAMED: Final = re.compile(
 _SUBPROTOCOL: Final = re.compile(
     r"(openai-insecure-api-key\.)(?!\[redacted\])[^\s,;\"'\]]+", re.IGNORECASE
 )
+# The links of emails.
+_LINK: Final = re.compile(r"(/password/new/|/account/address/confirm/)[^\s?\"'<>]+")
 _USER_INFORMATION: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,400}@")
 _PEM: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
@@ -71,6 +73,7 @@ def _parameter(match: re.Match[str]) -> str:
 _STEPS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (_PEM, REDACTED),
     (_USER_INFORMATION, f"{REDACTED}@"),
+    (_LINK, rf"\1{REDACTED}"),
     (_PARAMETER, _parameter),
     (_COOKIE, rf"\1{REDACTED}"),
     (_HEADER, rf"\1{REDACTED}"),

@@ -162,6 +162,8 @@ def test_a_worker_writes_no_credential_into_its_log() -> None:
         f"'subprotocols': ['realtime', 'openai-insecure-api-key.{OPAQUE}']",
         f"connecting to postgres://uamp:{OPAQUE}@db/uamp",
         f"UAMP_STRIPE_WEBHOOK_SECRET={OPAQUE}",
+        f"GET /password/new/1-{OPAQUE} HTTP/1.1",
+        f"GET /account/address/confirm/Mg:1xWz48:{OPAQUE}",
         f"-----BEGIN PRIVATE KEY-----\n{OPAQUE}\n-----END PRIVATE KEY-----",
         f"ValueError: {KEY} is not good",
         f"ValueError: {PAYMENT}",

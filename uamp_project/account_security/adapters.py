@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -56,7 +56,7 @@ def name_of(user: AbstractBaseUser) -> str:
 class AccountAdapter(DefaultAccountAdapter):
     """Messages, mails and links of this server; passwords are checked as on the login page."""
 
-    error_messages: ClassVar = {
+    error_messages = {  # noqa: RUF012 allauth declares it
         **DefaultAccountAdapter.error_messages,
         "duplicate_email": _("Your account already has this address."),
         "incorrect_password": _("Wrong password."),
@@ -147,7 +147,7 @@ class AccountAdapter(DefaultAccountAdapter):
 class SecondFactorAdapter(DefaultMFAAdapter):
     """Secrets encrypted with a key derived from SECRET_KEY, and passkeys for UAMP_ISSUER."""
 
-    error_messages: ClassVar = {
+    error_messages = {  # noqa: RUF012 allauth declares it
         **DefaultMFAAdapter.error_messages,
         "incorrect_code": _("That didn't work. Try again."),
     }

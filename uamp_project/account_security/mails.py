@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SENT_AT_ONCE: Final = 2
-WAITING_MAX: Final = 100
+WAITING_MAX: Final = 20
 """How many mails may wait in a process; further ones are dropped and logged."""
 
 _sender = ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="mail")
@@ -37,8 +37,10 @@ def deliver(message: EmailMessage) -> None:
 def _send(message: EmailMessage) -> None:
     try:
         message.send()
-    except (OSError, ValueError):
-        logger.exception("a mail was not sent")
+    except (OSError, ValueError) as error:
+        # The text of an error may name the recipient.
+        reason = getattr(error, "smtp_code", None) or getattr(error, "errno", None) or ""
+        logger.error("a mail was not sent: %s %s", type(error).__name__, reason)  # noqa: TRY400 as above
     finally:
         _places.release()
 

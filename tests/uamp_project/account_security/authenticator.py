@@ -49,7 +49,7 @@ class Authenticator:
     def make(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to the options of `navigator.credentials.create`."""
         self.user_handle = options["user"]["id"]
-        public = ES256.from_cryptography_key(self.key.public_key())
+        public = ES256.from_cryptography_key(self.key.public_key())  # type: ignore[no-untyped-call]
         credential = AttestedCredentialData.create(Aaguid.NONE, self.credential_id, public)
         data = self._data(AuthenticatorData.FLAG.AT, credential)
         attestation = AttestationObject.create("none", data, {})
@@ -81,9 +81,11 @@ class Authenticator:
         flags |= AuthenticatorData.FLAG.UP
         if self.verifies:
             flags |= AuthenticatorData.FLAG.UV
-        return AuthenticatorData.create(
-            sha256(self.host.encode()), flags, self.counter, credential or b""
+        host = sha256(self.host.encode())
+        data: AuthenticatorData = AuthenticatorData.create(
+            host, flags, self.counter, credential or b""
         )
+        return data
 
     def _client(self, kind: CollectedClientData.TYPE, challenge: str) -> CollectedClientData:
         return CollectedClientData.create(kind, websafe_decode(challenge), self.origin)

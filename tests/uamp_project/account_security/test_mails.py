@@ -76,7 +76,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     elsewhere.force_login(ada)
     assert ask("ADA@example.org")["Location"] == f"{FORGOTTEN}/sent"
     (message,) = sent(1)
-    assert message.to == ["ADA@example.org"]
+    assert message.to == ["ada@example.org"]
     assert message.subject == "Choose a new password"
     link, client = link_of(message), Client()
     form = open_link(client, link)
