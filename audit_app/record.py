@@ -48,6 +48,7 @@ class AuditAction(StrEnum):
     EMAIL_CONFIRMED = "email.confirmed"
     EMAIL_REMOVED = "email.removed"
     PASSWORD_RESET = "password.reset"  # noqa: S105 the name of an action
+    CHAT_DELETED = "chat.deleted"
     PERSON_MADE = "person.made"
     GROUPS_CHANGED = "groups.changed"
     PERSON_ERASED = "person.erased"

@@ -47,6 +47,7 @@ from payments_app.ledger.outcomes import (
     UnknownTransfer,
 )
 from payments_app.ledger.plans import Capture
+from payments_app.ledger.pool_returns import return_pool
 from payments_app.ledger.transfers import adjust, record_receipt, refund, top_up, transfer
 from payments_app.spending.authorizations import authorize, authorize_many
 
@@ -93,6 +94,7 @@ __all__ = [
     "refund",
     "refund_answer",
     "renew",
+    "return_pool",
     "top_up",
     "transfer",
     "unfreeze",

@@ -21,6 +21,7 @@ class SessionsAppConfig(AppConfig):
         from sessions_app import database  # noqa: PLC0415 as above
         from sessions_app.billing.balance_notices import notify_owners  # noqa: PLC0415 as above
         from sessions_app.billing.trial_payments import TrialPayment  # noqa: PLC0415 as above
+        from sessions_app.data_rights.deleted_chats import delete_rows  # noqa: PLC0415 as above
         from sessions_app.data_rights.old_messages import erase_old  # noqa: PLC0415 as above
         from sessions_app.process import retention  # noqa: PLC0415 as above
         from sessions_app.store import responses  # noqa: PLC0415 as above
@@ -33,4 +34,5 @@ class SessionsAppConfig(AppConfig):
         participants.answers_stopped_by(responses.cancel_answers)
         balances.changes_to(notify_owners)
         own_money.pools_known_by(membership.was_ever_in)
+        retention.also_delete(delete_rows)
         retention.also_delete(erase_old)

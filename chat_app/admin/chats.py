@@ -95,7 +95,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
     fields = (
         "id", "title", "description", "avatar", "kind", "payer", "only_owners_pin",
         "agents_quiet", "agent_hops", "budget", "budget_period", "epoch", "last_seq",
-        "created_by", "created_at", "latest_at",
+        "created_by", "created_at", "latest_at", "deleted_at",
     )  # fmt: skip
     readonly_fields = (
         *(name for name in fields if name != "title"),

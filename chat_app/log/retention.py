@@ -67,6 +67,15 @@ def visits(before: datetime) -> QuerySet[Chat]:
     )
 
 
+def deleted() -> QuerySet[Chat]:
+    """Return the chats that an owner deleted and whose rows are still there, the oldest first.
+
+    One in which money was paid keeps its row, without members.
+    """
+    members = Participant.objects.filter(chat=OuterRef("pk"))
+    return Chat.objects.filter(Exists(members), deleted_at__isnull=False).order_by("deleted_at")
+
+
 def empty_chats(chat_ids: Collection[str]) -> None:
     """Delete the contents and members of chats; the rows stay, because others refer to them."""
     with transaction.atomic():

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.rest.rights import ALL
+from audit_app.record import AuditAction, record
 from chat_app.calls.agents import end_agent_participation
 from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
@@ -49,15 +50,15 @@ if TYPE_CHECKING:
 Change = TypeVar("Change", ev.ParticipantJoined, ev.ParticipantLeft, ev.ParticipantUpdated)
 
 
-def _nothing_runs(_chat_id: str, _agent_id: str, _user_id: int) -> None:
+def _nothing_runs(_chat_id: str, _agent_id: str | None, _user_id: int) -> None:
     """Stop nothing: this process serves no sessions."""
 
 
-_stop_answers: Callable[[str, str, int], None] = _nothing_runs
+_stop_answers: Callable[[str, str | None, int], None] = _nothing_runs
 
 
-def answers_stopped_by(stop: Callable[[str, str, int], None]) -> None:
-    """Set the function that stops an agent's answers in a chat from which a person removed it."""
+def answers_stopped_by(stop: Callable[[str, str | None, int], None]) -> None:
+    """Set the function that stops the answers in a chat, for a person: of an agent, or of all."""
     global _stop_answers  # noqa: PLW0603 one for the process
     _stop_answers = stop
 
@@ -147,22 +148,47 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
             check_right(caller, Right.REMOVE_MEMBERS)
             if ParticipantRole.OWNER == participant.role != caller.role:
                 check_right(caller, Right.CHANGE_ROLES)
-        participant.left_at = timezone.now()
-        participant.left_freely = caller == participant
-        participant.save(update_fields=["left_at", "left_freely"])
-        end_links_of(participant, role=None)
-        append_membership(ev.ParticipantLeft, participant, by=removed_by)
-        if participant.user is not None:
-            notify_person(participant.user.pk, "chat_removed", chat_id=chat_id, removed=True)
-            _stop_typing(chat_id, participant.user)
-            end_participation(chat_id=chat_id, user_id=participant.user.pk, now=participant.left_at)
-        elif participant.agent_id is not None:
-            _stop_answers(chat_id, participant.agent_id, removed_by.pk)
-            end_agent_participation(
-                chat_id=chat_id, agent_id=participant.agent_id, now=participant.left_at
-            )
+        _leave(participant, by=removed_by)
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
+
+
+def _leave(participant: Participant, *, by: User) -> None:
+    """End a membership of a locked chat, with what belongs to it."""
+    chat_id, now = participant.chat_id, timezone.now()
+    participant.left_at = now
+    participant.left_freely = by.pk == participant.user_id
+    participant.save(update_fields=["left_at", "left_freely"])
+    end_links_of(participant, role=None)
+    append_membership(ev.ParticipantLeft, participant, by=by)
+    if participant.user is not None:
+        notify_person(participant.user.pk, "chat_removed", chat_id=chat_id, removed=True)
+        _stop_typing(chat_id, participant.user)
+        end_participation(chat_id=chat_id, user_id=participant.user.pk, now=now)
+    elif participant.agent_id is not None:
+        _stop_answers(chat_id, participant.agent_id, by.pk)
+        end_agent_participation(chat_id=chat_id, agent_id=participant.agent_id, now=now)
+
+
+def delete_chat(*, chat_id: str, deleted_by: User) -> None:
+    """Delete a chat for everyone: all members leave it, and its answers are cancelled.
+
+    From then on nobody can find it. `sessions_app.data_rights.deleted_chats` deletes its rows when
+    its answers have ended. Raises NotAMember, and NotAllowed unless `deleted_by` is an owner.
+    """
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+        member = member_of(chat, deleted_by.pk)
+        if chat is None:
+            raise NotAMember
+        check_right(member, Right.DELETE)
+        chat.deleted_at = timezone.now()
+        chat.save(update_fields=["deleted_at"])
+        record(deleted_by, AuditAction.CHAT_DELETED, chat)
+        _stop_answers(chat_id, None, deleted_by.pk)
+        members = Participant.objects.filter(chat=chat, left_at__isnull=True)
+        for participant in members.select_related("user", "agent").order_by("pk"):
+            _leave(participant, by=deleted_by)
 
 
 def _stop_typing(chat_id: str, user: User) -> None:

@@ -27,6 +27,7 @@ class Right(StrEnum):
     CHANGE_ROLES = "change_roles"
     MANAGE_MONEY = "manage_money"
     RULE = "rule"
+    DELETE = "delete"
     SHARE = "share"
 
 
@@ -63,6 +64,7 @@ _REASONS: Final[Mapping[Right, str]] = {
     Right.CHANGE_ROLES: "Only owners can change roles.",
     Right.MANAGE_MONEY: "Only owners choose the payer and set budgets.",
     Right.RULE: "Only owners change the rules of a chat.",
+    Right.DELETE: "Only owners delete a chat.",
     Right.SHARE: "Only owners and admins make links that show a chat to others.",
 }
 

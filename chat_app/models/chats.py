@@ -92,6 +92,10 @@ class Chat(models.Model):
     )
     created_at = models.DateTimeField(default=timezone.now)
     latest_at = models.DateTimeField(default=timezone.now)
+    # Pairs of strings that programs attach (OpenAI's Conversations API); None if there are none.
+    metadata = models.JSONField(null=True, blank=True)
+    # When an owner deleted it. It has no members since then, and its rows are deleted soon after.
+    deleted_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         """Constraints named after the sentence that they keep true."""
@@ -105,6 +109,10 @@ class Chat(models.Model):
             # Visitors' chats, for the sweep that deletes them.
             models.Index(
                 fields=["latest_at"], condition=Q(created_by__isnull=True), name="chat_visits"
+            ),
+            # Deleted chats, for the sweep that deletes their rows.
+            models.Index(
+                fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="deleted_chats"
             ),
         ]
         permissions: ClassVar = [("export_content", "Can export what was said in chats")]

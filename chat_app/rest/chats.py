@@ -13,6 +13,7 @@ from agents_app.rest.views import caller, rights_of
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.members.chats import ChatChange, create_chat, update_chat
+from chat_app.members.participants import delete_chat
 from chat_app.members.receipts import receipts_for
 from chat_app.models import ParticipantReplyTrigger
 from chat_app.rest import overview
@@ -115,6 +116,14 @@ class ChatView(RestView):
                 rights=rights_of(request),
             )
         return Response(chat_data(request, chat_id))
+
+    @extend_schema(operation_id="delete_chat", responses={204: None, **responses(403, 404)})
+    def delete(self, request: Request, chat_id: str) -> Response:
+        """Delete the chat for everyone; only owners may. Running answers are cancelled."""
+        check_member(request, chat_id)
+        with refused():
+            delete_chat(chat_id=chat_id, deleted_by=caller(request))
+        return Response(status=204)
 
 
 class ReceiptsView(RestView):

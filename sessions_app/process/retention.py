@@ -141,20 +141,23 @@ def _delete_ephemeral(before: datetime) -> int:
     return delete_private(found)
 
 
-def delete_private(found: QuerySet[Any]) -> int:
+def delete_private(found: QuerySet[Any], *, keeps_pools: bool = True) -> int:
     """Delete a batch of chats with their sessions and answers; return how many.
 
     If something was paid in a chat, its row and those of the paid answers stay, with their usage
-    but without text, since the ledger refers to them.
+    but without text, since the ledger refers to them. The row of a chat with a pool stays too; with
+    `keeps_pools`, so does all else of it.
     """
     with transaction.atomic():
         locked = list(found.select_for_update(of=("self",)).values_list("pk", flat=True)[:CHATS])
         # From here on, writes by other processes before the lock are visible.
         chosen = set(found.filter(pk__in=locked).values_list("pk", flat=True))
-        chosen -= ledger.with_pool(chosen)
+        pools = ledger.with_pool(chosen)
+        if keeps_pools:
+            chosen -= pools
         answers = dict(Response.objects.filter(chat_id__in=chosen).values_list("pk", "chat_id"))
         paid = ledger.with_money(answers)
-        charged = {answers[pk] for pk in paid}
+        charged = {answers[pk] for pk in paid} | (pools & chosen)
         Response.objects.filter(chat_id__in=charged).exclude(pk__in=paid).delete()
         ToolCall.objects.filter(response_id__in=paid).delete()
         FollowUp.objects.filter(response_id__in=paid).delete()

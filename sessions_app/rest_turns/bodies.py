@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chat_app.contents.quota import ContentOwner
 
 ATTACHMENTS: Final = 20
+AGENTS: Final = 50
 _MESSAGE_ID: Final = r"^msg_[A-Za-z0-9_-]{1,36}\Z"
 # The members that an input shares with its content item.
 _INPUT_MEMBERS: Final = {"image", "audio", "video", "file", "format", "filename", "mime_type"}
@@ -54,6 +55,13 @@ class NewMessageSerializer(StrictSerializer):
         required=False, help_text="Of a message in a thread: whether the chat shows it too."
     )
     queue = serializers.BooleanField(required=False)
+    agents = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        max_length=AGENTS,
+        help_text="The agents of the chat that answer, by name or id; with an empty list nobody"
+        " does. Without it, the triggers of the agents decide.",
+    )
     wait = serializers.IntegerField(
         required=False,
         min_value=0,
@@ -80,6 +88,7 @@ class NewResponseSerializer(NewMessageSerializer):
     It is asked in `chat`, where the agent must be a member, or in a new private chat.
     """
 
+    agents = None  # type: ignore[assignment]  # `agent` answers
     agent = serializers.CharField(max_length=100)
     chat = serializers.RegexField(
         r"^[A-Za-z0-9_-]{1,40}\Z", required=False, help_text="The chat; without it a new one."

@@ -140,6 +140,8 @@ class SentMessagesView(MessagesView):
         key = key_of(request)
         inputs = input_events(values, sender=sender_of(request))
         create = {"type": "response.create", "queue": values.get("queue", False)}
+        if "agents" in values:
+            create["agents"] = values["agents"]
         return turn_response(request, session_in(chat_id), [*inputs, create], values, key=key)
 
 

@@ -46,14 +46,14 @@ def request_cancel(response_id: str, user_id: int | None = None) -> None:
     ).update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
 
 
-def cancel_answers(chat_id: str, agent_id: str, user_id: int) -> None:
-    """Record a person's request to cancel all running answers of an agent in a chat."""
-    Response.objects.filter(
-        chat_id=chat_id,
-        agent_id=agent_id,
-        status__in=Response.LIVE,
-        cancel_requested_at__isnull=True,
-    ).update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
+def cancel_answers(chat_id: str, agent_id: str | None, user_id: int) -> None:
+    """Record a person's request to cancel the running answers of an agent, or of all, in a chat."""
+    running = Response.objects.filter(
+        chat_id=chat_id, status__in=Response.LIVE, cancel_requested_at__isnull=True
+    )
+    if agent_id is not None:
+        running = running.filter(agent_id=agent_id)
+    running.update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
 
 
 def canceller_of(response_id: str) -> Canceller | None:

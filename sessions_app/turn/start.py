@@ -41,7 +41,7 @@ from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
 from sessions_app.turn.queueing import queued
 from sessions_app.turn.request import StartedTurn, TurnRequest
-from sessions_app.turn.targets import targets_of
+from sessions_app.turn.targets import named_agents, targets_of
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -80,6 +80,8 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
         raise _stopping()
     if request.create.queue:
         await check_content(request)
+        if request.create.agents is not None:
+            await named_agents(request, request.create.agents)
         if await queued(request):
             return StartedTurn(response_ids=(), queued=True)
     # An early check, before doing any work; the number of answers is not known yet.

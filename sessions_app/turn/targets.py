@@ -18,7 +18,7 @@ from sessions_app.access.standing import agent_disabled, is_private
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from chat_app.log.entries import NewMessage
     from chat_app.members.membership import AgentMember
@@ -37,13 +37,51 @@ async def targets_of(
     """
     if request.asked:
         return list(request.asked), []
+    if request.create.agents is not None:
+        return _unless_quiet(await named_agents(request, request.create.agents), is_message=True)
     targets, stops = await _asked(request, message, replaced)
+    _check_may_ask(request.session, targets)
+    return targets, stops
+
+
+async def named_agents(request: TurnRequest, names: Sequence[str]) -> list[AgentMember]:
+    """Return the agents of the chat that a turn names, in the order of the names.
+
+    Raises RemoteProtocolError: invalid_event if the turn may not name any, agent_not_found for one
+    that is not in the chat, agent_disabled, and forbidden.
+    """
+    session, create = request.session, request.create
+    if session.agent_id is not None or create.replaces is not None or create.call is not None:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            "It is settled who answers here: leave out `agents`.",
+            details={"param": "agents"},
+        )
+    members = await database.run(membership.all_agent_members, session.chat_id)
+    known = {member.name.casefold(): member for member in members}
+    known |= {member.agent_id: member for member in members}
+    found: dict[str, AgentMember] = {}
+    for name in names:
+        member = known.get(name) or known.get(name.casefold())
+        if member is None:
+            raise RemoteProtocolError(
+                ErrorCode.AGENT_NOT_FOUND,
+                f"There is no agent {name!r} in this chat.",
+                details={"param": "agents"},
+            )
+        if not member.is_enabled:
+            raise RemoteProtocolError(*agent_disabled(member.name))
+        found[member.agent_id] = member
+    _check_may_ask(session, found.values())
+    return list(found.values())
+
+
+def _check_may_ask(session: OpenSession, targets: Iterable[AgentMember]) -> None:
     for target in targets:
-        if not request.session.principal.rights.may_ask(target.agent_id):
+        if not session.principal.rights.may_ask(target.agent_id):
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN, f"This credential may not ask the agent {target.name}."
             )
-    return targets, stops
 
 
 async def _asked(

@@ -149,7 +149,6 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/v1/search": {"GET": (P, None)},
     # --- Chats ---
     "api/v1/chats": {"GET": (P, None), "POST": (P, {"title": "new"})},
-    _CHAT: {"GET": (M, None), "PATCH": (O, {"title": "changed"})},
     f"{_CHAT}/participants": {"GET": (M, None), "POST": (M, {"user": "guest"})},
     f"{_CHAT}/participants/{{participant_id}}": {
         "PATCH": (O, {"trigger": "never"}),
@@ -324,3 +323,5 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     },
     "agents/{name}/tasks/{task_id}": {"GET": (O, None), "DELETE": (O, None)},
 }
+    # Last, since all that the paths above name goes with the chat.
+    _CHAT: {"GET": (M, None), "PATCH": (O, {"title": "changed"}), "DELETE": (O, None)},

@@ -23,6 +23,9 @@ from uamp.types.session import (
     VoiceConfig,
 )
 
+AgentNames: TypeAlias = Annotated[tuple[Identifier, ...], msgspec.Meta(max_length=50)]
+"""Agents of a chat, by name or id."""
+
 
 class SessionCreate(Event, frozen=True, kw_only=True, tag="session.create"):
     """Create a session (UAMP §5.1).
@@ -193,6 +196,9 @@ class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
     (queue.updated) and sent when they have ended.
 
     ``call`` directs the turn's audio to an agent in a call of the chat; only that agent answers.
+
+    ``agents``, an addition, are the members of the chat that answer, by name or id, whatever their
+    triggers; with an empty list nobody answers.
     """
 
     response: ResponseConfig | None = None
@@ -200,6 +206,7 @@ class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
     replaces: Identifier | None = None
     queue: bool = False
     call: CallSpeech | None = None
+    agents: AgentNames | None = None
 
 
 class ResponseCancel(Event, frozen=True, kw_only=True, tag="response.cancel"):

@@ -840,6 +840,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "give_tool_result": "/api/v1/tool-calls/{call_id}/result",
         "get_message": "/api/v1/messages/{message_id}",
         "edit_message": "/api/v1/messages/{message_id}",
+        "delete_chat": "/api/v1/chats/{chat_id}",
         "delete_message": "/api/v1/messages/{message_id}",
         "search_messages": "/api/v1/search",
         "list_threads": "/api/v1/threads",

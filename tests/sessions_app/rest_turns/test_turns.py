@@ -347,6 +347,7 @@ def test_a_person_decides_on_a_call(
         ({"content": "a", "attachments": [str(uuid.uuid4())]}, "/attachments/0"),
         ({"content": "a", "thread": "no"}, "/thread"),
         ({"content": "a", "role": "system"}, "/role"),
+        ({"content": "a", "agents": ["echo"] * 51}, "/agents"),
     ],
 )
 def test_a_message_that_cannot_be_sent_is_refused(
@@ -356,3 +357,34 @@ def test_a_message_that_cannot_be_sent_is_refused(
     problem = Program(web, alice).call("POST", f"chats/{chat.pk}/messages", body, status=400)
     assert [error["pointer"] for error in problem["errors"]] == [pointer]
     assert not Message.objects.exists()
+
+
+def test_a_message_names_the_agents_that_answer(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice, agents=("echo", "slow", "thinker"))
+    off = Participant.objects.get(chat=chat, agent__name="thinker").agent
+    assert off is not None
+    off.is_enabled = False
+    off.save()
+    program, path = Program(web, alice), f"chats/{chat.pk}/messages"
+    slow = str(Participant.objects.get(chat=chat, agent__name="slow").agent_id)
+    limited = Program(web, key_of(alice, agents=[slow]))
+    for who, named, code, status in (
+        (program, ["echo", "nobody"], "agent_not_found", 404),
+        (program, ["thinker"], "agent_disabled", 404),
+        (limited, ["Echo"], "forbidden", 403),
+    ):
+        body = {"content": "hello", "agents": named, "queue": named == ["thinker"]}
+        assert who.call("POST", path, body, status=status)["code"] == code
+    assert not Message.objects.exists()
+
+    def answered_by(text: str, **named: Any) -> list[str]:
+        sent = program.call("POST", path, {"content": text, **named}, status=201)
+        assert sent["unanswered"] is None
+        return [one["agent"] for one in sent["responses"]]
+
+    assert answered_by("hello") == []
+    assert answered_by("@echo hello", agents=[]) == []
+    assert answered_by("@echo hello", agents=["SLOW"]) == ["slow"]
+    echo = str(Participant.objects.get(chat=chat, agent__name="echo").agent_id)
+    assert answered_by("hello", agents=["echo", echo]) == ["echo"]
+    program.call("POST", "responses", {"agent": "echo", "content": "a", "agents": []}, status=400)

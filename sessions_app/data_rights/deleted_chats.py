@@ -1,0 +1,52 @@
+"""Deletion of the rows of chats that an owner deleted (`members.participants.delete_chat`).
+
+Nobody can find such a chat any more. Its rows stay until its cancelled answers have ended and are
+paid for. Synchronous.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from chat_app.conversation import erasure
+from chat_app.log import retention as chats
+from payments_app import services as ledger
+from sessions_app.models import QueuedTurn, Response
+from sessions_app.process.retention import delete_private
+
+logger = logging.getLogger(__name__)
+
+CHATS: Final = 50
+"""The most chats of one batch; each is a transaction."""
+
+
+def delete_rows(limit: int) -> int:
+    """Delete one batch of deleted chats; return how many.
+
+    What is left in a pool is returned first. If money was paid in a chat, its row stays without
+    anything that was said, because the ledger refers to it. Several processes may run this
+    concurrently.
+    """
+    running = Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True)
+    over = chats.deleted().exclude(Exists(running))
+    return sum(_delete(pk) for pk in over.values_list("pk", flat=True)[: min(limit, CHATS)])
+
+
+def _delete(chat_id: str) -> int:
+    found = chats.deleted().filter(pk=chat_id)
+    try:
+        with transaction.atomic():
+            if not found.select_for_update(of=("self",), skip_locked=True).exists():
+                return 0
+            ledger.return_pool(chat_id)
+            QueuedTurn.objects.filter(chat_id=chat_id).delete()
+            deleted = delete_private(found, keeps_pools=False)
+            erasure.empty_what_is_left([chat_id])
+            return deleted
+    except ledger.LedgerFrozen:
+        logger.warning("The deleted chat %s keeps its pool while the ledger is frozen.", chat_id)
+        return 0
