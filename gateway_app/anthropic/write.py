@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 import uamp
 from gateway_app.anthropic.errors import error_body
-from gateway_app.shapes.appended_text import AppendedText
-from gateway_app.shapes.media import markdown_link
+from gateway_app.shapes.answer_writer import AnswerWriter
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from uamp.events import Event
-    from uamp.types.content import Media
 
     Frame: TypeAlias = dict[str, Any]
 
@@ -32,22 +30,16 @@ _NO_ARGUMENTS: Final = "{}"
 
 
 @dataclass(kw_only=True)
-class MessagesWriter:
+class MessagesWriter(AnswerWriter["Frame"]):
     """Converts the events of one response to the frames of a stream, or to one message.
 
-    `model` is the one that the client requested, and `link` returns the address of a medium for the
-    client. Without `shows_thoughts`, thoughts are left out.
+    `model` is the one that the client requested. Without `shows_thoughts`, thoughts are left out.
     """
 
     response_id: str
     model: str
-    link: Callable[[str], str]
     shows_thoughts: bool = False
     has_ended: bool = False
-    _text: AppendedText = field(default_factory=AppendedText)
-    _thought: AppendedText = field(default_factory=AppendedText)
-    _calls: set[str] = field(default_factory=set)
-    _media: set[str] = field(default_factory=set)
     _open: str = ""
     _blocks: int = 0
 
@@ -58,15 +50,6 @@ class MessagesWriter:
     def feed(self, event: Event) -> Iterator[Frame]:
         """Yield the frames of an event; raises TextReplacedError (see `AppendedText.append`)."""
         match event:
-            case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
-                yield from self._piece("text", self._text.append(delta.text or "", event.offset))
-            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
-                label = delta.alt_text or delta.description or delta.filename or ""
-                yield from self._medium(kind, getattr(delta, kind), label)
-            case ev.Thinking(redacted=False):
-                yield from self._thinking(event.content, is_delta=event.is_delta)
-            case ev.ToolCall():
-                yield from self._call(event.call_id, event.name, event.arguments)
             case ev.ResponseDone(response=ev.ResponseOutput() as done):
                 yield from self._rest(done.output, done.finish_reason)
                 yield from self._end(done.finish_reason, done.usage)
@@ -76,6 +59,8 @@ class MessagesWriter:
             case ev.ResponseError():
                 self.has_ended = True
                 yield error_body(event.error)
+            case _:
+                yield from self._grow(event)
 
     def whole(self, end: ev.ResponseDone | ev.ResponseCancelled) -> Frame:
         """Return a completed or cancelled response as one message."""
@@ -84,62 +69,29 @@ class MessagesWriter:
         message = self._message(_content(frames), final["delta"]["stop_reason"], None)
         return {**message, "usage": final["usage"]}
 
-    def _rest(self, output: Sequence[uamp.ContentItem], reason: str | None) -> Iterator[Frame]:
-        """Yield the output not yet yielded: all of it for a response that had already ended."""
-        at, has_thought = 0, bool(self._thought.length)
-        answered = {i.tool_result.call_id for i in output if isinstance(i, uamp.ToolResultContent)}
-        for item in output:
-            match item:
-                case uamp.TextContent():
-                    yield from self._piece("text", self._text.append(item.text, at))
-                    at += len(item.text)
-                case uamp.ThinkingContent(redacted=False) if not has_thought:
-                    yield from self._thinking(item.thinking, is_delta=True)
-                case uamp.ImageContent():
-                    label = item.alt_text or item.description or ""
-                    yield from self._medium("image", item.image, label)
-                case uamp.VideoContent():
-                    yield from self._medium("video", item.video, item.description or "")
-                case uamp.FileContent():
-                    yield from self._medium("file", item.file, item.filename)
-                case uamp.ToolCallContent(tool_call=call) if reason == "tool_calls":
-                    # Calls with a result were to tools of the server.
-                    if call.id not in answered:
-                        yield from self._call(call.id, call.name, call.arguments)
-
     def _piece(self, kind: str, text: str) -> Iterator[Frame]:
         """Yield text of a block, in a new block if that of another kind is open."""
-        if not text:
-            return
         if self._open != kind:
             yield from self._close()
             empty = {"signature": ""} if kind == "thinking" else {}
             yield self._start({"type": kind, _PIECES[kind]: "", **empty}, kind)
         yield self._delta({"type": f"{kind}_delta", _PIECES[kind]: text})
 
-    def _medium(self, kind: str, medium: Media | None, label: str) -> Iterator[Frame]:
-        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
-            self._media.add(medium.url)
-            link = markdown_link(kind, medium, label, self.link)
-            yield from self._piece("text", f"\n\n{link}\n\n")
+    def _write_text(self, text: str, *, is_link: bool) -> Iterator[Frame]:
+        del is_link
+        yield from self._piece("text", text)
 
-    def _thinking(self, text: str, *, is_delta: bool) -> Iterator[Frame]:
-        """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
-        if not is_delta and text.startswith(known := self._thought.text):
-            text = text[len(known) :]
-        text = self._thought.append(text, None)
+    def _write_thought(self, text: str) -> Iterator[Frame]:
         if self.shows_thoughts:
             yield from self._piece("thinking", text)
 
-    def _call(self, call_id: str, name: str, arguments: str) -> Iterator[Frame]:
-        if call_id in self._calls:
-            return
-        self._calls.add(call_id)
+    def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[Frame]:
+        del index
         yield from self._close()
-        yield self._start(
-            {"type": "tool_use", "id": call_id, "name": name, "input": {}}, "tool_use"
-        )
-        yield self._delta({"type": "input_json_delta", "partial_json": _object(arguments)})
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        yield self._start(block, "tool_use")
+        piece = {"type": "input_json_delta", "partial_json": _object(call.arguments)}
+        yield self._delta(piece)
         yield from self._close()
 
     def _start(self, block: Frame, kind: str) -> Frame:

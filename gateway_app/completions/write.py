@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
 import uamp
 from gateway_app.openai.errors import ErrorBody, error_body
-from gateway_app.shapes.appended_text import AppendedText
-from gateway_app.shapes.media import markdown_link
+from gateway_app.shapes.answer_writer import AnswerWriter
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from uamp.events import Event
-    from uamp.types.content import Media
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
 
@@ -127,25 +125,20 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(kw_only=True)
-class CompletionWriter:
+class CompletionWriter(AnswerWriter[CompletionChunk]):
     """Converts the events of one response to chunks, or to one completion.
 
-    `model` is the one that the client requested, `created` is in Unix seconds, `link` returns the
-    address of a medium for the client, and `is_older` is set if the request has `functions` instead
-    of `tools`. `signature` is the chunk after the end of a stream, if the response is signed.
+    `model` is the one that the client requested, `created` is in Unix seconds, and `is_older` is
+    set if the request has `functions` instead of `tools`.
+    `signature` is the chunk after the end of a stream, if the response is signed.
     """
 
     response_id: str
     model: str
     created: int
-    link: Callable[[str], str]
     include_usage: bool = False
     is_older: bool = False
     signature: CompletionChunk | None = None
-    _text: AppendedText = field(default_factory=AppendedText)
-    _thought: AppendedText = field(default_factory=AppendedText)
-    _calls: list[str] = field(default_factory=list)
-    _media: set[str] = field(default_factory=set)
 
     def begin(self) -> CompletionChunk:
         """Return the first chunk, which sets the role."""
@@ -154,15 +147,6 @@ class CompletionWriter:
     def feed(self, event: Event) -> Iterator[CompletionChunk | ErrorBody]:
         """Yield the chunks of an event; raises TextReplacedError (see `AppendedText.append`)."""
         match event:
-            case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
-                yield from self._content(self._text.append(delta.text or "", event.offset))
-            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
-                label = delta.alt_text or delta.description or delta.filename or ""
-                yield from self._medium(kind, getattr(delta, kind), label)
-            case ev.Thinking(redacted=False):
-                yield from self._thinking(event.content, is_delta=event.is_delta)
-            case ev.ToolCall():
-                yield from self._call(event.call_id, event.name, event.arguments)
             case ev.ResponseDone(response=ev.ResponseOutput() as done):
                 yield from self._rest(done.output, done.finish_reason)
                 yield from self._end(done.finish_reason, done.usage)
@@ -173,6 +157,8 @@ class CompletionWriter:
                 yield from self._end(None, event.usage)
             case ev.ResponseError():
                 yield error_body(event.error)
+            case _:
+                yield from self._grow(event)
 
     def whole(self, end: ev.ResponseDone | ev.ResponseCancelled) -> Completion:
         """Return a completed or cancelled response as one object."""
@@ -207,57 +193,18 @@ class CompletionWriter:
             digital_source_type=AI_MADE,
         )
 
-    def _rest(
-        self, output: Sequence[uamp.ContentItem], reason: str | None
-    ) -> Iterator[CompletionChunk]:
-        """Yield the output not yet yielded: all of it for a response that had already ended."""
-        at, has_thought = 0, bool(self._thought.length)
-        answered = {i.tool_result.call_id for i in output if isinstance(i, uamp.ToolResultContent)}
-        for item in output:
-            match item:
-                case uamp.TextContent():
-                    yield from self._content(self._text.append(item.text, at))
-                    at += len(item.text)
-                case uamp.ThinkingContent(redacted=False) if not has_thought:
-                    yield from self._thinking(item.thinking, is_delta=True)
-                case uamp.ImageContent():
-                    label = item.alt_text or item.description or ""
-                    yield from self._medium("image", item.image, label)
-                case uamp.VideoContent():
-                    yield from self._medium("video", item.video, item.description or "")
-                case uamp.FileContent():
-                    yield from self._medium("file", item.file, item.filename)
-                case uamp.ToolCallContent(tool_call=call) if reason == "tool_calls":
-                    # Calls with a result were to tools of the server.
-                    if call.id not in answered:
-                        yield from self._call(call.id, call.name, call.arguments)
+    def _write_text(self, text: str, *, is_link: bool) -> Iterator[CompletionChunk]:
+        del is_link
+        yield self._chunk(ChunkChoice(delta=AnswerDelta(content=text)))
 
-    def _content(self, text: str) -> Iterator[CompletionChunk]:
-        if text:
-            yield self._chunk(ChunkChoice(delta=AnswerDelta(content=text)))
+    def _write_thought(self, text: str) -> Iterator[CompletionChunk]:
+        yield self._chunk(ChunkChoice(delta=AnswerDelta(reasoning_content=text)))
 
-    def _medium(self, kind: str, medium: Media | None, label: str) -> Iterator[CompletionChunk]:
-        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
-            self._media.add(medium.url)
-            link = markdown_link(kind, medium, label, self.link)
-            yield from self._content(f"\n\n{link}\n\n")
-
-    def _thinking(self, text: str, *, is_delta: bool) -> Iterator[CompletionChunk]:
-        """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
-        if not is_delta and text.startswith(known := self._thought.text):
-            text = text[len(known) :]
-        if text := self._thought.append(text, None):
-            yield self._chunk(ChunkChoice(delta=AnswerDelta(reasoning_content=text)))
-
-    def _call(self, call_id: str, name: str, arguments: str) -> Iterator[CompletionChunk]:
-        if call_id in self._calls:
-            return
-        index = len(self._calls)
-        self._calls.append(call_id)
-        function = FunctionDelta(name=name, arguments=arguments)
+    def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[CompletionChunk]:
+        function = FunctionDelta(name=call.name, arguments=call.arguments)
         if not self.is_older:
-            call = ToolCallDelta(index=index, id=call_id, type="function", function=function)
-            yield self._chunk(ChunkChoice(delta=AnswerDelta(tool_calls=(call,))))
+            shown = ToolCallDelta(index=index, id=call.id, type="function", function=function)
+            yield self._chunk(ChunkChoice(delta=AnswerDelta(tool_calls=(shown,))))
         elif index == 0:
             yield self._chunk(ChunkChoice(delta=AnswerDelta(function_call=function)))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uamp
+from gateway_app.shapes.answer_writer import open_calls
 from gateway_app.shapes.token_counts import counts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from gateway_app.shapes.stored_response import StoredResponse
     from uamp.types.content import Media
@@ -151,12 +152,12 @@ def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Show
     return [
         item
         for place, message in enumerate(messages)
-        for item in _items_of(message, item_id("message", stored.id, f"in{place}"), link)
+        for item in items_of(message, item_id("message", stored.id, f"in{place}"), link)
     ]
 
 
-def _items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> Iterator[Shown]:
-    """Yield a message and its open calls.
+def items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> Iterator[Shown]:
+    """Yield the items of a message: itself and its open calls.
 
     Calls that have a result were to the server's own tools, not to functions of the client, and are
     left out.
@@ -183,16 +184,6 @@ def _items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> It
         }
     for call in calls:
         yield called(f"fc_{call.id}", call)
-
-
-def open_calls(items: Sequence[uamp.ContentItem]) -> list[uamp.ToolCallData]:
-    """Return the calls without a result in an output: those to the client's functions."""
-    done = {item.tool_result.call_id for item in items if isinstance(item, uamp.ToolResultContent)}
-    return [
-        item.tool_call
-        for item in items
-        if isinstance(item, uamp.ToolCallContent) and item.tool_call.id not in done
-    ]
 
 
 def _parts_of(item: uamp.ContentItem, role: str, link: Callable[[str], str]) -> Iterator[Shown]:

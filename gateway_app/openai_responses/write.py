@@ -16,24 +16,21 @@ from gateway_app.openai_responses.output import (
     called,
     closed,
     item_id,
-    open_calls,
     opened,
     text_part,
     usage_of,
 )
-from gateway_app.shapes.appended_text import AppendedText
-from gateway_app.shapes.media import markdown_link
+from gateway_app.shapes.answer_writer import AnswerWriter
 from uamp import ErrorCode
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gateway_app.openai_responses.output import Shown
     from uamp import RemoteProtocolError
     from uamp.events import Event
-    from uamp.types.content import Media
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _LIMITED: Final = frozenset({ErrorCode.RATE_LIMITED, ErrorCode.RATE_LIMIT_EXCEEDED})
@@ -41,17 +38,15 @@ _PROMPT: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.REQUEST
 
 
 @dataclass(kw_only=True)
-class ResponseWriter:
+class ResponseWriter(AnswerWriter["Shown"]):
     """Converts the events of one response to stream events, or to one object.
 
-    `created_at` is in Unix seconds, `link` returns the address of a medium for the client, and
-    `asked` holds the request fields that the object echoes. Events up to the position `after` are
-    skipped, because the client has them.
+    `created_at` is in Unix seconds, and `asked` holds the request fields that the object echoes.
+    Events up to the position `after` are skipped, because the client has them.
     """
 
     response_id: str
     created_at: int
-    link: Callable[[str], str]
     asked: Shown
     after: int = -1
     has_ended: bool = False
@@ -59,10 +54,6 @@ class ResponseWriter:
     _items: list[Shown] = field(default_factory=list)
     _open: Shown | None = None
     _pieces: list[str] = field(default_factory=list)
-    _text: AppendedText = field(default_factory=AppendedText)
-    _thought: AppendedText = field(default_factory=AppendedText)
-    _calls: set[str] = field(default_factory=set)
-    _media: set[str] = field(default_factory=set)
 
     def begin(self) -> Iterator[Shown]:
         """Yield the opening events."""
@@ -72,18 +63,6 @@ class ResponseWriter:
     def feed(self, event: Event) -> Iterator[Shown]:
         """Yield the stream events of a server event; raises TextReplacedError."""
         match event:
-            case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
-                yield from self._write("message", self._text.append(delta.text or "", event.offset))
-            case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
-                label = delta.alt_text or delta.description or delta.filename or ""
-                yield from self._medium(kind, getattr(delta, kind), label)
-            case ev.Thinking(redacted=False):
-                yield from self._thinking(event.content, is_delta=event.is_delta)
-            case ev.ToolCall():
-                call = uamp.ToolCallData(
-                    id=event.call_id, name=event.name, arguments=event.arguments
-                )
-                yield from self._call(call)
             case ev.ResponseDone(response=ev.ResponseOutput() as done):
                 yield from self._done(done, event.signature)
             case ev.ResponseCancelled():
@@ -92,6 +71,8 @@ class ResponseWriter:
             case ev.ResponseError():
                 error = {"code": _failure(event.error.code), "message": event.error.message}
                 yield from self._end("response.failed", "failed", event.usage, error=error)
+            case _:
+                yield from self._grow(event)
 
     def fail(self, error: RemoteProtocolError) -> Iterator[Shown]:
         """Yield the error that ends a broken stream."""
@@ -108,6 +89,12 @@ class ResponseWriter:
         *_, last = self.feed(end)
         response: Shown = last["response"]
         return response
+
+    def items(self, output: Sequence[uamp.ContentItem], status: str) -> list[Shown]:
+        """Return the items of a finished output."""
+        list(self._rest(output, "tool_calls"))
+        list(self._close_item(status))
+        return self._items
 
     def so_far(self, status: str, output: Sequence[uamp.ContentItem]) -> Shown:
         """Return an unfinished response as one object."""
@@ -138,42 +125,14 @@ class ResponseWriter:
 
     # --- Parts of the answer ---
 
-    def _rest(self, output: Sequence[uamp.ContentItem], reason: str | None) -> Iterator[Shown]:
-        """Yield the output not yet yielded: all of it for a response that had already ended."""
-        at, has_thought = 0, bool(self._thought.length)
-        for item in output:
-            match item:
-                case uamp.TextContent():
-                    yield from self._write("message", self._text.append(item.text, at))
-                    at += len(item.text)
-                case uamp.ThinkingContent(redacted=False) if not has_thought:
-                    yield from self._thinking(item.thinking, is_delta=True)
-                case uamp.ImageContent():
-                    label = item.alt_text or item.description or ""
-                    yield from self._medium("image", item.image, label)
-                case uamp.VideoContent():
-                    yield from self._medium("video", item.video, item.description or "")
-                case uamp.FileContent():
-                    yield from self._medium("file", item.file, item.filename)
-        for call in open_calls(output) if reason == "tool_calls" else ():
-            yield from self._call(call)
+    def _write_text(self, text: str, *, is_link: bool) -> Iterator[Shown]:
+        yield from self._write("message", text, is_link=is_link)
 
-    def _thinking(self, text: str, *, is_delta: bool) -> Iterator[Shown]:
-        """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
-        if not is_delta and text.startswith(known := self._thought.text):
-            text = text[len(known) :]
-        yield from self._write("reasoning", self._thought.append(text, None))
-
-    def _medium(self, kind: str, medium: Media | None, label: str) -> Iterator[Shown]:
-        if isinstance(medium, uamp.MediaUrl) and medium.url not in self._media:
-            self._media.add(medium.url)
-            link = markdown_link(kind, medium, label, self.link)
-            yield from self._write("message", f"\n\n{link}\n\n", is_link=True)
+    def _write_thought(self, text: str) -> Iterator[Shown]:
+        yield from self._write("reasoning", text)
 
     def _write(self, kind: str, text: str, *, is_link: bool = False) -> Iterator[Shown]:
         """Yield text of a message or thought; a link, whose address may change, is one position."""
-        if not text:
-            return
         if self._open is None or self._open["type"] != kind:
             yield from self._open_item(kind)
         self._pieces.append(text)
@@ -204,11 +163,9 @@ class ResponseWriter:
         self._open = None
         yield from self._item_done()
 
-    def _call(self, call: uamp.ToolCallData) -> Iterator[Shown]:
+    def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[Shown]:
         """Yield a call of one of the client's functions, with its arguments in one piece."""
-        if call.id in self._calls:
-            return
-        self._calls.add(call.id)
+        del index
         yield from self._close_item("completed")
         id_ = item_id("function_call", self.response_id, len(self._items))
         item = called(id_, call)
