@@ -9,6 +9,7 @@ from gateway_app.acp import http as acp
 from gateway_app.ag_ui import views as ag_ui
 from gateway_app.anthropic import views as anthropic
 from gateway_app.completions import views as completions
+from gateway_app.openai_responses import conversation_views as conversations
 from gateway_app.openai_responses import views as responses
 from gateway_app.protocols import console, directory, unknown_paths
 from gateway_app.realtime import views as realtime
@@ -16,6 +17,7 @@ from gateway_app.realtime import views as realtime
 app_name = "gateway_app"
 
 _RESPONSE = r"(?:v1/)?responses/(?P<response_id>[^/]+)"
+_CONVERSATION = r"(?:v1/)?conversations/(?P<conversation_id>[A-Za-z0-9_-]{1,40})"
 # The server and each agent have the same paths; on the server's, `model` names the agent. Clients
 # that append a slash would not resend their body after a redirect.
 DIALECTS = [
@@ -27,9 +29,18 @@ DIALECTS = [
     re_path(r"^v1/messages/count_tokens/?\Z", anthropic.count_tokens, name="count_tokens"),
     re_path(r"^(?:v1/)?responses/?\Z", responses.create, name="responses"),
     re_path(r"^(?:v1/)?responses/input_tokens/?\Z", responses.input_tokens, name="input_tokens"),
+    re_path(r"^(?:v1/)?responses/compact/?\Z", responses.compact, name="compact"),
     re_path(rf"^{_RESPONSE}/?\Z", responses.response, name="response"),
     re_path(rf"^{_RESPONSE}/cancel/?\Z", responses.cancel, name="cancel_response"),
     re_path(rf"^{_RESPONSE}/input_items/?\Z", responses.items, name="input_items"),
+    re_path(r"^(?:v1/)?conversations/?\Z", conversations.conversations, name="conversations"),
+    re_path(rf"^{_CONVERSATION}/?\Z", conversations.conversation, name="conversation"),
+    re_path(rf"^{_CONVERSATION}/items/?\Z", conversations.items, name="conversation_items"),
+    re_path(
+        rf"^{_CONVERSATION}/items/(?P<item_id>[A-Za-z0-9_-]{{1,128}})/?\Z",
+        conversations.item,
+        name="conversation_item",
+    ),
     re_path(r"^(?:v1/)?models/(?P<model_id>[^/]+)/?\Z", completions.model, name="model"),
 ]
 # Describes the default agent, at the root of the server.

@@ -235,25 +235,47 @@ def _quote(name: str, text: str) -> str:
 
 def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
     """Return the latest current messages of a chat, oldest first, without deleted ones."""
-    there = _current(chat_id)
-    rows = there.order_by("-seq")[:limit]
-    return [
-        ChatMessage(
-            id=row.pk,
-            role=row.role,
-            content=row.content,
-            content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]) or None,
-            name=row.name or None,
-            sender_kind="agent" if row.sender_agent_id else "user",
-            created_at=int(row.created_at.timestamp() * 1000),
-            response_id=row.response_id or None,
-            reply_to=row.reply_to,
-            version_of=row.version_of,
-            thread=row.thread,
-            also_in_chat=row.thread is not None and not row.thread_only,
-        )
-        for row in reversed(rows)
-    ]
+    rows = _current(chat_id).order_by("-seq")[:limit]
+    return [_chat_message(row) for row in reversed(rows)]
+
+
+def messages_from(
+    chat_id: str, message_id: str = "", *, is_descending: bool, limit: int
+) -> list[ChatMessage]:
+    """Return current messages from one of them on, or from an end of the log; none without it.
+
+    Those that appear only in threads are left out.
+    """
+    rows = _current(chat_id).filter(thread_only__isnull=True)
+    if message_id:
+        seq = rows.filter(pk=message_id).values("seq")
+        rows = rows.filter(**{"seq__lte" if is_descending else "seq__gte": seq})
+    ordered = rows.order_by("-seq" if is_descending else "seq")
+    return [_chat_message(row) for row in ordered[:limit]]
+
+
+def message_of_response(chat_id: str, response_id: str) -> str:
+    """Return the id of the current message that a response wrote in a chat; '' if none did."""
+    rows = _current(chat_id).filter(response_id=response_id, sender_agent__isnull=False)
+    return rows.values_list("pk", flat=True).first() or ""
+
+
+def _chat_message(row: Message) -> ChatMessage:
+    return ChatMessage(
+        id=row.pk,
+        role=row.role,
+        content=row.content,
+        content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]) or None,
+        name=row.name or None,
+        sender_kind="agent" if row.sender_agent_id else "user",
+        created_at=int(row.created_at.timestamp() * 1000),
+        response_id=row.response_id or None,
+        status=None if row.status == "completed" else row.status,
+        reply_to=row.reply_to,
+        version_of=row.version_of,
+        thread=row.thread,
+        also_in_chat=row.thread is not None and not row.thread_only,
+    )
 
 
 def history_until(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef
@@ -21,6 +21,20 @@ def chats_of(user_id: int) -> QuerySet[Chat]:
     return Chat.objects.filter(
         pk__in=Participant.objects.filter(user_id=user_id, left_at__isnull=True).values("chat_id")
     )
+
+
+class ChatMetadata(NamedTuple):
+    """A chat: its id, its age, and what programs attached to it."""
+
+    id: str
+    created_at: datetime
+    metadata: dict[str, str] | None
+
+
+def metadata_of(chat_id: str, *, reader_id: int) -> ChatMetadata | None:
+    """Return a chat that a person is in; None for any other."""
+    row = chats_of(reader_id).filter(pk=chat_id).values_list("pk", "created_at", "metadata").first()
+    return None if row is None else ChatMetadata(*row)
 
 
 def changed_since(at: datetime) -> QuerySet[Chat]:

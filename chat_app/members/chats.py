@@ -35,7 +35,7 @@ from chat_app.people.notices import notify_person
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from django.contrib.auth.models import User
 
@@ -54,12 +54,16 @@ def create_chat(
     user_ids: Iterable[int],
     agents: Iterable[tuple[str, str]],
     kind: str = ChatKind.GROUP,
+    metadata: Mapping[str, str] | None = None,
+    chat_id: str = "",
 ) -> Chat:
     """Create a chat with its members; `agents` are pairs of agent id and trigger rule.
 
-    The title is stored without direction marks and other invisible characters.
+    The title is stored without direction marks and other invisible characters. Raises
+    IntegrityError if there is a chat of the id `chat_id` already; without one, the id is new.
     """
-    chat = Chat(title=clean_title(title), created_by_id=created_by_id, kind=kind)
+    chat = Chat(title=clean_title(title), created_by_id=created_by_id, kind=kind, metadata=metadata)
+    chat.pk = chat_id or chat.pk
     insert(chat)
     members = [
         Participant(
@@ -79,6 +83,14 @@ def create_chat(
             if member.user_id is not None:
                 notify_person(member.user_id, "chat_added", chat_id=chat.pk, added=True)
     return chat
+
+
+def set_metadata(*, chat_id: str, changed_by_id: int, metadata: Mapping[str, str]) -> None:
+    """Replace the metadata of a chat; raises NotAMember, and NotAllowed as for its description."""
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+        check_right(member_of(chat, changed_by_id), Right.DESCRIBE)
+        Chat.objects.filter(pk=chat_id).update(metadata=metadata)
 
 
 class ChatChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ import msgspec
 
 import uamp
 from agents_app.rest.rights import ANY
+from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
 from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.connection.outgoing_queue import Outgoing
     from sessions_app.transports.http_payment import DemandBody
-    from uamp.events import Event
+    from uamp.events import Event, InputEvent
     from uamp.shared_state import VersionedState
 
 Leaving: TypeAlias = Literal["cancel", "continue"]
@@ -127,15 +128,36 @@ class Exchange:
         chat answers, the message is stored and RemoteProtocolError gives the reason.
         """
         turn.check_content()
+        await self._send(turn, [*turn.inputs, turn.response])
+        begun_response(self._connection)
+
+    async def add(self, turn: ClientTurn, messages: Sequence[Sequence[InputEvent]]) -> list[str]:
+        """Send messages to the chat of a turn, which nobody is asked to answer; return their ids.
+
+        A repeated request with the same `Idempotency-Key` gets the ids of the first. Raises
+        RemoteProtocolError.
+        """
+        silent = uamp.ResponseCreate(agents=())
+        sent = await self._send(turn, [one for inputs in messages for one in (*inputs, silent)])
+        row_id = attached_session(self._connection, self.session_id).session.id
+        outcomes = [await database.run(selectors.outcome_of, row_id, one) for one in sent]
+        return [outcome.message_id for outcome in outcomes if outcome and outcome.message_id]
+
+    async def _send(
+        self, turn: ClientTurn, given: Sequence[InputEvent | uamp.StateUpdate | uamp.ResponseCreate]
+    ) -> list[str]:
+        """Open the session of a turn and send its events; return the ids of response.create."""
         connection, create = self._connection, named(self._connection, turn)
         defaults = connection.defaults
         if turn.thread or turn.is_kept:
             defaults.ephemeral = False
         defaults.follows_closed = bool(turn.thread)
         asked = (create.agent or defaults.agent or "", create.chat or defaults.chat or "")
-        given = [uamp.to_dict(event) for event in (create, *turn.inputs, turn.response)]
         connection.principal, events = await batch_repeats.under_key(
-            self._request, connection.principal, given, asked=asked
+            self._request,
+            connection.principal,
+            [uamp.to_dict(event) for event in (create, *given)],
+            asked=asked,
         )
         if turn.follows and connection.principal.is_visitor:
             known = await find_session(turn.follows, connection.principal)
@@ -143,17 +165,19 @@ class Exchange:
                 connection.principal = replace(connection.principal, key=known.principal.key)
         has_key = batch_repeats.HEADER in self._request.headers
         await self._session.open(events[0], is_named=bool(create.session.id), has_key=has_key)
-        *inputs, response = events[1:]
-        for event in inputs:
+        asking: list[str] = []
+        for event in events[1:]:
+            if event["type"] == "response.create":
+                event.setdefault("event_id", new_event_id())
+                asking.append(event["event_id"])
+                if turn.shares_state:
+                    self.state = await self.follow_state()
             await self._take({**event, "session_id": self.session_id})
-        if turn.shares_state:
-            self.state = await self.follow_state()
-        await self._take({**response, "session_id": self.session_id})
         if connection.has_repeated:
             # Only a repeated request catches up. A response that begins now is followed from its
             # start: resending its text so far would put that text before its first calls.
             await self._http.follow_running(self.session_id)
-        begun_response(connection)
+        return asking
 
     async def join(self, response_id: str) -> Sequence[Event]:
         """Resume a response of the caller, in whichever process it runs, and return its state.

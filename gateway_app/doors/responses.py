@@ -17,6 +17,7 @@ from django.core import signing
 
 from chat_app.log import history as chat_history
 from gateway_app.doors.content_links import content_link
+from gateway_app.doors.conversations import Conversations
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
 from gateway_app.shapes.message_origins import current_conversation, origins_from
@@ -113,6 +114,11 @@ class ResponseReader:
     def is_visitor(self) -> bool:
         """Whether the caller has no identity."""
         return self._principal.is_visitor
+
+    @property
+    def conversations(self) -> Conversations:
+        """The caller's chats."""
+        return Conversations(self._principal, self._address)
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response in its present state; None if the caller has no such response."""

@@ -87,9 +87,14 @@ def chat_inputs(place: str, messages: Sequence[uamp.Message]) -> tuple[InputEven
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     if last is None:
         raise refused(place, "A chat is sent the last message of a user: there is none.")
-    if last.content_items is None:
-        return (uamp.InputText(text=last.content or ""),)
-    return tuple(_input_of(item) for item in last.content_items)
+    return inputs_of(last)
+
+
+def inputs_of(message: uamp.Message) -> tuple[InputEvent, ...]:
+    """Convert a message of the user to inputs."""
+    if message.content_items is None:
+        return (uamp.InputText(text=message.content or ""),)
+    return tuple(_input_of(item) for item in message.content_items)
 
 
 def _input_of(item: uamp.ContentItem) -> InputEvent:

@@ -83,38 +83,38 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def messages_of(
-    items: Sequence[InputItem], *, after: int = 0
+    items: Sequence[InputItem], *, after: int = 0, place: str = "input"
 ) -> tuple[tuple[uamp.Message, ...], tuple[MessageOrigin, ...]]:
     """Convert items to messages; consecutive calls become one assistant message.
 
     Reasoning is dropped: an answer that ended in calls to the client's tools is restored in full,
     and models see no other earlier thoughts. Also returns the messages that come from answers,
-    recognised by their items' ids; `after` is the number of messages before the first one. Raises
-    RemoteProtocolError with the place of a mistake.
+    recognised by their items' ids; `after` is the number of messages before the first one, `place`
+    the parameter with the items. Raises RemoteProtocolError with the place of a mistake.
     """
     messages: list[uamp.Message] = []
     origins: dict[int, MessageOrigin] = {}
     for index, item in enumerate(items):
-        place = f"input[{index}]"
-        item.check(place)
+        at = f"{place}[{index}]"
+        item.check(at)
         match item.kind:
             case "function_call":
                 _add_call(messages, item)
             case "function_call_output":
-                result = _result(item.output or "", f"{place}.output")
+                result = _result(item.output or "", f"{at}.output")
                 messages.append(
                     uamp.Message(role="tool", content=result, tool_call_id=item.call_id)
                 )
             case "message":
-                messages.append(_message(item, place))
+                messages.append(_message(item, at))
             case "item_reference":
                 raise refused(
-                    place, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
+                    at, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
                 )
         answered = _ANSWERED.fullmatch(item.id or "")
         if answered and (item.kind == "function_call" or item.role == "assistant"):
-            at = after + len(messages) - 1
-            origins[at] = MessageOrigin(at, f"resp_{answered[1]}", is_answer=True)
+            number = after + len(messages) - 1
+            origins[number] = MessageOrigin(number, f"resp_{answered[1]}", is_answer=True)
     return tuple(messages), tuple(origins.values())
 
 

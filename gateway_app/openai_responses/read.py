@@ -34,7 +34,7 @@ _Items: TypeAlias = Annotated[
 ]
 _MetadataKey: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
 _MetadataValue: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
-_Metadata: TypeAlias = Annotated[dict[_MetadataKey, _MetadataValue], msgspec.Meta(max_length=16)]
+Metadata: TypeAlias = Annotated[dict[_MetadataKey, _MetadataValue], msgspec.Meta(max_length=16)]
 _Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
 
 
@@ -121,7 +121,7 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
     top_p: Share | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
-    metadata: _Metadata | None = None
+    metadata: Metadata | None = None
     include: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=20)] | None = None
     prompt_cache_options: Any = None
     access_programs: Any = None

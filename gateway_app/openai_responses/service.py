@@ -45,7 +45,10 @@ class ResponsesService:
         self._reader = reader
 
     async def turn(self, body: ResponsesRequest, chat: str | None) -> ClientTurn:
-        """Return the turn of a request, with the items that it refers to."""
+        """Return the turn of a request, with the items that it refers to.
+
+        An agent that is asked in a conversation of this API joins it.
+        """
         previous = None
         if body.previous_response_id is not None:
             previous = await self._found(body.previous_response_id)
@@ -58,13 +61,16 @@ class ResponsesService:
                         "openai_code": "previous_response_not_found",
                     },
                 )
-        return turn_of(
+        turn = turn_of(
             msgspec.structs.replace(body, input=await self._resolved(body.items)),
             agent=self._agent or None,
             chat=chat,
             previous=previous,
             is_visitor=self._reader.is_visitor,
         )
+        if chat is not None and turn.session.agent and not self._reader.is_visitor:
+            await self._reader.conversations.take_in(chat, turn.session.agent)
+        return turn
 
     async def writer_of_begun(self, response_id: str) -> ResponseWriter:
         """Return the writer of a response that has just begun, or was found already begun."""

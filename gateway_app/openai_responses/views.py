@@ -107,6 +107,21 @@ async def input_tokens(request: HttpRequest, name: str = "") -> HttpResponseBase
     return _json({"object": "response.input_tokens", "input_tokens": tokens})
 
 
+@dialect_view(refusal, "POST", protocol=TRANSPORT)
+async def compact(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Refuse to compact a conversation: its opaque summary would be of no use elsewhere."""
+    del name
+    error = RemoteProtocolError(
+        ErrorCode.INVALID_EVENT,
+        "Conversations are not compacted here: the server keeps them whole. Continue with"
+        " `previous_response_id` or `conversation`.",
+        details={"openai_code": "unknown_url"},
+    )
+    answer = refusal(request, error)
+    answer.status_code = 404
+    return answer
+
+
 @dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)
 async def response(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
     """Return a response in its present state, or stream it from a given position."""

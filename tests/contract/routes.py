@@ -266,7 +266,22 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "v1/models": {"GET": (E, None)},
     "models/{model_id}": {"GET": (O, None)},
     "responses": {"POST": (E, {})},
+    "responses/compact": {"POST": (N, {})},
     "responses/input_tokens": {"POST": (E, {})},
+    "conversations": {"POST": (P, {})},
+    "conversations/{conversation_id}/items": {
+        "GET": (M, None),
+        "POST": (M, {"items": [{"role": "user", "content": "a"}]}),
+    },
+    "conversations/{conversation_id}/items/{item_id}": {
+        "GET": (M, None),
+        "DELETE": (O, None),
+    },
+    "conversations/{conversation_id}": {
+        "GET": (M, None),
+        "POST": (O, {"metadata": {}}),
+        "DELETE": (O, None),
+    },
     "responses/{response_id}": {"GET": (O, None)},
     "responses/{response_id}/cancel": {"POST": (O, None)},
     "responses/{response_id}/input_items": {"GET": (O, None)},
@@ -306,6 +321,21 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "agents/{name}/v1/messages/count_tokens": {"POST": (O, _MESSAGES)},
     "agents/{name}/responses": {"POST": (O, {"input": "a"})},
     "agents/{name}/responses/input_tokens": {"POST": (O, {"input": "a"})},
+    "agents/{name}/responses/compact": {"POST": (N, {})},
+    "agents/{name}/conversations": {"POST": (O, {})},
+    "agents/{name}/conversations/{conversation_id}/items": {
+        "GET": (M, None),
+        "POST": (M, {"items": [{"role": "user", "content": "a"}]}),
+    },
+    "agents/{name}/conversations/{conversation_id}/items/{item_id}": {
+        "GET": (M, None),
+        "DELETE": (O, None),
+    },
+    "agents/{name}/conversations/{conversation_id}": {
+        "GET": (M, None),
+        "POST": (O, {"metadata": {}}),
+        "DELETE": (O, None),
+    },
     "agents/{name}/responses/{response_id}": {"GET": (O, None)},
     "agents/{name}/responses/{response_id}/cancel": {"POST": (O, None)},
     "agents/{name}/responses/{response_id}/input_items": {"GET": (O, None)},
@@ -322,6 +352,6 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
         "POST": (O, {"message": {"role": "user", "parts": [{"type": "text", "text": "a"}]}})
     },
     "agents/{name}/tasks/{task_id}": {"GET": (O, None), "DELETE": (O, None)},
-}
     # Last, since all that the paths above name goes with the chat.
     _CHAT: {"GET": (M, None), "PATCH": (O, {"title": "changed"}), "DELETE": (O, None)},
+}

@@ -72,9 +72,13 @@ class Stage:
     people: dict[str, Person]
     browsers: dict[str, Client]
     ids: dict[str, str]
+    # On the server's paths, and below an agent.
+    conversations: list[dict[str, str]]
 
     def ids_of(self, route: str) -> dict[str, str]:
         """Return the ids for a route: two routes may each need a row of a kind."""
+        if "{conversation_id}" in route:
+            return {**self.ids, **self.conversations[route.startswith("agents")]}
         if route.startswith(("responses", "agents")):
             return {**self.ids, "response_id": self.ids["gateway_response_id"]}
         if "{key_id}" in route:
@@ -136,7 +140,11 @@ def staged(web: httpx.Client) -> Stage:
                 continue
             prefix = ApiKey.split_secret(create_api_key(user, name="spare"))[0]
             rows[f"key of {route}"] = str(ApiKey.objects.get(prefix=prefix).pk)
-    return Stage(everyone, browsers, {**ids, **rows})
+    spare = [factories.chat(user, people["member"].user) for _ in range(2)]
+    conversations = [
+        {"conversation_id": one.pk, "item_id": factories.message(one, user).pk} for one in spare
+    ]
+    return Stage(everyone, browsers, {**ids, **rows}, conversations)
 
 
 def test_each_path_is_for_those_of_the_table(web: httpx.Client, settings: Settings) -> None:

@@ -60,6 +60,12 @@ def test_openai_responses(run_client: Run, deployment: Deployment) -> None:
         "cancelled": "cancelled",
         "kept": "cancelled",
     }
+    assert seen["conversation"] == {
+        "kinds": ["message", "message", "message", "reasoning", "message"],
+        "topics": [{"topic": "cats"}, {"topic": "dogs"}],
+        "gone": ["NotFoundError", 404, "chat_not_found", None],
+        **dict.fromkeys(["same", "answer", "in", "found", "left", "deleted"], True),
+    }
     assert seen["unpaid"] == ["APIStatusError", 402]
     assert seen["missing"][:3] == ["NotFoundError", 404, "unknown_session"]
     predecessor = ["previous_response_not_found", "previous_response_id"]

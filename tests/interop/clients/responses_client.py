@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import openai  # type: ignore[import-not-found]  # in an environment of its own
+from openai.types.conversations import ConversationItem  # type: ignore[import-not-found]  # as above
 from openai.types.responses import (  # type: ignore[import-not-found]  # as above
     Response,
     ResponseStreamEvent,
@@ -93,6 +94,33 @@ def again() -> bool:
     return bool("".join(deltas) == made.output_text == last.output_text)
 
 
+def conversation() -> dict[str, Any]:
+    """Return what became of a conversation, whose items are each what the package says."""
+    made = CLIENT.conversations.create(
+        metadata={"topic": "cats"}, items=[{"role": "user", "content": "Before"}]
+    )
+    items = CLIENT.conversations.items
+    added = items.create(made.id, items=[{"role": "user", "content": "And this"}])
+    answer = RESPONSES.create(model="thinker", conversation=made.id, input="Hello there")
+    listed = list(items.list(made.id, order="asc", limit=2))
+    for item in listed:
+        TypeAdapter(ConversationItem).validate_python(item.to_dict())
+    updated = CLIENT.conversations.update(made.id, metadata={"topic": "dogs"})
+    items.delete(added.data[0].id, conversation_id=made.id)
+    left = [item.id for item in items.list(made.id)]
+    return {
+        "kinds": [item.type for item in listed],
+        "same": listed[3:] == [items.retrieve(i.id, conversation_id=made.id) for i in listed[3:]],
+        "answer": [item.id for item in listed[3:]] == [item.id for item in answer.output],
+        "in": answer.conversation.id == made.id,
+        "topics": [made.metadata, updated.metadata],
+        "found": CLIENT.conversations.retrieve(made.id).created_at == made.created_at,
+        "left": left == [item.id for item in reversed(listed) if item.id != added.data[0].id],
+        "deleted": CLIENT.conversations.delete(made.id).deleted,
+        "gone": refused(lambda: CLIENT.conversations.retrieve(made.id)),
+    }
+
+
 def refused(ask: Any) -> list[Any]:
     """Return the error of a request."""
     try:
@@ -125,6 +153,7 @@ def main() -> dict[str, Any]:
             model="echo", input='{"n": 3}', text_format=Found
         ).output_parsed.n,
         "background": in_background(),
+        "conversation": conversation(),
         "again": again(),
         "paid": paid.output_text,
         "unpaid": refused(lambda: RESPONSES.create(model="paid-echo", input="x"))[:2],
