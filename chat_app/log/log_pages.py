@@ -6,7 +6,7 @@ Access is not checked here. Bodies of deleted messages are left out, as everywhe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chat_app.log.deletions import without_deleted
 from chat_app.models import Chat, ChatEvent, Participant
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 5000
 """How many places of a log one read scans for entries of given types."""
+
+
+ENDS: Final = ChatEvent.TERMINAL
+"""The types of the entries that end responses."""
+
+
+class LogPlace(NamedTuple):
+    """The place and type of a log entry, and its response, if any."""
+
+    seq: int
+    type: str
+    response_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +95,8 @@ def entry_at(chat_id: str, seq: int) -> DatedEntry | None:
 
 def places_after(
     chat_id: str, after: int, *, head: int, types: Sequence[str], limit: int
-) -> tuple[list[tuple[int, str]], int]:
-    """Return (seq, type) of the next entries of these types, and how far was scanned.
+) -> tuple[list[LogPlace], int]:
+    """Return the places of the next entries of these types, and how far was scanned.
 
     No types means all. At most `limit` entries are returned and WINDOW places scanned, up to
     `head`.
@@ -93,8 +105,9 @@ def places_after(
     rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=last)
     if types:
         rows = rows.filter(type__in=types)
-    found = list(rows.order_by("seq").values_list("seq", "type")[:limit])
-    return found, found[-1][0] if len(found) == limit else max(last, after)
+    places = rows.order_by("seq").values_list("seq", "type", "response_id")[:limit]
+    found = [LogPlace(*place) for place in places]
+    return found, found[-1].seq if len(found) == limit else max(last, after)
 
 
 def _dated(rows: QuerySet[ChatEvent]) -> list[DatedEntry]:

@@ -2,7 +2,8 @@
 
 The body is JSON, `{id, type, timestamp, webhook_id, chat_id, seq, data}`. `data` is the event as
 sent on a socket (UAMP §7), read from the log for each attempt, so that the text of a message
-deleted in the meantime is not sent. `id` is the event's own id, the same for every attempt.
+deleted in the meantime is not sent. The `data` of a payment is what its reader may see of it. `id`
+is the event's own id, the same for every attempt.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 
 from chat_app.log.log_pages import entry_at
 from sessions_app.webhooks.encryption import decrypted
+from sessions_app.webhooks.payment_events import PAID, payment_of
 from sessions_app.webhooks.signature import sign, symmetric
 
 if TYPE_CHECKING:
@@ -53,6 +55,11 @@ def event_of(delivery: WebhookDelivery) -> EventBody | None:
             return None
         at, event_id = entry.at, str(entry.payload["event_id"])
         data = {**entry.payload, "seq": seq}
+        if delivery.state == PAID:
+            paid = payment_of(entry.response_id, webhook.user_id)
+            if paid is None:
+                return None
+            event_id, data = f"paid_{entry.response_id}", paid
     members = {
         "id": event_id,
         "type": delivery.state,

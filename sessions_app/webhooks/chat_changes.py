@@ -24,6 +24,7 @@ from sessions_app.access import rates
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.webhooks.changes import AT_ONCE, OF_ONE, postpone_all
 from sessions_app.webhooks.deliveries import disable, refusal
+from sessions_app.webhooks.payment_events import log_types, with_payments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,11 +59,13 @@ async def queue_entries() -> None:
     for due in await database.run(find_entries):
         if due.counted_as in refused:
             continue
-        for place, (seq, _) in enumerate(due.entries):
+        for seq, _ in due.entries:
             quota = await rates.limiter().take("webhooks", due.counted_as)
             if not quota.allowed:
                 refused.add(due.counted_as)
-                await database.run(queue, due, until=seq - 1, count=place)
+                # An entry and its payment are queued together.
+                count = sum(earlier < seq for earlier, _ in due.entries)
+                await database.run(queue, due, until=seq - 1, count=count)
                 await database.run(postpone_all, due.counted_as, quota.retry_after)
                 break
         else:
@@ -99,8 +102,8 @@ def _unsent(row: Webhook) -> int:
 
 
 def _due_entries(row: Webhook, head: int) -> DueEntries:
-    entries, until = places_after(
-        row.chat_id or "", row.queued_seq, head=head, types=row.types, limit=ENTRIES
+    places, until = places_after(
+        row.chat_id or "", row.queued_seq, head=head, types=log_types(row.types), limit=ENTRIES
     )
     return DueEntries(
         webhook=row.pk,
@@ -108,7 +111,7 @@ def _due_entries(row: Webhook, head: int) -> DueEntries:
         queued_seq=row.queued_seq,
         until=until,
         is_all=until == head,
-        entries=entries,
+        entries=with_payments(places, row.types),
     )
 
 

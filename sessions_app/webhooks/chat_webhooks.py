@@ -26,6 +26,7 @@ from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.webhooks.chat_bodies import CURRENT, PING, PREVIOUS, PREVIOUS_UNTIL
 from sessions_app.webhooks.deliveries import disable
 from sessions_app.webhooks.encryption import decrypted, encrypted
+from sessions_app.webhooks.payment_events import PAID
 from sessions_app.webhooks.receivers import check_literal
 from sessions_app.webhooks.signature import new_secret
 
@@ -39,9 +40,9 @@ TYPES: Final = (
     "message.unpinned", "reaction.added", "reaction.removed", "response.created", "response.done",
     "response.error", "response.cancelled", "participant.joined", "participant.left",
     "participant.updated", "chat.updated", "chat.forked", "link.created", "link.revoked",
-    "agent.stopped", "call.updated", "call.ended", "state.updated",
+    "agent.stopped", "call.updated", "call.ended", "state.updated", PAID,
 )  # fmt: skip
-"""The event types in a chat's log."""
+"""The event types in a chat's log, and that of payments."""
 FORMAT: Final = "chat"
 STOPPED: Final = "The person who made it stopped it."
 KEEPS_SECRET: Final = timedelta(days=7)

@@ -19,12 +19,13 @@ from chat_app.log.entries import NewEvent, append
 from chat_app.models import ChatEvent, Participant
 from sessions_app.access import rates
 from sessions_app.access.keys import KeyRequest, make_key
-from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.models import Response, Webhook, WebhookDelivery
 from sessions_app.states import DeliveryState
 from sessions_app.webhooks import chat_changes, chat_webhooks, deliveries
 from sessions_app.webhooks.signature import symmetric
 from tests.client import wait_until
 from tests.live_server import shared_chat
+from tests.sessions_app.billing.paid_agents import priced, rich
 
 if TYPE_CHECKING:
     import httpx
@@ -152,6 +153,33 @@ def test_only_the_types_that_were_asked_for_are_sent(
     head = ChatEvent.objects.filter(chat=chat).order_by("-seq").values_list("seq", flat=True)[0]
     wait_until(lambda: Webhook.objects.get().queued_seq == head)
     assert Webhook.objects.get().look_at is None
+
+
+@pytest.mark.parametrize("types", [["payment.settled"], []])
+def test_what_an_answer_cost_is_sent_after_its_end(
+    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver, types: list[str]
+) -> None:
+    priced("paid", per_answer="1")
+    chat = shared_chat(rich(alice), bob, agents=("paid", "echo"))
+    make(web, bob, chat, receiver, types=types)
+    for name in ("echo", "paid"):
+        say(web, alice, chat, f"@{name} hello")
+        wait_until(lambda: Response.objects.filter(finished_at__isnull=True).count() == 0)
+    wait_until(lambda: "payment.settled" in [body["type"] for body in receiver.bodies])
+    wait_until(all_sent)
+    if types:
+        assert len(receiver.bodies) == 1
+    else:
+        *_, before = receiver.bodies[:-1]
+        assert (before["type"], before["seq"]) == ("response.done", receiver.bodies[-1]["seq"])
+    body = receiver.bodies[-1]
+    response = Response.objects.get(agent__name="paid")
+    assert (body["id"], body["data"]["paid_by"]) == (f"paid_{response.pk}", "other")
+    path = f"/api/v1/chats/{chat.pk}/payments"
+    (receipt,) = web.get(path, headers=bob.headers).json()["data"]
+    shown = {name: value for name, value in body["data"].items() if name != "paid_at"}
+    assert shown == {name: receipt[name] for name in shown}
+    assert (shown["amount"], shown["transfers"]) == ("1", [])
 
 
 def test_a_new_secret_signs_beside_the_one_before(
