@@ -11,8 +11,9 @@ _PROBLEM: Final = {
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     "description": "",
 }
-# Each is also sent under its older X- name.
-_LIMITS: Final = {
+# The limits are also sent under their older X- names.
+_HEADERS: Final = {
+    "X-Request-ID": "The request's own id, or a new one; logs have it.",
     "RateLimit-Limit": "Requests in the window.",
     "RateLimit-Remaining": "Requests that are left in it.",
     "RateLimit-Reset": "Seconds until it begins anew.",
@@ -25,6 +26,14 @@ _IF_MATCH: Final = {
 }
 
 
+_IF_NONE_MATCH: Final = {
+    "in": "header",
+    "name": "If-None-Match",
+    "schema": {"type": "string", "maxLength": 400},
+    "description": "An `ETag` of an earlier answer: where it is still the same, 304.",
+}
+# Money is never stored by clients, so that its answers have no entity tag.
+_NEVER_STORED: Final = ("/api/payments", "/api/v1/usage", "/api/v1/ledger")
 _IDEMPOTENCY_KEY: Final = {
     "in": "header",
     "name": "Idempotency-Key",
@@ -35,14 +44,27 @@ _IDEMPOTENCY_KEY: Final = {
 
 
 def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add rate limits to every operation, and the headers of conditions and repeats to writes."""
+    """Add the server, the headers of every answer, and those of conditions and repeats."""
+    result["servers"] = [{"url": "/", "description": "This server."}]
     for name, path in result["paths"].items():
         for method, operation in path.items():
             if method in _METHODS:
                 if method == "post" and name.startswith("/api/v1/"):
                     _add_key(operation)
+                if method == "get" and not name.startswith(_NEVER_STORED):
+                    _add_tag(operation)
                 _add(operation, is_conditional="get" in path and method not in {"get", "post"})
     return result
+
+
+def _add_tag(operation: dict[str, Any]) -> None:
+    """Add the entity tag of a GET, and the answer to one that the client has."""
+    operation.setdefault("parameters", []).append(dict(_IF_NONE_MATCH))
+    responses = operation["responses"]
+    tag = {"ETag": {"schema": {"type": "string"}, "description": "Identifies this state."}}
+    for status in {"200"} & responses.keys():
+        responses[status]["headers"] = tag | responses[status].get("headers", {})
+    responses.setdefault("304", {"description": "It has the `ETag` of `If-None-Match`."})
 
 
 def _add_key(operation: dict[str, Any]) -> None:
@@ -64,6 +86,6 @@ def _add(operation: dict[str, Any], *, is_conditional: bool) -> None:
     for response in responses.values():
         response["headers"] = {
             name: {"schema": {"type": "string"}, "description": words}
-            for name, words in _LIMITS.items()
+            for name, words in _HEADERS.items()
         } | response.get("headers", {})
     operation["responses"] = dict(sorted(responses.items()))

@@ -135,6 +135,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         409, "The webhook has too much that is still to be sent.", "Wait until it was sent."
     ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
+    "range_not_satisfiable": ProblemKind(
+        416, "The file has no such bytes.", "Content-Range has its size."
+    ),
     "precondition_failed": ProblemKind(
         412, "It was changed meanwhile.", "Read it again, then send If-Match with its new ETag."
     ),

@@ -146,7 +146,14 @@ def _section(message: dict[str, Any]) -> str:
     # A quote ends with the message, whatever block its text has opened.
     quoted = "".join(f"> {line}\n" for line in message["content"].splitlines())
     files = [_file(item) for item in message["content_items"] if item.get("type") in _FILES]
-    return "".join([head, f"{quoted}\n" if quoted else "", *files])
+    failed = [_failure(one) for one in message.get("failed_answers", ())]
+    return "".join([head, f"{quoted}\n" if quoted else "", *files, *failed])
+
+
+def _failure(answer: dict[str, Any]) -> str:
+    reason = str((answer["error"] or {}).get("message") or "")
+    words = f"{_escaped(answer['agent'])}: {answer['status']}. {_escaped(reason)}".strip()
+    return f"*{words}*\n\n"
 
 
 def _file(item: dict[str, Any]) -> str:

@@ -29,13 +29,31 @@ class Receipts(Protocol):
         """Return the receipts, at most one for each id."""
 
 
+class Failures(Protocol):
+    """Looks up the answers to messages that ended without a word, by message id."""
+
+    def __call__(self, message_ids: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
+        """Return the failures of those messages that have any."""
+
+
+def no_failures(message_ids: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
+    """Return no failures: nothing in this process answers messages."""
+    del message_ids
+    return {}
+
+
 def pages(
-    chat: Chat, user_id: int, *, receipts: Receipts, after: int = 0
+    chat: Chat,
+    user_id: int,
+    *,
+    receipts: Receipts,
+    failures: Failures = no_failures,
+    after: int = 0,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the messages of a chat after a `seq` up to its current end, oldest first.
 
-    An answer that cost something has its `receipt`. Raises ExportStopped if the reader has left the
-    chat.
+    An answer that cost something has its `receipt`, and a message the `failed_answers` to it that
+    wrote nothing. Raises ExportStopped if the reader has left the chat.
     """
     while after < chat.last_seq:
         if not is_member(chat.pk, user_id):
@@ -44,7 +62,11 @@ def pages(
         if not found:
             return
         paid = receipts(chat.pk, user_id, [row.response_id for row in found if row.response_id])
-        yield _plain_all(chat, found, paid)
+        failed = failures([row.pk for row in found])
+        for message in (page := _plain_all(chat, found, paid)):
+            if message["id"] in failed:
+                message["failed_answers"] = failed[message["id"]]
+        yield page
         after = found[-1].seq
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
-    from chat_app.export.pages import Receipts
+    from chat_app.export.pages import Failures, Receipts
 
 PAGE: Final = 200
 
@@ -45,11 +45,14 @@ def about(user: User) -> dict[str, Any]:
     }
 
 
-def chats(user: User, receipts: Receipts) -> Iterator[tuple[str, Iterator[bytes]]]:
+def chats(
+    user: User, receipts: Receipts, failures: Failures
+) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Yield the name of a file and its lines for each chat that the person is in."""
     current = Participant.objects.filter(user=user, left_at__isnull=True)
     for chat in Chat.objects.filter(pk__in=current.values("chat_id")).order_by("pk").iterator():
-        yield f"chats/{chat.pk}.ndjson", ndjson(chat, pages(chat, user.pk, receipts=receipts))
+        read = pages(chat, user.pk, receipts=receipts, failures=failures)
+        yield f"chats/{chat.pk}.ndjson", ndjson(chat, read)
 
 
 def written(user: User) -> Iterator[bytes]:

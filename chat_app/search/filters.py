@@ -17,6 +17,10 @@ _TOKEN: Final = re.compile(
     r'(?:(?P<name>from|agent|in|has|before|after):)?(?:"(?P<quoted>[^"]*)"|(?P<bare>\S*))'
 )
 _HAS: Final = ("file",)
+_NAMES: Final = frozenset({"from", "agent", "in", "has", "before", "after"})
+_QUOTED: Final = re.compile(r'"[^"]*"')
+# A word that looks like a filter, and is not the beginning of an address.
+_LIKE_FILTER: Final = re.compile(r"(?<!\S)([a-z_]{2,20}):(?!//)\S")
 
 
 class InvalidSearch(ValueError):
@@ -33,6 +37,8 @@ class SearchTerms(msgspec.Struct, frozen=True, kw_only=True):
     has_file: bool = False
     before: datetime | None = None
     after: datetime | None = None
+    # Names that look like filters and are searched as words.
+    unknown: tuple[str, ...] = ()
 
 
 def parse_search(text: str) -> SearchTerms:
@@ -72,7 +78,14 @@ def parse_search(text: str) -> SearchTerms:
         has_file="has" in given,
         before=_start_of_day("before", given),
         after=_start_of_day("after", given),
+        unknown=_unknown(text),
     )
+
+
+def _unknown(text: str) -> tuple[str, ...]:
+    """Return the names in a search that look like filters and are none."""
+    names = _LIKE_FILTER.findall(_QUOTED.sub('""', text))
+    return tuple(dict.fromkeys(name for name in names if name not in _NAMES))
 
 
 def _start_of_day(name: str, given: dict[str, str]) -> datetime | None:

@@ -19,6 +19,7 @@ from chat_app.export import personal
 from payments_app.ledger.accounts import account_of_user
 from payments_app.reporting.statement_csv import statement_pages
 from sessions_app.models import ApiKey, Session
+from sessions_app.rest.chats.failures import failures_of
 from sessions_app.rest.chats.receipts import receipts_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def export_person(user: User, to: IO[bytes]) -> int:
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         about = msgspec.json.format(msgspec.json.encode(_about(user)))
         archive.writestr("person.json", about)
-        for name, lines in personal.chats(user, _receipts):
+        for name, lines in personal.chats(user, _receipts, failures_of):
             _write(archive, name, lines)
         _write(archive, "written.ndjson", personal.written(user))
         statement = statement_pages(account_of_user(user.pk).id)

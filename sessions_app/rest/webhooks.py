@@ -359,7 +359,8 @@ def delivery_data(row: WebhookDelivery) -> dict[str, Any]:
 
 def _shown(made: chat_webhooks.WebhookSecret, *, status: int = 200) -> Response:
     data = {**webhook_data(made.webhook), "secret": made.secret}
-    return Response(data, status=status, headers=_SHOWN_ONCE)
+    location = {"Location": f"/api/v1/webhooks/{made.webhook.pk}"}
+    return Response(data, status=status, headers={**_SHOWN_ONCE, **location})
 
 
 def _queued(queue: Callable[[], WebhookDelivery]) -> Response:

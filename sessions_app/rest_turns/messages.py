@@ -17,6 +17,7 @@ from chat_app.rest.messages.message_filters import has_item
 from chat_app.rest.messages.message_serializers import MessageSerializer, message_data
 from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.reporting import answer_costs
+from sessions_app.rest.chats.failures import failures_of
 from sessions_app.rest.chats.receipts import receipts_of
 from sessions_app.rest_turns.bodies import NewMessageSerializer, input_events
 from sessions_app.rest_turns.reading import (
@@ -110,6 +111,10 @@ class SentMessagesView(MessagesView):
             receipts = {one["response_id"]: one for one in found}
             for row in data:
                 row["payment"] = receipts.get(row["response_id"])
+        if "failed_answers" in wanted:
+            failures = failures_of([row["id"] for row in data])
+            for row in data:
+                row["failed_answers"] = failures.get(row["id"], [])
         if "response" in wanted:
             answers = {one["id"]: one for one in responses_data(ids)}
             for row in data:

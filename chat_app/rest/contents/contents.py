@@ -18,7 +18,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
-from agents_app.rest.problems import Problem, responses
+from agents_app.rest.problems import Problem, refusal, responses
 from agents_app.rest.views import caller
 from chat_app.contents import addresses, media_types, quota, reading_rights, storage
 from chat_app.rest.contents.multipart import FileParser
@@ -170,8 +170,7 @@ class BlobView(RestView):
         responses={
             (200, "*/*"): OpenApiTypes.BINARY,
             (206, "*/*"): OpenApiTypes.BINARY,
-            416: None,
-            **responses(404),
+            **responses(404, 416),
         },
     )
     def get(self, request: Request, content_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
@@ -208,7 +207,11 @@ def blob_response(
     headers = _headers(content, etag)
     if part is None:
         headers["Content-Range"] = f"bytes */{content.size_bytes}"
-        return HttpResponse(status=416, headers=headers)
+        refused = refusal("range_not_satisfiable", instance=request.path)
+        for name in ("Content-Range", "Accept-Ranges", "Content-Security-Policy"):
+            if name in headers:
+                refused[name] = headers[name]
+        return refused
     status = 200
     if part.size != content.size_bytes:
         status = 206

@@ -117,7 +117,8 @@ class ShareLinksView(RestView):
                 chat_id=chat_id, made_by=caller(request), **body.validated_data
             )
         address = request.build_absolute_uri(f"/shared/{secret}")
-        return Response({**_share_data(link), "url": address}, status=201)
+        location = {"Location": f"{request.path}/{link.pk}"}
+        return Response({**_share_data(link), "url": address}, status=201, headers=location)
 
 
 class ShareLinkView(RestView):
@@ -169,7 +170,8 @@ class InviteLinksView(RestView):
                 chat_id=chat_id, made_by=caller(request), **body.validated_data
             )
         address = request.build_absolute_uri(f"/join/{secret}")
-        return Response({**_invite_data(link), "url": address}, status=201)
+        location = {"Location": f"{request.path}/{link.pk}"}
+        return Response({**_invite_data(link), "url": address}, status=201, headers=location)
 
 
 class InviteLinkView(RestView):

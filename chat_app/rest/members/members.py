@@ -55,15 +55,21 @@ class ParticipantsView(RestView):
     @extend_schema(
         operation_id="add_participant",
         request=NewParticipantSerializer,
-        responses={201: ParticipantSerializer, **responses(400, 403, 404, 413, 415)},
+        responses={
+            200: ParticipantSerializer,
+            201: ParticipantSerializer,
+            **responses(400, 403, 404, 413, 415),
+        },
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Add a person or an agent; an existing member stays as they are."""
+        """Add a person or an agent; status 200 for one who is a member, and stays as they are."""
         check_member(request, chat_id)
         body = NewParticipantSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         names = body.validated_data
         user = caller(request)
+        members = Participant.objects.filter(chat_id=chat_id, left_at__isnull=True)
+        known = set(members.values_list("pk", flat=True))
         with refused():
             if "user" in names:
                 added = User.objects.get(pk=user_ids([names["user"]], "/user")[0])
@@ -77,7 +83,9 @@ class ParticipantsView(RestView):
                     trigger=names.get("trigger", trigger),
                     rights=rights_of(request),
                 )
-        return Response(_member_data(row), status=201)
+        location = {"Location": f"{request.path}/{row.pk}"}
+        status = 200 if row.pk in known else 201
+        return Response(_member_data(row), status=status, headers=location)
 
 
 class ParticipantView(RestView):

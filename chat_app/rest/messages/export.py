@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-    from chat_app.export.pages import Receipts
+    from chat_app.export.pages import Failures, Receipts
 
 logger = logging.getLogger(__name__)
 
@@ -78,13 +78,14 @@ class ExportResponse(StreamingHttpResponse):
 
 
 class ExportView(RestView):
-    """A chat as a file. The app that knows what answers cost sets `receipts`."""
+    """A chat as a file. The app that runs answers sets `receipts` and `failures`."""
 
     read_scope = "chats:read"
 
     throttle_scope = "exports"
 
     receipts: ClassVar[Receipts]
+    failures: ClassVar[Failures]
 
     @extend_schema(
         operation_id="export_chat",
@@ -106,7 +107,9 @@ class ExportView(RestView):
         write, media_type, suffix = FORMATS[chosen]
         name = f"{chat.title or chat.pk}.{suffix}"
         reader = caller(request).pk
-        read = pages(chat, reader, receipts=self.receipts, after=query["after"])
+        read = pages(
+            chat, reader, receipts=self.receipts, failures=self.failures, after=query["after"]
+        )
         if query.get("log"):
             write = partial(_WITH_LOG[chosen], log=log_lines(chat.pk, reader))
         return ExportResponse(

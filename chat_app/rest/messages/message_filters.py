@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MEDIA: Final = ("image", "audio", "video", "file")
 HAS: Final = ("file", "tool", "payment", "error")
-EXPANDABLE: Final = ("attachments", "payment", "response", "signature")
+EXPANDABLE: Final = ("attachments", "failed_answers", "payment", "response", "signature")
 FILTERS: Final = frozenset(
     {
         "author",

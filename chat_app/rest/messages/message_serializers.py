@@ -153,6 +153,11 @@ class MessageSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="With `expand=response`: the response that it is the answer of.",
     )
+    failed_answers = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        help_text="With `expand=failed_answers`: answers to it that ended without a word.",
+    )
 
 
 class RevisionSerializer(serializers.Serializer[Any]):

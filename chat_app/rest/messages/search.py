@@ -44,6 +44,7 @@ class FoundMessageSerializer(MessageSerializer):
 
 
 # Hits, newest first; `searched_chats` of the `chats` that the caller may search were covered.
+# `unknown_filters` look like filters, and were searched as words.
 FOUND = inline_serializer(
     "Found",
     {
@@ -55,6 +56,7 @@ FOUND = inline_serializer(
         "next_cursor": serializers.CharField(allow_null=True),
         "searched_chats": serializers.IntegerField(),
         "chats": serializers.IntegerField(),
+        "unknown_filters": serializers.ListField(child=serializers.CharField()),
     },
 )
 
@@ -76,8 +78,9 @@ class SearchView(RestView):
         query = read_query(request, SearchQuery)
         reader = caller(request).pk
         try:
+            terms = parse_search(query["q"])
             found = find_messages(
-                parse_search(query["q"]),
+                terms,
                 user_id=reader,
                 limit=query["limit"],
                 places=place_before(request, query, _places),
@@ -94,7 +97,11 @@ class SearchView(RestView):
             [{**row, "chat_title": found.titles[row["chat_id"]]} for row in data],
             next_cursor=following,
         )
-        page.data |= {"searched_chats": found.searched, "chats": found.chats}
+        page.data |= {
+            "searched_chats": found.searched,
+            "chats": found.chats,
+            "unknown_filters": terms.unknown,
+        }
         return page
 
 

@@ -242,7 +242,8 @@ def _budget_data(state: LimitState) -> dict[str, Any]:
 
 def _shown(made: keys.NewSecret, *, status: int = 200) -> Response:
     data = {**keys_data([made.key])[0], "secret": made.secret}
-    return Response(data, status=status, headers=SECRET)
+    location = {"Location": f"/api/v1/keys/{made.key.pk}"}
+    return Response(data, status=status, headers={**SECRET, **location})
 
 
 def _own(request: Request, key_id: str) -> ApiKey:

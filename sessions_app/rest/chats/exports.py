@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chat_app.rest.messages.export import ExportView
+from sessions_app.rest.chats.failures import failures_of
 from sessions_app.rest.chats.receipts import receipts_of
 
 if TYPE_CHECKING:
@@ -23,3 +24,4 @@ class ReceiptedExportView(ExportView):
     """A chat as a file."""
 
     receipts = staticmethod(_receipts)
+    failures = staticmethod(failures_of)

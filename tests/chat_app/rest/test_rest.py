@@ -596,6 +596,9 @@ def test_a_member_adds_people_and_agents() -> None:
         "online": False,
         **NO_PROFILE,
     }
+    assert added["Location"] == f"{path}/{member.pk}"
+    again = post(client, path, {"user": "bob"})
+    assert (added.status_code, again.status_code, again.json()) == (201, 200, added.json())
     agent = post(client, path, {"agent": "ECHO", "trigger": "always"}).json()
     assert (agent["id"], agent["name"], agent["trigger"]) == (echo.pk, "echo", "always")
     assert [p["name"] for p in client.get(path).json()["data"]] == ["ada", "bob", "echo"]
@@ -776,6 +779,11 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
     call_command("spectacular", validate=True, fail_on_warn=True, file=str(file))
     document = Client().get("/api/schema").json()
     assert "payments" in document["info"]["description"]
+    assert (document["openapi"][:3], document["servers"][0]["url"]) == ("3.1", "/")
+    read = document["paths"]["/api/v1/chats/{chat_id}"]["get"]["responses"]
+    assert {"304", "404", "429", "503"} <= read.keys()
+    assert {"ETag", "X-Request-ID", "RateLimit-Remaining"} <= read["200"]["headers"].keys()
+    assert "304" not in document["paths"]["/api/payments/balance"]["get"]["responses"]
     operations = {
         operation["operationId"]: path
         for path, methods in document["paths"].items()

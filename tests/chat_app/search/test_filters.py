@@ -35,7 +35,12 @@ def day(number: int) -> datetime:
             '"one word" before:2026-01-03 after:2026-01-02',
             SearchTerms(words=("one word",), before=day(3), after=day(2)),
         ),
-        ("http://x to:y", SearchTerms(words=("http://x", "to:y"))),
+        (
+            'http://x to:y cost:>1 "a b:c" Re:d',
+            SearchTerms(
+                words=("http://x", "to:y", "cost:>1", "a b:c", "Re:d"), unknown=("to", "cost")
+            ),
+        ),
     ],
 )
 def test_words_and_filters_are_read(text: str, terms: SearchTerms) -> None:
@@ -135,6 +140,7 @@ def test_what_is_not_there_is_said_and_strangers_learn_nothing(
     factories.chat(eve)
     answer = found(eve, "word")
     assert (answer["searched_chats"], answer["chats"]) == (1, 2)
+    assert (answer["unknown_filters"], found(eve, "form:me")["unknown_filters"]) == ([], ["form"])
 
 
 @pytest.mark.django_db

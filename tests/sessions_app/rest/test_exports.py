@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+from django.utils import timezone
+
 from chat_app.models import Participant
+from tests import factories
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import pay, priced, rich
 
 if TYPE_CHECKING:
     import httpx
+    from django.test import Client
 
     from tests.live_server import Dial, Person
 
@@ -38,3 +43,39 @@ def test_an_answer_has_its_receipt_and_its_transfers_are_the_payers(
     assert ", 0.25 USD)" in read
     Participant.objects.filter(chat=chat, user=bob.user).delete()
     assert web.get(path, params={"format": "json"}, headers=bob.headers).status_code == 404
+
+
+@pytest.mark.django_db
+def test_an_answer_that_failed_before_a_word_is_in_history_and_exports(client: Client) -> None:
+    ada, echo = factories.user(), factories.agent()
+    chat = factories.chat(ada, echo)
+    question, other = (factories.message(chat, ada, text) for text in ("Why?", "And?"))
+    error = {"code": "provider_error", "message": "The model *failed*."}
+    now = timezone.now()
+    ended = {"finished_at": now, "error": error, "status": "failed"}
+    failed = factories.response(echo, chat, message=question, **ended)
+    partial = factories.response(echo, chat, message=other, **ended)
+    factories.message(chat, echo, "So far", response_id=partial.pk, status="failed")
+    factories.response(echo, chat, message=question)
+    client.force_login(ada)
+    path = f"/api/v1/chats/{chat.pk}"
+    page = client.get(f"{path}/messages?expand=failed_answers&order=asc").json()["data"]
+    (shown,) = page[0]["failed_answers"]
+    assert shown == {
+        "response_id": failed.pk,
+        "agent": "echo",
+        "status": "failed",
+        "error": error,
+        "ended_at": shown["ended_at"],
+    }
+    assert [one["failed_answers"] for one in page[1:]] == [[], []]
+    file = client.get(f"{path}/export?format=ndjson").getvalue().decode()
+    lines = [json.loads(line) for line in file.splitlines()]
+    assert [[one["response_id"] for one in line.get("failed_answers", ())] for line in lines] == [
+        [],
+        [failed.pk],
+        *[[]] * 3,
+    ]
+    assert lines[-1]["count"] == 3
+    text = client.get(f"{path}/export?format=markdown").getvalue().decode()
+    assert "*echo: failed. The model " in text
