@@ -44,6 +44,7 @@ NAMED_IN_BODIES: Final = {
     "thread": "message_id",
     "around": "message_id",
 }
+DELETES_CHAT: Final = "DELETE /api/v1/chats/{chat_id}"
 ORDER: Final = ("get", "put", "patch", "post", "delete")
 
 
@@ -63,7 +64,8 @@ def test_every_operation_keeps_its_contract(
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=demo.http)
     operations: list[Any] = [result.ok() for result in schema.get_all_operations()]  # type: ignore[union-attr]  # an invalid schema raises
-    operations.sort(key=lambda one: ORDER.index(one.method))
+    # The chat goes last, since most rows are in it.
+    operations.sort(key=lambda one: (ORDER.index(one.method), one.label == DELETES_CHAT))
     failures: list[str] = []
     answered: dict[str, set[int]] = defaultdict(set)
     for operation in operations:

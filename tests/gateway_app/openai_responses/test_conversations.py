@@ -35,7 +35,7 @@ class Caller:
 
 def text_of(item: dict[str, Any]) -> str:
     """Return the text of an item."""
-    return "".join(part["text"] for part in item.get("content", item.get("summary")))
+    return "".join(part["text"] for part in item.get("content") or item["summary"])
 
 
 def test_a_conversation_is_a_chat_that_agents_answer_in(web: httpx.Client, alice: Person) -> None:

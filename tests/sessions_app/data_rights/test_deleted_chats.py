@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.live_server import Dial, Person
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_deleted_chat_is_gone_for_everyone_and_its_money_goes_back(
