@@ -2,10 +2,10 @@
 
 from django.urls import path, re_path
 
-from chat_app.rest import calls, chats, reference
+from chat_app.rest import calls, chats, log_tree, reference
 from chat_app.rest.contents import contents, link_cards, transcripts, uploads
 from chat_app.rest.members import agents, links, members, people
-from chat_app.rest.messages import checkpoints, conversation, search, threads
+from chat_app.rest.messages import checkpoints, conversation, proofs, search, threads
 
 app_name = "chat_app"
 
@@ -57,6 +57,7 @@ urlpatterns = [
     re_path(rf"{_MESSAGE}/versions\Z", conversation.VersionsView.as_view(), name="versions"),
     re_path(rf"{_MESSAGE}/reactions\Z", conversation.ReactionsView.as_view(), name="reactions"),
     re_path(rf"{_MESSAGE}/link-cards\Z", link_cards.LinkCardsView.as_view(), name="link_cards"),
+    re_path(rf"{_MESSAGE}/proof\Z", proofs.MessageProofView.as_view(), name="message_proof"),
     re_path(rf"{_MESSAGE}/pin\Z", conversation.PinView.as_view(), name="pin"),
     re_path(rf"{_CHAT}/pins\Z", conversation.PinsView.as_view(), name="pins"),
     path("api/v1/threads", threads.ThreadsView.as_view(), name="threads"),
@@ -71,5 +72,10 @@ urlpatterns = [
     path("api/v1/uploads", uploads.UploadsView.as_view(), name="uploads"),
     path("api/v1/uploads/<uuid:upload_id>", uploads.UploadView.as_view(), name="upload"),
     path("api/content/<uuid:content_id>", contents.BlobView.as_view(), name="blob"),
+    path("log-tree/checkpoint", log_tree.checkpoint, name="tree_checkpoint"),
+    path("log-tree/consistency", log_tree.consistency, name="tree_consistency"),
+    path("log-tree/proof", log_tree.proof, name="tree_proof"),
+    path("log-tree/keys", log_tree.verifier_keys, name="tree_keys"),
+    path("log-tree/cosignatures", log_tree.cosign, name="tree_cosignatures"),
     path("docs/problems", reference.problems, name="problems"),
 ]

@@ -20,6 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 NOTE_CHARS_MAX: Final = 2000
 """The maximum length of a checkpoint, in characters."""
 
+OWNER: Final = "log"
+"""The owner of the keys that sign checkpoints, as named in a key's `uamp_owner`."""
+
 _ED25519: Final = b"\x01"
 _ID_BYTES: Final = 4
 _KEY_BYTES: Final = 32
@@ -77,12 +80,12 @@ def sign_checkpoint(
 def open_checkpoint(note: str, keys: Iterable[Mapping[str, Any]]) -> LogHead:
     """Verify a note with these JSON Web Keys and return its checkpoint.
 
-    Raises BadCheckpoint, or UnknownCheckpointKey if no Ed25519 key among them has the id that the
-    note names.
+    Raises BadCheckpoint, or UnknownCheckpointKey if no Ed25519 key of logs among them has the id
+    that the note names.
     """
     checkpoint, named, signature = _read(note)
     for jwk in keys:
-        public = _public_key(jwk)
+        public = public_key_of(jwk, owner=OWNER)
         if public is None or key_id(checkpoint.origin, public) != named:
             continue
         try:
@@ -98,9 +101,9 @@ def read_checkpoint(note: str) -> LogHead:
     return _read(note)[0]
 
 
-def key_id(name: str, public_key: bytes) -> bytes:
-    """Return the id of a named Ed25519 key (C2SP signed-note)."""
-    return hashlib.sha256(f"{name}\n".encode() + _ED25519 + public_key).digest()[:_ID_BYTES]
+def key_id(name: str, public_key: bytes, *, kind: bytes = _ED25519) -> bytes:
+    """Return the id of a named key (C2SP signed-note); `kind` is its type of signature."""
+    return hashlib.sha256(f"{name}\n".encode() + kind + public_key).digest()[:_ID_BYTES]
 
 
 def _read(note: str) -> tuple[LogHead, bytes, bytes]:
@@ -108,7 +111,7 @@ def _read(note: str) -> tuple[LogHead, bytes, bytes]:
     found = _NOTE.fullmatch(note) if len(note) <= NOTE_CHARS_MAX else None
     if found is None or found["name"] != found["origin"]:
         raise BadCheckpoint("It is no checkpoint of a chat.")
-    chain_hash, signature = _decoded(found["chain_hash"]), _decoded(found["signature"])
+    chain_hash, signature = decoded(found["chain_hash"]), decoded(found["signature"])
     checkpoint = LogHead(
         server=found["origin"].removesuffix(f"/chats/{found['chat_id']}"),
         chat_id=found["chat_id"],
@@ -119,16 +122,24 @@ def _read(note: str) -> tuple[LogHead, bytes, bytes]:
     return checkpoint, signature[:_ID_BYTES], signature[_ID_BYTES:]
 
 
-def _decoded(text: str) -> bytes:
-    """Decode base64, accepting only its canonical spelling."""
-    raw = base64.b64decode(text)
+def decoded(text: str) -> bytes:
+    """Decode base64, accepting only its canonical spelling. Raises BadCheckpoint."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise BadCheckpoint("It is not in base64.") from None
     if base64.b64encode(raw).decode() != text:
         raise BadCheckpoint("It is not in base64.")
     return raw
 
 
-def _public_key(jwk: Mapping[str, Any]) -> bytes | None:
-    """Return the 32 bytes of an Ed25519 key (RFC 8037), or None for any other key."""
+def public_key_of(jwk: Mapping[str, Any], *, owner: str) -> bytes | None:
+    """Return the 32 bytes of an Ed25519 key (RFC 8037) of an owner, or None for any other key.
+
+    Keys without an owner, as other libraries write them, are accepted.
+    """
+    if jwk.get("uamp_owner", owner) != owner:
+        return None
     if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519" or not isinstance(jwk.get("x"), str):
         return None
     text: str = jwk["x"]

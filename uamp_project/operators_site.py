@@ -40,8 +40,8 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "sessions_app.externalidentity", "chat_app.presence", "federation_app.peer",
     ),
     "Audit": (
-        "audit_app.auditrecord", "signing_app.publishedkey", "axes.accessattempt",
-        "axes.accesslog", "axes.accessfailurelog",
+        "audit_app.auditrecord", "signing_app.publishedkey", "chat_app.treecheckpoint",
+        "axes.accessattempt", "axes.accesslog", "axes.accessfailurelog",
     ),
 }  # fmt: skip
 INTERNALS: Final = "Internals"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chat_app.models import Chat
 
 CHECKED: Final = 500
-"""How many of the last entries are checked for a chat's page; `verify_log` checks all."""
+"""How many of the last entries are checked for a chat's page; `audit_log` checks all."""
 
 SHOWN: Final = 10
 """How many problems are listed."""

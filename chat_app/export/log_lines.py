@@ -1,4 +1,4 @@
-"""The log of a chat in an NDJSON export: its signed head, and the entries with their hashes.
+"""The log of a chat in an export: its signed head with a proof, and the entries with hashes.
 
 `uamp verify` checks them (docs/log-chain.md).
 """
@@ -13,6 +13,7 @@ from chat_app.export.pages import ExportStopped
 from chat_app.log.checkpoints import LogChanged, checkpoint_of
 from chat_app.log.deletions import without_deleted
 from chat_app.log.verification import entries_after
+from chat_app.log_tree.proofs import proof_of
 from chat_app.members.membership import is_member
 from chat_app.models import Chat
 from uamp.log_chain import microseconds, payload_digest
@@ -35,7 +36,7 @@ def log_lines(chat_id: str, user_id: int | None) -> Iterator[bytes]:
     except LogChanged:
         signed = None
     if signed is not None:
-        yield _line({"type": "checkpoint", "note": signed.note})
+        yield _line({"type": "checkpoint", "note": signed.note, "tree": proof_of(signed)})
     last_seq = Chat.objects.values_list("last_seq", flat=True).get(pk=chat_id)
     for page in entries_after(chat_id, 0, last_seq):
         if user_id is not None and not is_member(chat_id, user_id):

@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
-from chat_app.models import Chat, ChatEvent, LogCheckpoint
+from chat_app.models import Chat, ChatEvent, LogCheckpoint, TreeNode
 from signing_app import owner_keys
 from signing_app.published import keys_of
 from uamp.log_checkpoint import (
@@ -28,8 +28,10 @@ from uamp.log_checkpoint import (
     read_checkpoint,
     sign_checkpoint,
 )
+from uamp.transparency.tree import leaf_hash, node_position
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
 logger = logging.getLogger(__name__)
@@ -86,28 +88,37 @@ def sign_heads(now: datetime) -> int:
         try:
             checkpoint_of(chat_id)
         except LogChanged:
-            logger.error("the log of %s was changed: manage.py verify_log shows where", chat_id)  # noqa: TRY400 a traceback is no help
+            logger.error("the log of %s was changed: manage.py audit_log shows where", chat_id)  # noqa: TRY400 a traceback is no help
         except Chat.DoesNotExist:
             continue  # deleted meanwhile
     return len(chat_ids)
 
 
 def read_stored(chat_id: str, *, after: int) -> StoredHeads:
-    """Return the heads after a place, each verified with the published log keys."""
+    """Return the heads after a place, each verified with the published log keys and the tree."""
     found = StoredHeads({}, [])
     rows = list(LogCheckpoint.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq"))
     keys = keys_of(owner_keys.LOG)["keys"] if rows else []
+    leaves = _leaves(rows)
     for row in rows:
         try:
             checkpoint = open_checkpoint(row.note, keys)
         except BadCheckpoint:
             found.bad.append(row.seq)
             continue
-        if (checkpoint.chat_id, checkpoint.seq) == (chat_id, row.seq):
+        is_leaf = row.leaf is None or leaves.get(row.leaf) == leaf_hash(checkpoint.text.encode())
+        if is_leaf and (checkpoint.chat_id, checkpoint.seq) == (chat_id, row.seq):
             found.heads[row.seq] = checkpoint.chain_hash
         else:
             found.bad.append(row.seq)
     return found
+
+
+def _leaves(rows: Iterable[LogCheckpoint]) -> dict[int, bytes]:
+    """Return the hashes that the tree of the server has for these heads."""
+    places = {node_position(0, row.leaf): row.leaf for row in rows if row.leaf is not None}
+    found = TreeNode.objects.filter(pk__in=places).values_list("position", "hash")
+    return {places[position]: bytes(stored) for position, stored in found}
 
 
 def _check_continues(last: LogCheckpoint, chat: Chat, chain_hash: bytes) -> None:

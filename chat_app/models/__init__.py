@@ -1,11 +1,12 @@
 """The chat domain as rows: one ordered log per chat, and tables that can be read without it.
 
-`chats` has chats, messages and contents, `logs` the logs, `members` who is in a chat, `links` the
-ways in for others, `conversation` what members did with messages, `calls` voice calls, `forks`
-chats that begin with the history of others, `link_cards` previews of linked pages, `people`
-profiles and settings, `threads` replies to messages, `transcripts` the words of recordings,
-`repeats` requests with an `Idempotency-Key`, `uploads` files that arrive in parts. Other apps call
-the functions of `log`, `members`, `links`, `contents` and `calls`, not these classes.
+`chats` has chats, messages and contents, `logs` the logs, `log_tree` the tree of their heads,
+`members` who is in a chat, `links` the ways in for others, `conversation` what members did with
+messages, `calls` voice calls, `forks` chats that begin with the history of others, `link_cards`
+previews of linked pages, `people` profiles and settings, `threads` replies to messages,
+`transcripts` the words of recordings, `repeats` requests with an `Idempotency-Key`, `uploads` files
+that arrive in parts. Other apps call the functions of `log`, `members`, `links`, `contents` and
+`calls`, not these classes.
 """
 
 from chat_app.models.calls import (
@@ -43,6 +44,7 @@ from chat_app.models.conversation import (
 from chat_app.models.forks import ChatOrigin
 from chat_app.models.link_cards import LinkCard, LinkCardState
 from chat_app.models.links import InviteLink, ShareLink
+from chat_app.models.log_tree import LogTree, TreeCheckpoint, TreeCosignature, TreeNode
 from chat_app.models.logs import ChatEvent, LogCheckpoint, LogErasure
 from chat_app.models.members import (
     AgentMention,
@@ -86,6 +88,7 @@ __all__ = [
     "LinkCardState",
     "LogCheckpoint",
     "LogErasure",
+    "LogTree",
     "Message",
     "MessageDeletion",
     "MessageMention",
@@ -112,6 +115,9 @@ __all__ = [
     "ThreadFollower",
     "Transcript",
     "TranscriptState",
+    "TreeCheckpoint",
+    "TreeCosignature",
+    "TreeNode",
     "Upload",
     "UploadPart",
     "VoiceCall",

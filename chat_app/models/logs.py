@@ -84,14 +84,22 @@ class LogCheckpoint(models.Model):
     seq = models.BigIntegerField()
     note = models.CharField(max_length=2000)
     created_at = models.DateTimeField(default=timezone.now)
+    # Its leaf in the tree of the server (`LogTree`); None until it is added.
+    leaf = models.BigIntegerField(null=True, blank=True)
 
     class Meta:
-        """At most one per log position."""
+        """At most one per log position, and per leaf of the tree."""
 
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["chat", "seq"], name="checkpoint_has_its_own_seq")
+            models.UniqueConstraint(fields=["chat", "seq"], name="checkpoint_has_its_own_seq"),
+            models.UniqueConstraint(fields=["leaf"], name="checkpoint_has_its_own_leaf"),
         ]
-        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="checkpoint_listing")]
+        indexes: ClassVar = [
+            models.Index(fields=["-created_at", "-id"], name="checkpoint_listing"),
+            models.Index(
+                fields=["id"], condition=Q(leaf__isnull=True), name="checkpoint_without_leaf"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.chat_id}#{self.seq}"

@@ -15,6 +15,8 @@ from django.utils import timezone
 from agents_app.remote.probes import probe_due
 from chat_app.calls.changes import renew_participants, sweep_calls
 from chat_app.log.checkpoints import BATCH, sign_heads
+from chat_app.log_tree.growth import BATCH as TREE_BATCH
+from chat_app.log_tree.growth import grow
 from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_SILENT
@@ -137,6 +139,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("count the last hours", COUNT_SECONDS, count_last_hours),
         PeriodicJob("probe remote agents", PROBE_SECONDS, probe_due),
         PeriodicJob("sign the heads of logs", CHECKPOINT_SECONDS, sign_grown_logs),
+        PeriodicJob("grow the tree of log heads", CHECKPOINT_SECONDS, grow_tree),
         *_jobs_of_agents(process),
     ]
 
@@ -188,6 +191,13 @@ async def sign_grown_logs() -> None:
     """Sign the heads of logs that have grown (chat_app.log.checkpoints)."""
     for _ in range(CHECKPOINT_BATCHES):
         if await database.run(sign_heads, timezone.now()) < BATCH:
+            return
+
+
+async def grow_tree() -> None:
+    """Add signed heads to the tree and sign its new head (chat_app.log_tree.growth)."""
+    for _ in range(CHECKPOINT_BATCHES):
+        if await database.run(grow, timezone.now()) < TREE_BATCH:
             return
 
 

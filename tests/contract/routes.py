@@ -178,6 +178,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     f"{_CHAT}/queue/{{item_id}}": {"DELETE": (O, None)},
     # --- Messages, answers, calls of tools ---
     f"{_MESSAGE}/revisions": {"GET": (M, None)},
+    f"{_MESSAGE}/proof": {"GET": (M, None)},
     f"{_MESSAGE}/versions": {"GET": (M, None)},
     f"{_MESSAGE}/reactions": {"GET": (M, None), "PUT": (M, None), "DELETE": (M, None)},
     f"{_MESSAGE}/link-cards": {"POST": (M, {})},
@@ -249,6 +250,12 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/schema": {"GET": (E, None)},
     "api/docs": {"GET": (E, None)},
     ".well-known/jwks.json": {"GET": (E, None)},
+    # The tree names no chat. It has no leaf yet, and no witness.
+    "log-tree/checkpoint": {"GET": (N, None)},
+    "log-tree/consistency": {"GET": (N, None)},
+    "log-tree/proof": {"GET": (N, None)},
+    "log-tree/keys": {"GET": (E, None)},
+    "log-tree/cosignatures": {"POST": (N, None)},
     ".well-known/openid-configuration": {"GET": (E, None)},
     ".well-known/oauth-authorization-server": {"GET": (E, None)},
     # A client that proves nothing gets no token.

@@ -33,6 +33,7 @@ OWN_CREDENTIAL: Final = {
     "api/payments/topups/hooks/{provider}",
     "v1/messages",
     "metrics",
+    "log-tree/cosignatures",
     "shared/{secret}",
     "shared/files/{content_id}",
 }
@@ -46,6 +47,10 @@ PUBLIC: Final = {
     "api/",
     "(?:v1|agents)/",
     ".well-known/jwks.json",
+    "log-tree/checkpoint",
+    "log-tree/consistency",
+    "log-tree/proof",
+    "log-tree/keys",
     ".well-known/openid-configuration",
     ".well-known/oauth-authorization-server",
     ".well-known/did.json",

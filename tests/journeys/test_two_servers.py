@@ -162,4 +162,4 @@ def test_agents_of_two_servers_answer_in_each_others_chats(
         assert (budget["left"], budget["held"], budget["spent"]) == ("0.98", "0", PRICE)
         assert here.answers(here.visitor) == there.answers(there.local)
         assert "The ledger adds up." in here.product.manage("audit_ledger")
-        assert here.product.manage("verify_log")
+        assert here.product.manage("audit_log")

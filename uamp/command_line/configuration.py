@@ -82,6 +82,19 @@ def save(saved: SavedServers) -> Path:
     return path
 
 
+def key_for(url: str) -> str:
+    """Return the key for a server, from the environment if UAMP_URL is it; empty if none is known.
+
+    Raises InvalidRequestError for a configuration file that cannot be used.
+    """
+    key = os.environ.get("UAMP_KEY")
+    address = os.environ.get("UAMP_URL") or DEFAULT_URL
+    if key is not None and address.rstrip("/") == url.rstrip("/"):
+        return key
+    saved = load().servers.values()
+    return next((one.key for one in saved if one.url.rstrip("/") == url.rstrip("/")), "")
+
+
 def choose(*, url: str | None, name: str | None) -> SavedServer:
     """Return the server to use, given `--url` and `--server`; visitors have an empty key.
 

@@ -10,12 +10,13 @@ import click
 from uamp.command_line.asking import ask, send
 from uamp.command_line.bridging import acp
 from uamp.command_line.completion import completion
-from uamp.command_line.files import export, verify
+from uamp.command_line.files import export
 from uamp.command_line.following import tail
 from uamp.command_line.interactive import chat
 from uamp.command_line.keys import keys
 from uamp.command_line.listing import agents, chats
 from uamp.command_line.options import INTERRUPTED
+from uamp.command_line.verifying import verify
 
 _PACKAGE = "uamp-server-uamp"
 

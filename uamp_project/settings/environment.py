@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from uamp.transparency.notes import Witness
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -109,6 +111,17 @@ def folder(name: str, default: Path) -> Path:
 def items(name: str, default: str = "") -> list[str]:
     """Return comma-separated items, without empty ones."""
     return [item for part in string(name, default).split(",") if (item := part.strip())]
+
+
+def witnesses(name: str) -> list[str]:
+    """Return comma-separated verifier keys of witnesses (C2SP tlog-cosignature)."""
+    found = items(name)
+    for item in found:
+        try:
+            Witness.parse(item)
+        except ValueError:
+            raise _refused(name, item, "the verifier key of a witness: <name>+<id>+<key>") from None
+    return found
 
 
 def networks(name: str) -> list[str]:

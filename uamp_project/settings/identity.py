@@ -9,6 +9,7 @@ from uamp_project.settings.environment import (
     number,
     string,
     switch,
+    witnesses,
 )
 from uamp_project.settings.files import DATA_DIR
 
@@ -19,6 +20,9 @@ UAMP_SIGNATURE_ALGORITHM = choice("UAMP_SIGNATURE_ALGORITHM", "RS256", ("RS256",
 
 # How often the head of a growing log is signed; it is also signed on request.
 UAMP_CHECKPOINT_MINUTES = integer("UAMP_CHECKPOINT_MINUTES", 60, least=1)
+
+# The verifier keys of witnesses, whose cosignatures of the tree of log heads are published.
+UAMP_WITNESSES = witnesses("UAMP_WITNESSES")
 
 UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
 # The tolerated difference between an issuer's clock and this server's.

@@ -29,6 +29,7 @@ from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
 from chat_app.log import entries
 from chat_app.log.checkpoints import checkpoint_of
+from chat_app.log_tree.growth import grow
 from chat_app.members import receipts
 from chat_app.models import (
     AgentMention,
@@ -48,6 +49,8 @@ from chat_app.models import (
     ThreadFollower,
     Transcript,
     TranscriptState,
+    TreeCheckpoint,
+    TreeCosignature,
     Upload,
     UploadPart,
     VoiceCall,
@@ -137,6 +140,8 @@ def one_of_each(number: int) -> Chat:
     create_invite_link(chat_id=chat.pk, made_by=person)
     profiles.set_picture(user_id=person.pk, data=factories.png())
     checkpoint_of(chat.pk)
+    grow(timezone.now())
+    TreeCosignature.objects.create(checkpoint=TreeCheckpoint.objects.latest("size"), witness="w")
     LogErasure.objects.get_or_create()
     person_settings.update_settings(user_id=person.pk, change=SettingsChange(theme="dark"))
     return chat

@@ -224,15 +224,15 @@ def test_the_command_names_what_was_changed(chat: Chat, ada: User) -> None:
     other = factories.chat(ada)
     factories.message(other, ada, "hello")
     said = StringIO()
-    call_command("verify_log", stdout=said)
+    call_command("audit_log", stdout=said)
     assert "2 chats, 8 entries." in said.getvalue()
     change_a_byte_of_the_log(chat)
     place = entry_of(chat, "number 3").seq
     said = StringIO()
     with pytest.raises(CommandError, match="The logs of 1 chats were changed"):
-        call_command("verify_log", stdout=said)
+        call_command("audit_log", stdout=said)
     assert f"{chat.pk}#{place}: entry_changed. The entry was changed" in said.getvalue()
-    call_command("verify_log", other.pk, stdout=said, verbosity=2)
+    call_command("audit_log", other.pk, stdout=said, verbosity=2)
     assert f"{other.pk}: intact, 1 entries, " in said.getvalue()
     with pytest.raises(CommandError, match="There is no chat chat_none"):
-        call_command("verify_log", "chat_none", stdout=said)
+        call_command("audit_log", "chat_none", stdout=said)

@@ -200,9 +200,9 @@ def test_a_chain_that_was_computed_anew_shows_by_its_head(chat: Chat) -> None:
         event.save()
     chat.save()
     with pytest.raises(CommandError, match="The logs of 1 chats were changed"):
-        call_command("verify_log", chat.pk)
+        call_command("audit_log", chat.pk)
     LogCheckpoint.objects.all().delete()
-    call_command("verify_log", chat.pk)
+    call_command("audit_log", chat.pk)
 
 
 # --- Exports ---

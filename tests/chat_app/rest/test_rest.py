@@ -887,6 +887,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "list_revisions": "/api/v1/messages/{message_id}/revisions",
         "export_chat": "/api/v1/chats/{chat_id}/export",
         "get_checkpoint": "/api/v1/chats/{chat_id}/checkpoint",
+        "get_message_proof": "/api/v1/messages/{message_id}/proof",
         "list_events": "/api/v1/chats/{chat_id}/events",
         "list_sessions": "/api/v1/sessions",
         "render_text": "/api/v1/render",

@@ -173,6 +173,7 @@ REST = [
     ("message", "PATCH", "/api/v1/messages/ONE", {"nonsense": 1}),
     ("message", "DELETE", "/api/v1/messages/ONE", None),
     ("message", "GET", "/api/v1/messages/ONE/revisions", None),
+    ("message", "GET", "/api/v1/messages/ONE/proof", None),
     ("message", "GET", "/api/v1/messages/ONE/versions", None),
     ("message", "GET", "/api/v1/messages/ONE/reactions", None),
     ("message", "PUT", "/api/v1/messages/ONE/reactions?emoji=%E2%9C%A8", None),

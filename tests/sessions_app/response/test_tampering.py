@@ -52,10 +52,10 @@ def exported(web: httpx.Client, who: Person, chat_id: str, folder: Path) -> tupl
 
 
 def verified_rows(chat_id: str) -> str:
-    """Return what `manage.py verify_log` prints of a chat."""
+    """Return what `manage.py audit_log` prints of a chat."""
     said = StringIO()
     try:
-        call_command("verify_log", chat_id, stdout=said)
+        call_command("audit_log", chat_id, stdout=said)
     except CommandError as error:
         said.write(str(error))
     return said.getvalue()

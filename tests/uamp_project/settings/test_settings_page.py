@@ -24,6 +24,7 @@ NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 READERS = {
     "amount", "choice", "folder", "group_bytes", "ice_servers", "integer", "items",
     "json_object", "jwt_issuers", "networks", "number", "origins", "redis", "string", "switch",
+    "witnesses",
 }  # fmt: skip
 
 

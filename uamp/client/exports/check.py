@@ -11,6 +11,7 @@ from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
 from uamp.client.exports.log import ExportedLog, ExportedLogCheck
 from uamp.client.exports.reading import object_of, objects_of
 from uamp.log_check import SENTENCES
+from uamp.transparency.notes import Witness
 
 
 class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,11 +34,15 @@ class ExportCheck:
 
     This shows that the file is complete and has the messages that the server computed the checksum
     for. The checksum is not a signature: an author of a changed file can change it too. A file with
-    the chat's log has a signed head, for which ``keys`` are the server's (JSON Web Keys).
+    the chat's log has a signed head, for which ``keys`` are the server's (JSON Web Keys);
+    ``witnesses`` are those whose cosignatures of the server's tree are looked for.
     """
 
-    def __init__(self, keys: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self, keys: Iterable[Mapping[str, Any]] = (), witnesses: Iterable[Witness] = ()
+    ) -> None:
         self._keys = tuple(keys)
+        self._witnesses = tuple(witnesses)
         self._log = ExportedLogCheck("")
         self._answers = ExportedAnswersCheck("")
         self._log_lines = 0
@@ -70,7 +75,7 @@ class ExportCheck:
     def add_chat(self, chat: dict[str, Any]) -> None:
         """Add the file's facts about its chat, which come before everything else."""
         self._chat = chat
-        self._log = ExportedLogCheck(str(chat.get("id", "")), self._keys)
+        self._log = ExportedLogCheck(str(chat.get("id", "")), self._keys, self._witnesses)
         self._answers = ExportedAnswersCheck(str(chat.get("id", "")), self._keys)
 
     def add_message(self, message: dict[str, Any], line: bytes) -> None:
@@ -86,7 +91,7 @@ class ExportCheck:
         if line.get("type") == "entry":
             self._log.add_entry(line)
         else:
-            self._log.add_checkpoint(line.get("note"))
+            self._log.add_checkpoint(line.get("note"), line.get("tree"))
 
     def add_end(self, end: dict[str, Any]) -> None:
         """Add the count, the checksum and the keys, which come last."""
@@ -144,7 +149,11 @@ class ExportCheck:
         return answers
 
 
-def check_export(lines: Iterable[bytes], keys: Iterable[Mapping[str, Any]] = ()) -> ExportSummary:
+def check_export(
+    lines: Iterable[bytes],
+    keys: Iterable[Mapping[str, Any]] = (),
+    witnesses: Iterable[Witness] = (),
+) -> ExportSummary:
     """Check an export, NDJSON or JSON, line by line with line feeds, as ``ExportCheck`` does.
 
     A JSON export is read as a whole.
@@ -152,8 +161,8 @@ def check_export(lines: Iterable[bytes], keys: Iterable[Mapping[str, Any]] = ())
     given = iter(lines)
     first = next(given, None)
     if first is not None and _begins_json(first):
-        return _check_json(b"".join([first, *given]), keys)
-    check = ExportCheck(keys)
+        return _check_json(b"".join([first, *given]), ExportCheck(keys, witnesses))
+    check = ExportCheck(keys, witnesses)
     if first is not None:
         check.add(first)
     for line in given:
@@ -166,13 +175,12 @@ def _begins_json(line: bytes) -> bool:
     return line.lstrip()[:1] == b"{" and not line.startswith(b'{"type":')
 
 
-def _check_json(text: bytes, keys: Iterable[Mapping[str, Any]]) -> ExportSummary:
+def _check_json(text: bytes, check: ExportCheck) -> ExportSummary:
     """Check a JSON export. Its checksum covers the messages as the server writes them."""
     value = object_of(text, "The file")
     chat = value.get("chat")
     if not isinstance(chat, dict):
         raise ExportCutError("The file is no export of a chat.", code="no_export")
-    check = ExportCheck(keys)
     check.add_chat(chat)
     for message in objects_of(value.get("messages"), "messages"):
         check.add_message(message, msgspec.json.encode(message) + b"\n")

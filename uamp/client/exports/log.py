@@ -19,6 +19,8 @@ from uamp.log_checkpoint import (
     open_checkpoint,
     read_checkpoint,
 )
+from uamp.transparency.notes import Witness
+from uamp.transparency.proofs import LoggedHead, check_proof
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 _NOTHING: Final = text_digest({})
@@ -73,7 +75,8 @@ class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking the log of an export.
 
     ``checkpoint`` is its signed head, or None; ``is_signed`` says whether one of the given keys
-    signed it, None if no key was given or none of them is the one that the head names.
+    signed it, None if no key was given or none of them is the one that the head names. ``tree`` is
+    the proof that the head is in the tree of its server, None if the file has none.
 
     ``unverified`` counts messages of the file with a text or sender that the log does not confirm:
     it has only the digest of the original, or a later state of the message. ``absent`` counts
@@ -84,6 +87,7 @@ class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
     summary: LogSummary
     checkpoint: LogHead | None
     is_signed: bool | None
+    tree: LoggedHead | None = None
     unverified: int = 0
     absent: int = 0
     unsigned: int = 0
@@ -95,20 +99,31 @@ class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_proven(self) -> bool:
-        """Whether a signed head covers the whole log, and the log covers all messages."""
-        return self.is_compared and bool(self.is_signed) and not self.unsigned
+        """Whether a signed head covers the whole log, and the log covers all messages.
+
+        If the head is in a tree, one of the keys has signed the tree, too.
+        """
+        is_signed = bool(self.is_signed) and (self.tree is None or bool(self.tree.is_signed))
+        return self.is_compared and is_signed and not self.unsigned
 
 
 class ExportedLogCheck:
     """Checks the messages of an export, then the signed head of its log, then the entries."""
 
-    def __init__(self, chat_id: str, keys: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        chat_id: str,
+        keys: Iterable[Mapping[str, Any]] = (),
+        witnesses: Iterable[Witness] = (),
+    ) -> None:
         self._chat_id = chat_id
         self._keys = tuple(keys)
+        self._witnesses = tuple(witnesses)
         self._shown: list[_Shown] = []
         self._entries: LogCheck | None = None
         self._head: LogHead | None = None
         self._is_signed: bool | None = None
+        self._tree: LoggedHead | None = None
 
     def add_message(self, line: Mapping[str, Any]) -> None:
         """Add the line of a message. Raises ExportCutError for a malformed line."""
@@ -156,8 +171,11 @@ class ExportedLogCheck:
             )
         )
 
-    def add_checkpoint(self, note: Any) -> None:
-        """Add the signed head. Raises ExportCutError if it is malformed or comes too late."""
+    def add_checkpoint(self, note: Any, tree: Any = None) -> None:
+        """Add the signed head, and the proof that it is in the tree of its server.
+
+        Raises ExportCutError if one of them is malformed or wrong, or comes too late.
+        """
         if self._head is not None or self._entries is not None or not isinstance(note, str):
             raise ExportCutError("The export has a signed head too many.", code="export_changed")
         try:
@@ -172,6 +190,12 @@ class ExportedLogCheck:
         if head.chat_id != self._chat_id:
             raise ExportCutError("The signed head is of another chat.", code="export_changed")
         self._head = head
+        if tree is None:
+            return
+        try:
+            self._tree = check_proof(str(tree), head, self._keys, self._witnesses)
+        except BadCheckpoint as error:
+            raise ExportCutError(f"The tree of log heads: {error}", code="export_changed") from None
 
     def finish(self) -> ExportedLog | None:
         """Return the result, or None for an export without a log."""
@@ -194,6 +218,7 @@ class ExportedLogCheck:
             summary=check.finish(),
             checkpoint=head,
             is_signed=self._is_signed,
+            tree=self._tree,
             unverified=unverified,
             absent=absent,
             unsigned=0 if head is None else max(0, check.last_seq - head.seq),

@@ -1,4 +1,4 @@
-"""`manage.py verify_log [CHAT ...]`: verify the logs of chats by their hash chains."""
+"""`manage.py audit_log [CHAT ...]`: verify the logs of chats, and the tree of their heads."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from chat_app.log.verification import all_chats, check_log
+from chat_app.log_tree import checking
 from sessions_app.changed_answers import changed_answers
 from uamp.log_check import SENTENCES, LogProblem, LogProblemKind, LogSummary
 from uamp_project.management.migrated import require_migrations
@@ -17,7 +18,8 @@ class Command(BaseCommand):
     help = (
         "Check that no entry of a chat's log was changed, removed or put in since it was written,"
         " and that its messages and answers are those of the log (docs/log-chain.md). Without CHAT"
-        " it checks all chats. It ends with 1 where one was changed."
+        " it checks all chats, and the tree of their signed heads (docs/log-tree.md). It ends with"
+        " 1 where one was changed."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,9 +48,27 @@ class Command(BaseCommand):
         if erased:
             outside += f" {erased} of them are covered by a digest alone: a person was erased."
         self.stdout.write(f"{checked} chats, {entries} entries.{outside}")
+        is_tree_intact = bool(options["chat"]) or self._check_tree()
         if changed:
             raise CommandError(f"The logs of {changed} chats were changed.")
+        if not is_tree_intact:
+            raise CommandError("The tree of log heads was changed.")
         self.stdout.write("No log was changed.")
+
+    def _check_tree(self) -> bool:
+        """Check the tree, and return whether it is intact."""
+        found = checking.check_tree()
+        for problem in found.problems:
+            sentence = checking.SENTENCES[problem.kind]
+            self.stdout.write(f"tree#{problem.at}: {problem.kind}. {sentence}")
+        if (more := found.problem_count - len(found.problems)) > 0:
+            self.stdout.write(f"tree: {more} more problems")
+        gone = f" {found.orphans} of them are of deleted chats." if found.orphans else ""
+        self.stdout.write(
+            f"The tree: {found.leaves} heads of logs, {found.checkpoints} checkpoints,"
+            f" {found.cosigned} of them cosigned.{gone}"
+        )
+        return found.is_intact
 
     def _report(
         self, chat_id: str, summary: LogSummary, answers: list[int], *, every: bool

@@ -1,0 +1,1 @@
+"""The tree of log heads in the rows of the server."""

@@ -1,0 +1,97 @@
+"""`uamp verify URL`: what a server shows, verified with the keys that it publishes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from chat_app.log.checkpoints import checkpoint_of
+from chat_app.models import Message
+from signing_app import owner_keys
+from signing_app.models import PublishedKey
+from tests.sessions_app.response.test_signatures import answered
+from uamp.client.errors import InvalidRequestError
+from uamp.command_line import configuration
+from uamp.command_line.fetching import _address
+from uamp.command_line.program import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import ServerAddress
+    from tests.live_server import Dial, Person
+
+
+def test_a_url_is_verified_with_the_published_keys(
+    dial: Dial, alice: Person, demo: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UAMP_URL", demo.http)
+    monkeypatch.setenv("UAMP_KEY", alice.key)
+    answered(dial, alice, "echo", "Hello there")
+    message = Message.objects.get(role="assistant")
+
+    def verified(path: str) -> tuple[int, str]:
+        done = CliRunner().invoke(program, ["verify", f"{demo.http}{path}"])
+        return done.exit_code, done.output
+
+    answer, proof = f"/api/v1/messages/{message.pk}", f"/api/v1/messages/{message.pk}/proof"
+    code, said = verified(answer)
+    assert (code, "It is by echo of" in said) == (0, True)
+    code, said = verified(proof)
+    assert (code, f"> {message.content}" in said, "log-tree." in said) == (0, True, True)
+    code, said = verified(f"/chats/{message.chat_id}")
+    assert (code, "Its head is signed by" in said, "1 as signed" in said) == (0, True, True)
+    assert verified(f"/api/v1/chats/{message.chat_id}/payments") == (0, "The receipts: none.\n")
+    assert verified("/api/v1/messages/msg_none")[0] == 4
+    assert verified("/info")[0] == 8
+    # A text that was changed in the rows shows under each address.
+    Message.objects.filter(pk=message.pk).update(content="Hello here")
+    assert verified(answer)[0] == verified(f"/chats/{message.chat_id}")[0] == 8
+    # A key that is published no more verifies nothing.
+    Message.objects.filter(pk=message.pk).update(content=message.content)
+    owner_keys.withdraw(PublishedKey.objects.get(owner=f"agent:{message.sender_agent_id}").pk)
+    assert verified(answer)[0] == verified(proof)[0] == 8
+    assert checkpoint_of(message.chat_id) is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://a.example/chats/chat_1", "/api/v1/chats/chat_1/export?format=ndjson&log=true"),
+        ("https://a.example/chats/chat_1#m", "/api/v1/chats/chat_1/export?format=ndjson&log=true"),
+        ("https://a.example/api/v1/messages/msg_1/", "/api/v1/messages/msg_1?expand=signature"),
+        ("https://a.example/api/v1/messages/msg_1/proof", "/api/v1/messages/msg_1/proof"),
+        ("https://a.example/x?y=1", "/x?y=1"),
+    ],
+)
+def test_a_page_stands_for_what_is_verified_of_it(url: str, address: str) -> None:
+    assert _address(url) == ("https://a.example", address)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example/x",
+        "https://",
+        "https://a:b@a.example/x",
+        "https://[a/x",
+        "http://10.0.0.1/x",
+    ],
+)
+def test_keys_are_read_over_https_only(url: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        _address(url)
+
+
+def test_a_key_is_sent_to_its_own_server_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    saved = configuration.SavedServer(url="https://b.example", key="uak_b")
+    configuration.save(configuration.SavedServers(current="b", servers={"b": saved}))
+    monkeypatch.setenv("UAMP_URL", "https://a.example/")
+    monkeypatch.setenv("UAMP_KEY", "uak_a")
+    found = {name: configuration.key_for(f"https://{name}.example") for name in "abc"}
+    assert found == {"a": "uak_a", "b": "uak_b", "c": ""}

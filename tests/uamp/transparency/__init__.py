@@ -1,0 +1,1 @@
+"""The Merkle tree of log heads and its signed notes, without a server."""
