@@ -20,6 +20,7 @@ from chat_app.models import Content
 
 # The prefix of a visitor's key (sessions_app.access.auth.anonymous).
 VISITOR_KEYS: Final = "anonymous:"
+AGENT_KEYS: Final = "chat:"
 
 
 class QuotaExceeded(InvalidMedia):
@@ -37,6 +38,11 @@ class ContentOwner:
     user_id: int | None = None
     key: str = ""
     chats: frozenset[str] | None = None
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether an agent stores it, for its chat."""
+        return self.user_id is None and self.key.startswith(AGENT_KEYS)
 
 
 def largest_file(owner: ContentOwner) -> int:

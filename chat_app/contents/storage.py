@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from django.core.files.base import ContentFile
 from django.db import transaction
 
+from chat_app.contents.ai_marks import with_mark
 from chat_app.contents.extents import extent_of
 from chat_app.contents.filenames import clean_filename
 from chat_app.contents.measures import UNMEASURED
@@ -37,7 +38,8 @@ def store(
 ) -> Content:
     """Store a blob; if this owner already used the id for the same bytes, return that content.
 
-    With `reuse`, an identical file of the same owner in use in a chat is returned instead.
+    A picture that an agent made is marked as such (`ai_marks`). With `reuse`, an identical file of
+    the same owner in use in a chat is returned instead.
     `content_id` is an id chosen by the server, `handle` one chosen by a client; handles of other
     owners do not matter. Raises InvalidMedia for an empty or too large blob, a wrong type, or an id
     that this owner used for other bytes; QuotaExceeded; OSError if there is no space. Nothing is
@@ -49,6 +51,8 @@ def store(
         raise InvalidMedia(f"The file is larger than {most} bytes.")
     filename = clean_filename(filename)
     mime_type = sniff(data, declared=mime_type, filename=filename)
+    if owner.is_agent:
+        data = with_mark(data, mime_type)
     sha256 = hashlib.sha256(data).hexdigest()
     if (known_as := content_id or handle) is not None:
         existing = owned(known_as, owner=owner)
