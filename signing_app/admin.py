@@ -69,7 +69,9 @@ class PublishedKeyAdmin(RecordAdmin, OperationsAdmin):
     )  # fmt: skip
     ordering = ("-created_at", "kid")
     search_fields = ("kid__exact", "owner__exact")
-    search_help_text = "The id of a key, or its owner: agent:<id>, receipts, log or cards."
+    search_help_text = (
+        "The id of a key, or its owner: agent:<id>, receipts, log, tree, shares or cards."
+    )
     fields = (
         "kid", "owner", "algorithm", "jwk", "created_at", "retired_at", "withdrawn_at",
     )  # fmt: skip

@@ -70,6 +70,7 @@ class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
     is_cut: bool
     quote: str
     parts: tuple[ShownPart, ...]
+    text: str
     # The result of verifying the signature of an answer (docs/signatures.md).
     signature: str = ""
 
@@ -111,6 +112,7 @@ def shared_page(
             is_cut=row.status != "completed",
             quote=markdown.plain(quotes.get(row.reply_to or "", ""), asker=asker, until=until),
             parts=tuple(_parts(link, row, asker=asker, until=until)),
+            text=row.content,
             signature=signed.get(row.pk, ""),
         )
         for row in found

@@ -55,6 +55,8 @@ QUERIES: Final = {
     ("GET", f"{_CHAT}/export"): "?format=ndjson",
     ("GET", "api/v1/users"): "?q=a",
     ("GET", "api/v1/search"): "?q=word",
+    ("GET", "log-tree/consistency"): "?from=1&to=1",
+    ("GET", "log-tree/proof"): "?index=0",
 }
 ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     # --- Pages ---
@@ -250,12 +252,12 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/schema": {"GET": (E, None)},
     "api/docs": {"GET": (E, None)},
     ".well-known/jwks.json": {"GET": (E, None)},
-    # The tree names no chat. It has no leaf yet, and no witness.
-    "log-tree/checkpoint": {"GET": (N, None)},
-    "log-tree/consistency": {"GET": (N, None)},
-    "log-tree/proof": {"GET": (N, None)},
+    # The tree names no chat. The proof of a message above has made its first leaf.
+    "log-tree/checkpoint": {"GET": (E, None)},
+    "log-tree/consistency": {"GET": (E, None)},
+    "log-tree/proof": {"GET": (E, None)},
     "log-tree/keys": {"GET": (E, None)},
-    "log-tree/cosignatures": {"POST": (N, None)},
+    "log-tree/cosignatures": {"POST": (E, None)},
     ".well-known/openid-configuration": {"GET": (E, None)},
     ".well-known/oauth-authorization-server": {"GET": (E, None)},
     # A client that proves nothing gets no token.

@@ -20,11 +20,13 @@ from uamp.client.exports import (
     begins_proof,
     begins_receipt,
     begins_receipts,
+    begins_shared_page,
     check_export,
     check_message_proof,
     check_receipts,
     check_saved_message,
     check_saved_receipt,
+    check_shared_page,
 )
 from uamp.client.exports.message import PROOF_BYTES_MAX
 from uamp.client.exports.receipt import RECEIPT_BYTES_MAX
@@ -36,7 +38,7 @@ from uamp.transparency.notes import Witness
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from uamp.client.exports import ProvenMessage, SavedReceipt
+    from uamp.client.exports import CheckedPage, ProvenMessage, SavedReceipt
     from uamp.client.exports.answers import ExportedAnswers
     from uamp.client.exports.log import ExportedLog
     from uamp.signatures import SignatureCheck
@@ -145,6 +147,10 @@ def _verify(
         states = check_receipts(begin + file.read(PROOF_BYTES_MAX), keys)
         _print(states, f"The receipts: {_counted(states)}.", as_json=as_json)
         return True
+    if begins_shared_page(begin):
+        page = check_shared_page(begin + file.read(PROOF_BYTES_MAX), keys)
+        _print(page, _page(page), as_json=as_json)
+        return True
     if begins_proof(begin):
         found = check_message_proof(begin + file.read(PROOF_BYTES_MAX), keys, witnesses)
         _print(found, _proven(found, witnesses), as_json=as_json)
@@ -213,6 +219,13 @@ def _proven(found: ProvenMessage, witnesses: list[Witness]) -> str:
     if not found.keys_given:
         lines.append(_OWN_KEYS)
     return "\n".join(lines)
+
+
+def _page(page: CheckedPage) -> str:
+    """Describe, for people, a shared page that is as the server signed it."""
+    by = f"{page.claims.iss} at {_time(page.claims.iat)}"
+    answers = f" The answers, as the server checked them: {_counted(page.answers)}."
+    return f"{page.title}: {page.messages} messages, as signed by {by}.{answers}"
 
 
 def _answer(found: SignatureCheck) -> str:

@@ -9,29 +9,35 @@ from uamp.signatures.canonical import canonical, sha256_of, text_sha256
 from uamp.signatures.claims import (
     RECEIPT_TYPE,
     RECEIPTS,
+    SHARED_TYPE,
+    SHARES,
     TYPE,
     AnswerClaims,
     Price,
     ReceiptClaims,
+    SharedPageClaims,
     agent_owner,
     output_of,
     request_of,
 )
 from uamp.signatures.jws import ALGORITHMS, BadSignature, UnknownKey, open_signature
 from uamp.signatures.receipts import ReceiptCheck, check_receipt
-from uamp.signatures.trust import SignatureState
+from uamp.signatures.trust import SignatureState, distrust
 from uamp.signatures.verification import SignatureCheck, check_answer
 
 __all__ = [
     "ALGORITHMS",
     "RECEIPTS",
     "RECEIPT_TYPE",
+    "SHARED_TYPE",
+    "SHARES",
     "TYPE",
     "AnswerClaims",
     "BadSignature",
     "Price",
     "ReceiptCheck",
     "ReceiptClaims",
+    "SharedPageClaims",
     "SignatureCheck",
     "SignatureState",
     "UnknownKey",
@@ -39,6 +45,7 @@ __all__ = [
     "canonical",
     "check_answer",
     "check_receipt",
+    "distrust",
     "open_signature",
     "output_of",
     "request_of",

@@ -19,6 +19,13 @@ RECEIPTS: Final = "receipts"
 """The owner of the keys that sign receipts."""
 
 
+SHARED_TYPE: Final = "shared-page+jwt"
+"""The `typ` of the header of a signed page of a shared chat."""
+
+SHARES: Final = "shares"
+"""The owner of the keys that sign shared pages."""
+
+
 def agent_owner(agent_id: str) -> str:
     """Return the owner of an agent's keys, as named in a key's `uamp_owner`."""
     return f"agent:{agent_id}"
@@ -83,6 +90,17 @@ class ReceiptClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     transfers: tuple[str, ...] = ()
     message_id: str | None = None
     answer_hash: str | None = None
+
+
+class SharedPageClaims(msgspec.Struct, frozen=True, kw_only=True):
+    """The claims of a signed page of a shared chat: what `iss` showed at `iat`.
+
+    `page_hash` is the SHA-256 of the canonical form of the page.
+    """
+
+    iss: str
+    iat: int
+    page_hash: str
 
 
 def output_of(content: str, items: Sequence[Any]) -> list[Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
@@ -19,12 +21,13 @@ from chat_app.links.shared_pages import shared_content, shared_page
 from chat_app.rest.contents.contents import blob_response
 from chat_app.rest.paging import SEQ_MAX
 from sessions_app.access import rates, throttles
+from sessions_app.rest.chats.shared_documents import shared_document
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable
 
-    from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+    from django.http import HttpRequest, StreamingHttpResponse
     from django.http.response import HttpResponseBase
 
 POLICY: Final = (
@@ -60,7 +63,10 @@ def _for_strangers(kind: str) -> Callable[..., Callable[..., HttpResponseBase]]:
 @require_safe
 @_for_strangers("shared pages")
 def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show a page of messages; `after` and `before` are positions to continue from."""
+    """Show a page of messages; `after` and `before` are positions to continue from.
+
+    With `format=json` it is signed JSON.
+    """
     link = share_link_of(secret)
     if link is None:
         return _not_found(request)
@@ -69,8 +75,12 @@ def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
     shown = shared_page(link, before=before, after=after, asker=address)
     if request.method == "GET" and before is after is None:
         count_opening(link)
+    title = link.title or link.chat.title or gettext("A shared chat")
+    if request.GET.get("format") == "json":
+        body = msgspec.json.encode(shared_document(title, shown))
+        return HttpResponse(body, content_type="application/json")
     context = {
-        "title": link.title or link.chat.title or gettext("A shared chat"),
+        "title": title,
         "shared_by": link.created_by.get_username() if link.created_by else "",
         "grows": link.until_seq is None,
         "made_at": link.created_at,

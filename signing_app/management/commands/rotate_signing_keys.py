@@ -19,9 +19,11 @@ class Command(BaseCommand):
     help = "Make new keys for signatures; the old ones stay published, without private halves."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the owners: `agent:<id>`, `receipts`, `log` or `cards`."""
+        """Add the owners: `agent:<id>`, `receipts`, `log`, `tree`, `shares` or `cards`."""
         parser.add_argument(
-            "owner", nargs="*", help="agent:<id>, receipts, log or cards; all without one"
+            "owner",
+            nargs="*",
+            help="agent:<id>, receipts, log, tree, shares or cards; all without one",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from chat_app.links.share_links import create_share_link
 from chat_app.log.checkpoints import checkpoint_of
 from chat_app.models import Message
 from signing_app import owner_keys
 from signing_app.models import PublishedKey
 from tests.sessions_app.response.test_signatures import answered
-from uamp.client.errors import InvalidRequestError
+from uamp.client.errors import ExportCutError, InvalidRequestError
+from uamp.client.exports import check_shared_page
 from uamp.command_line import configuration
 from uamp.command_line.fetching import _address
 from uamp.command_line.program import program
@@ -20,12 +22,18 @@ from uamp.command_line.program import program
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import httpx
+
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
 
 
 def test_a_url_is_verified_with_the_published_keys(
-    dial: Dial, alice: Person, demo: ServerAddress, monkeypatch: pytest.MonkeyPatch
+    dial: Dial,
+    web: httpx.Client,
+    alice: Person,
+    demo: ServerAddress,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("UAMP_URL", demo.http)
     monkeypatch.setenv("UAMP_KEY", alice.key)
@@ -46,9 +54,30 @@ def test_a_url_is_verified_with_the_published_keys(
     assert verified(f"/api/v1/chats/{message.chat_id}/payments") == (0, "The receipts: none.\n")
     assert verified("/api/v1/messages/msg_none")[0] == 4
     assert verified("/info")[0] == 8
+    link, secret = create_share_link(chat_id=message.chat_id, made_by=alice.user)
+    del link
+    shared = f"/shared/{secret}"
+    code, said = verified(shared)
+    assert (code, "as signed by" in said, "1 as signed" in said) == (0, True, True)
+    page = web.get(shared, params={"format": "json"}).content
+    keys = web.get("/.well-known/jwks.json").json()["keys"]
+    assert message.pk.encode() not in page
+    assert check_shared_page(page, keys).messages == 2
+    for changed in (
+        page.replace(b"Hello there", b"Hello here", 1),
+        page.replace(b'"is_agent":true', b'"is_agent":false'),
+        page.replace(b'"signature":"valid"', b'"signature":null'),
+        page.replace(b'{"shared":{', b'{"shared":{"title":"","a":1,', 1),
+    ):
+        with pytest.raises(ExportCutError):
+            check_shared_page(changed, keys)
+    others = [key for key in keys if key["uamp_owner"] != "shares"]
+    with pytest.raises(ExportCutError):
+        check_shared_page(page, others)
     # A text that was changed in the rows shows under each address.
     Message.objects.filter(pk=message.pk).update(content="Hello here")
     assert verified(answer)[0] == verified(f"/chats/{message.chat_id}")[0] == 8
+    assert "1 changed" in verified(shared)[1]
     # A key that is published no more verifies nothing.
     Message.objects.filter(pk=message.pk).update(content=message.content)
     owner_keys.withdraw(PublishedKey.objects.get(owner=f"agent:{message.sender_agent_id}").pk)

@@ -20,8 +20,10 @@ from uamp.client.exports.receipt import (
     check_receipts,
     check_saved_receipt,
 )
+from uamp.client.exports.shared_page import CheckedPage, begins_shared_page, check_shared_page
 
 __all__ = [
+    "CheckedPage",
     "ExportCheck",
     "ExportSummary",
     "ProvenMessage",
@@ -30,9 +32,11 @@ __all__ = [
     "begins_proof",
     "begins_receipt",
     "begins_receipts",
+    "begins_shared_page",
     "check_export",
     "check_message_proof",
     "check_receipts",
     "check_saved_message",
     "check_saved_receipt",
+    "check_shared_page",
 ]
