@@ -129,6 +129,8 @@ class Hold(models.Model):
     extends = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="+")
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now())
+    # None while it is active, and for holds that ended before the column existed.
+    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         """A hold never yields more than it reserved."""

@@ -12,12 +12,13 @@ import time
 from typing import Final
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from agents_app.providers.clients import close_providers
 from agents_app.remote.addresses import close_remotes
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_RESTART
-from sessions_app.process import periodic, recovery, registry
+from sessions_app.process import beats, periodic, recovery, registry
 from sessions_app.process.registry import Process
 from sessions_app.turn import delegation, mentions, queued_turns
 
@@ -101,6 +102,7 @@ async def shutdown() -> None:
     await asyncio.to_thread(process.heartbeat.stop)
     await process.connected.close()
     await process.stop()
+    await _say_goodbye(process.id)
     await close_providers()
     await close_remotes()
     registry.forget()
@@ -108,6 +110,14 @@ async def shutdown() -> None:
         await asyncio.to_thread(database.close_connections)
     except TimeoutError:
         logger.exception("the process stops all the same")
+
+
+async def _say_goodbye(name: str) -> None:
+    """Delete the row by which operators see that the process is alive."""
+    try:
+        await database.run(beats.stop, name)
+    except DatabaseError:
+        logger.warning("the beat of %s was not deleted", name, exc_info=True)
 
 
 async def _part_with_daemons(process: Process) -> None:

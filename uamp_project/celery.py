@@ -5,7 +5,14 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown
+from celery.signals import (
+    setup_logging,
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutdown,
+)
 
 from telemetry import spans
 
@@ -45,3 +52,17 @@ def configure_spans(**_: Any) -> None:
 def send_spans(**_: Any) -> None:
     """Send the remaining spans of a child process, which exits without its exit handlers."""
     spans.close()
+
+
+@worker_ready.connect
+def show_alive(sender: Any, **_: Any) -> None:
+    """Keep a row by which operators see that a worker is alive, until it shuts down."""
+    from sessions_app.process.beats import WorkerBeat  # noqa: PLC0415 the apps are ready by now
+
+    alive = WorkerBeat(list(sender.app.amqp.queues.consume_from))
+    alive.start()
+
+    def say_goodbye(**_: Any) -> None:
+        alive.stop()
+
+    worker_shutdown.connect(say_goodbye, weak=False)

@@ -49,12 +49,18 @@ class LLMRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LLMResponse:
-    """The result of one inference and the last item of a provider's stream."""
+    """The result of one inference and the last item of a provider's stream.
+
+    `request_id` is the provider's id of the request, or ""; `earlier` are the errors of the
+    attempts before the one that succeeded.
+    """
 
     message: AssistantMessage
     usage: TokenUsage
     stop_reason: str
     data: Any = None
+    request_id: str = ""
+    earlier: tuple[UPPError, ...] = ()
 
 
 class Model(Protocol):

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from agents_app.conversation.state_changes import SET_STATE, STATE, described
+from agents_app.inferences import InferenceLog
 from agents_app.providers.clients import build_model, vendor_params
 from agents_app.providers.options import audio_formats, speech_formats
 from agents_app.remote import health
@@ -78,14 +79,15 @@ async def run_agent(
     checkpoints: CheckpointSaver | None = None,
     daemons: Daemons | None = None,
     recorder: TaskRecorder | None = None,
+    inferences: InferenceLog | None = None,
 ) -> RunFinished:
     """Answer a request with a hosted, remote or connected agent; return the end of the run.
 
     `receive` gets the text and events of the response one at a time; the model and the tools
     continue once the awaitable that it returned is done. `recorder` records the answer of a remote
-    agent while it is in progress there. Raises AgentError, whatever `receive`
-    raises, and HeldElsewhere if another process holds the socket of a connected agent. Cancel the
-    task to stop the run.
+    agent while it is in progress there, `inferences` each request to a model. Raises AgentError,
+    whatever `receive` raises, and HeldElsewhere if another process holds the socket of a connected
+    agent. Cancel the task to stop the run.
     """
     if spec.kind != "connected":
         return await _run_model(
@@ -96,6 +98,7 @@ async def run_agent(
             media=media,
             checkpoints=checkpoints,
             recorder=recorder,
+            inferences=inferences,
         )
     if daemons is None:
         raise AgentError(
@@ -113,6 +116,7 @@ async def _run_model(
     media: MediaLoader,
     checkpoints: CheckpointSaver | None,
     recorder: TaskRecorder | None,
+    inferences: InferenceLog | None,
 ) -> RunFinished:
     """Run a hosted agent on its model, or a remote agent as if it were one.
 
@@ -157,6 +161,7 @@ async def _run_model(
             form=form,
             give=events.give,
             recorder=recorder,
+            inferences=inferences,
         )
         if form is not None:
             await form.check()
@@ -283,6 +288,7 @@ def build_agent(
     form: Form | None,
     give: Give,
     recorder: TaskRecorder | None = None,
+    inferences: InferenceLog | None = None,
 ) -> Agent:
     """Build the uap agent of a row, configured for one request.
 
@@ -313,6 +319,7 @@ def build_agent(
         keeps_ids=not request.ends_at_tools,
         sent=tools.sent,
         answered=tools.parts.took,
+        log=inferences or InferenceLog(),
     )
     execution = _strategy(spec)
     if form is not None:

@@ -54,7 +54,12 @@ def cause_of(error: Exception) -> str:
         text = "\n".join([_words_of(error), *attempts])
     else:
         text = f"{type(error).__name__}: {error}"
-    return _redact(text)[:CAUSE_CHARS].replace("\0", "")
+    return without_secrets(text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text for operators without credentials, cut to CAUSE_CHARS; "" if not possible."""
+    return "" if _redact is None else _redact(text)[:CAUSE_CHARS].replace("\0", "")
 
 
 def _words_of(error: UPPError) -> str:

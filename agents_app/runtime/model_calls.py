@@ -8,13 +8,15 @@ use more tokens than the answer has left.
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from msgspec.structs import replace as changed
 
+from agents_app.inferences import Attempt, InferenceLog, attempt_of, counted
 from agents_app.providers.clients import at_most
+from agents_app.runtime.failures import without_secrets
 from telemetry import metrics, spans
 from uamp.storable_text import storable
 from upp import (
@@ -25,15 +27,14 @@ from upp import (
     Message,
     Model,
     ToolCall,
+    UPPError,
 )
 from upp.model import EmittingModel, infer
-from upp.stream import Emit
+from upp.stream import Emit, StreamEvent
 
 CALLS_AT_ONCE = 32
 """The most calls of one answer that are run."""
 NAME_CHARS = 128
-TOKENS_COUNTED = 10**12
-"""The most tokens of one inference in the metrics; payment has its own limit."""
 _ID = re.compile(r"[!-~]{1,128}")
 
 
@@ -51,7 +52,8 @@ class OrderlyModel(EmittingModel):
 
     `surplus` collects the ids of calls that must not be run. With `keeps_ids`, valid ids of the
     model are kept; otherwise each call gets an id that is unique on this server. `sent` is called
-    when an inference is sent, `answered` when its provider has answered.
+    when an inference is sent, `answered` when its provider has answered. `log` records each
+    inference.
     """
 
     model: Model
@@ -60,6 +62,7 @@ class OrderlyModel(EmittingModel):
     keeps_ids: bool = True
     sent: Callable[[LLMRequest], None] | None = None
     answered: Callable[[], None] | None = None
+    log: InferenceLog = field(default_factory=InferenceLog)
 
     @property
     def model_id(self) -> str:
@@ -93,9 +96,9 @@ class OrderlyModel(EmittingModel):
                 "gen_ai.request.model": self.model_id,
             },
         ) as span:
-            response = await infer(self.model, request, emit)
+            response = await self._logged(request, emit)
             usage = response.usage
-            read, written = _counted(usage.input_tokens), _counted(usage.output_tokens)
+            read, written = counted(usage.input_tokens), counted(usage.output_tokens)
             span.set_attribute("gen_ai.usage.input_tokens", read)
             span.set_attribute("gen_ai.usage.output_tokens", written)
         metrics.INFERENCE_SECONDS.labels(self.provider).observe(time.monotonic() - began)
@@ -111,10 +114,30 @@ class OrderlyModel(EmittingModel):
         self.surplus.update(call.tool_call_id for call in calls)
         return replace(response, message=message)
 
+    async def _logged(self, request: LLMRequest, emit: Emit) -> LLMResponse:
+        """Run an inference, and record when it was sent, began to answer and ended."""
+        log = self.log
+        inference = log.begin(provider=self.provider, model=self.model_id)
 
-def _counted(tokens: int) -> int:
-    """Return a provider's token count for metrics and spans, clamped to a sane range."""
-    return min(max(tokens, 0), TOKENS_COUNTED)
+        def timed(event: StreamEvent) -> Awaitable[None]:
+            if inference.first_ms is None and event.type != "message_start":
+                log.first_output(inference)
+            return emit(event)
+
+        try:
+            response = await infer(self.model, request, timed)
+        except UPPError as error:
+            log.failed(inference, _attempts((*error.earlier, error)))
+            raise
+        except BaseException:
+            log.stopped(inference)
+            raise
+        log.answered(inference, response, _attempts(response.earlier))
+        return response
+
+
+def _attempts(errors: Sequence[UPPError]) -> list[Attempt]:
+    return [attempt_of(error, without_secrets(error.message)) for error in errors]
 
 
 def _orderly(

@@ -217,7 +217,8 @@ def _write(
     ended = {pk: values for plan in plans for pk, values in plan.holds.items()}
     if ended:
         sql.run(
-            "UPDATE payments_app_hold SET captured = ended.column2, state = ended.column3"  # noqa: S608 placeholders only
+            "UPDATE payments_app_hold SET captured = ended.column2, state = ended.column3,"  # noqa: S608 placeholders only
+            f" ended_at = CASE WHEN ended.column3 <> 'active' THEN {sql.now_sql()} END"
             f" FROM (VALUES {', '.join(['(%s, %s, %s)'] * len(ended))}) AS ended"
             " WHERE payments_app_hold.id = ended.column1",
             [value for pk, values in ended.items() for value in (pk, *values)],

@@ -32,7 +32,8 @@ def expire_holds(limit: int = BATCH) -> int:
         marks = ", ".join(["%s"] * len(holds))
         sql.run(
             "UPDATE payments_app_hold SET state ="  # noqa: S608 placeholders only
-            " CASE WHEN captured = amount THEN 'settled' ELSE 'expired' END"
+            " CASE WHEN captured = amount THEN 'settled' ELSE 'expired' END,"
+            f" ended_at = {sql.now_sql()}"
             f" WHERE id IN ({marks})",
             [hold_id for hold_id, _, _ in holds],
         )

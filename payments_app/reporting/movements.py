@@ -25,7 +25,10 @@ class LedgerAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedMoney:
-    """A hold of a response: the reserved amount, and how much of it was captured."""
+    """A hold of a response: the reserved amount, and how much of it was captured.
+
+    `ended_at` is None while it is active, and where the time is not known.
+    """
 
     id: str
     response_id: str
@@ -34,6 +37,7 @@ class ReservedMoney:
     captured: Money
     state: str
     account: LedgerAccount
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ def holds_of(response_ids: Collection[str]) -> list[ReservedMoney]:
             captured=Money(row.captured, row.account.asset),
             state=row.state,
             account=LedgerAccount(id=row.account_id, code=row.account.code),
+            ended_at=row.ended_at,
         )
         for row in rows.order_by("created_at", "pk")
     ]

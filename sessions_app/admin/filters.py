@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from sessions_app.reporting import figures
+from sessions_app.reporting.liveness import lost_processes
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -88,3 +89,14 @@ class DisabledFilter(ConditionFilter):
     def condition(self) -> Q:
         """Return the current condition."""
         return figures.disabled_lately(timezone.now())
+
+
+class LostProcessFilter(ConditionFilter):
+    """Processes that stopped without deleting their row."""
+
+    title = "stopped without notice"
+    parameter_name = "lost"
+
+    def condition(self) -> Q:
+        """Return the current condition."""
+        return lost_processes(timezone.now())

@@ -26,6 +26,11 @@ _RUNNING: Final = {
     "in_progress": "running",
     "waiting": "waiting for a tool, a person or a payment",
 }
+_WAITING_IN: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    "tools": ("sessions_app_toolcall", {"status__exact": "queued", "kind__exact": "long"}),
+    "webhooks": ("sessions_app_webhookdelivery", {"open": "yes"}),
+}
+"""The lists of what waits in a queue."""
 
 
 def home_context(request: HttpRequest) -> dict[str, Any]:
@@ -38,6 +43,7 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
         "needs": _needs(found, user),
         "plots": _plots(found, request),
         "health": found.health if user.has_perm("payments_app.view_ledgerstate") else None,
+        "liveness": _liveness(found, user),
         "missing_hours": found.missing_hours,
     }
 
@@ -79,6 +85,45 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
     return cards
 
 
+def _liveness(found: ServerFigures, user: User) -> dict[str, Any] | None:
+    """Return the processes and queues as {servers, url, queues}, with links to what waits."""
+    if not user.has_perm("sessions_app.view_toolcall"):
+        return None
+    queues = []
+    for queue in found.liveness.queues:
+        app_model, query = _WAITING_IN.get(queue.name, ("", {}))
+        app, _, model = app_model.rpartition("_")
+        is_linked = bool(model) and user.has_perm(f"{app}.view_{model}")
+        url = _list(app_model, **query) if is_linked else ""
+        queues.append({"figures": queue, "url": url})
+    url = _list("sessions_app_processbeat")
+    return {
+        "servers": found.liveness.servers,
+        "seen_at": found.liveness.seen_at,
+        "url": url,
+        "queues": queues,
+    }
+
+
+def _needs_of_processes(found: ServerFigures, user: User) -> list[dict[str, str]]:
+    """Return lost processes, and queues in which work waits without a worker."""
+    alive = _liveness(found, user)
+    if alive is None:
+        return []
+    needs = []
+    if found.liveness.lost:
+        url = _list("sessions_app_processbeat", lost="yes")
+        label = "Processes that stopped without notice"
+        needs.append({"label": label, "value": _shown(found.liveness.lost), "url": url})
+    for queue in alive["queues"]:
+        figures = queue["figures"]
+        if figures.waiting and not figures.workers:
+            label = f"waiting in the queue “{figures.name}”, which has no worker"
+            url = queue["url"] or alive["url"]
+            needs.append({"label": label, "value": _shown(figures.waiting), "url": url})
+    return needs
+
+
 def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
     """Return whatever needs attention, as {label, value, url}."""
     rows = (
@@ -101,6 +146,7 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
         for app, model, count, label, query in rows
         if count and user.has_perm(f"{app}.view_{model}")
     ]
+    needs += _needs_of_processes(found, user)
     if user.has_perm("sessions_app.view_response"):
         needs += [
             {

@@ -11,6 +11,7 @@ from sessions_app.models.access import (
     TicketKind,
     all_scopes,
 )
+from sessions_app.models.beats import ProcessBeat, ProcessKind
 from sessions_app.models.follow_ups import FollowUp
 from sessions_app.models.hours import AnswerHour, ChargeHour, CountedHour
 from sessions_app.models.http_connections import (
@@ -47,6 +48,8 @@ __all__ = [
     "InboundEvent",
     "PaymentRequest",
     "PendingInput",
+    "ProcessBeat",
+    "ProcessKind",
     "QueuedTurn",
     "Response",
     "Session",

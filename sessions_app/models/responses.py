@@ -72,6 +72,8 @@ class Response(models.Model):
     error = models.JSONField(null=True, blank=True)
     # The original error message, without credentials. For operators; users read `error`.
     error_cause = models.TextField(null=True, blank=True)  # noqa: DJ001 the column was added to a large table
+    # Its requests to models (agents_app.inferences), for operators.
+    inferences = models.JSONField(null=True, blank=True)
     process = models.CharField(max_length=40, blank=True)
     fence = models.PositiveIntegerField(default=1)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -179,6 +181,8 @@ class ToolCall(models.Model):
     progress = models.JSONField(null=True, blank=True)
     # Number of starts of a long tool. The latest is its fencing number, which holds the lease.
     attempts = models.PositiveIntegerField(default=0)
+    # When a worker first started it.
+    started_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     deadline = models.DateTimeField()
     # The chat in which the call needs approval, and the person who decided. With only a time, the

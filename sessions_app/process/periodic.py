@@ -20,7 +20,8 @@ from chat_app.log_tree.growth import grow
 from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_SILENT
-from sessions_app.process import recovery, retention
+from sessions_app.models import ProcessKind
+from sessions_app.process import beats, recovery, retention
 from sessions_app.reporting.hours import count_hours
 from sessions_app.store import leases, responses
 from sessions_app.tools.tasks import requeue_lost_calls
@@ -117,9 +118,13 @@ def jobs(process: Process) -> list[PeriodicJob]:
         await database.run(renew_participants, held, now=now)
         await database.run(sweep_calls, now)
 
+    async def show_alive() -> None:
+        await database.run(beats.beat, process.id, ProcessKind.SERVER)
+
     runs, followers = process.runs, process.followers
     return [
         PeriodicJob("renew leases", settings.UAMP_LEASE_SECONDS / 3, renew_leases),
+        PeriodicJob("beat", beats.BEAT_SECONDS, show_alive),
         PeriodicJob("flush answers", settings.UAMP_FLUSH_MS / 1000, runs.flush),
         PeriodicJob("read rows", READ_ROWS_SECONDS, runs.read_rows),
         PeriodicJob("poll logs", POLL_LOGS_SECONDS, followers.poll_logs),

@@ -20,6 +20,7 @@ import uamp
 from agents_app import checkpoints, connections
 from agents_app import selectors as agents
 from agents_app.checkpoints import UnreadableCheckpointError
+from agents_app.inferences import read_inferences
 from agents_app.models import AgentKind
 from agents_app.remote import models as remote
 from agents_app.remote import tasks
@@ -238,6 +239,7 @@ def _context(
         protocol="" if session is None else session.transport,
         payment=_payment(row, session, spec),
         usage_before=_readable_usage(row.usage),
+        inferences_before=tuple(read_inferences(row.inferences)),
         asked=asked,
         replaces=_readable_request(row).replaces,
         thread=_readable_request(row).thread,

@@ -32,6 +32,7 @@ from sessions_app.models import (
     WebhookDelivery,
 )
 from sessions_app.reporting.hours import DAYS, HOUR, hour_of, recent_figures
+from sessions_app.reporting.liveness import Liveness, read_liveness
 from sessions_app.states import QueuedTurnState, ToolCallState
 from uamp import SessionState
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from payments_app.selectors import LedgerHealth
 
 FIGURES_SECONDS: Final = 60
-KEY: Final = "sessions:figures"
+KEY: Final = "sessions:figures:2"
 MOST: Final = 1_000
 """The most rows that any count of this page reads."""
 ERROR_HOURS: Final = 24
@@ -95,6 +96,7 @@ class ServerFigures:
     adjustments: int
     missing_hours: int
     health: LedgerHealth
+    liveness: Liveness
     errors: Series
     tokens_by_agent: Series
     tokens_by_protocol: Series
@@ -175,6 +177,7 @@ def _read(now: datetime) -> ServerFigures:
         adjustments=undecided_adjustments(MOST),
         missing_hours=missing,
         health=ledger.ledger_health(),
+        liveness=read_liveness(now, MOST),
         errors=_series(
             hours,
             ((row.hour, row.cause or "unknown", row.answers)

@@ -37,6 +37,7 @@ class Checkpoints:
             text=answer.text,
             output=answer.output,
             usage=answer.usage,
+            inferences=answer.inferences,
             state=state,
             step=step,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import msgspec
 
 import uamp
+from agents_app.inferences import Inference
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec
 from sessions_app.billing.payers import AnswerPayment
@@ -94,6 +95,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     thread: str | None = None
     # Usage from before this process took the response over.
     usage_before: uamp.UsageStats | None = None
+    # Its inferences from before.
+    inferences_before: tuple[Inference, ...] = ()
 
     @property
     def was_taken_over(self) -> bool:

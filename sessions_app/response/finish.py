@@ -279,6 +279,7 @@ def _finish_of(
         usage=msgspec.to_builtins(usage),
         error=msgspec.to_builtins(error),
         error_cause=ending.error_cause or None,
+        inferences=answer.inferences.rows(),
         content_ids=references.content_ids(output) if message and message.content_items else (),
         has_tool_calls=has_calls,
         parent=context.parent,

@@ -316,6 +316,7 @@ class Run:
                 checkpoints=weakref.proxy(self._checkpoints),
                 daemons=self._daemons,
                 recorder=self._remote,
+                inferences=port.answer.inferences,
             )
             if guard is not None:
                 await guard.complete()

@@ -264,6 +264,7 @@ def _ended(row: Response, finish: Finish) -> bool:
         "usage": finish.usage,
         "error": finish.error,
         "error_cause": finish.error_cause,
+        "inferences": finish.inferences,
         "lease_until": None,
         "finished_at": finish.at,
     }

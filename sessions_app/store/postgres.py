@@ -146,7 +146,7 @@ _ACCEPTED_FINISHES: Final[LiteralString] = f"""
 turn AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(turns)s::json) AS t (i int, size int, chat_id text,
         response_id text, fence int, is_first boolean, status text, text text, output jsonb,
-        usage jsonb, error jsonb, error_cause text, at timestamptz), patience
+        usage jsonb, error jsonb, error_cause text, inferences jsonb, at timestamptz), patience
 ), locked AS MATERIALIZED (
     {_LOCKED} WHERE id = ANY(ARRAY(SELECT chat_id FROM turn))
     ORDER BY id FOR NO KEY UPDATE
@@ -165,7 +165,8 @@ _WRITTEN_FINISHES: Final[LiteralString] = """
 , ended AS (
     UPDATE sessions_app_response response SET status = placed.status, text = placed.text,
         output = placed.output, usage = placed.usage, error = placed.error,
-        error_cause = placed.error_cause, lease_until = NULL, finished_at = placed.at
+        error_cause = placed.error_cause, inferences = placed.inferences,
+        lease_until = NULL, finished_at = placed.at
     FROM placed WHERE response.id = placed.response_id
         AND response.id = ANY(ARRAY(SELECT response_id FROM placed))
 )
@@ -228,6 +229,7 @@ def write_finishes(finishes: Sequence[Finish]) -> list[FirstSeq]:
                 "usage": finish.usage,
                 "error": finish.error,
                 "error_cause": finish.error_cause,
+                "inferences": finish.inferences,
                 "at": finish.at,
             }
         )

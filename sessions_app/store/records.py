@@ -102,6 +102,7 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     usage: dict[str, Any] | None
     error: dict[str, Any] | None = None
     error_cause: str | None = None
+    inferences: list[dict[str, Any]] | None = None
     content_ids: Sequence[str] = ()
     has_tool_calls: bool = False
     parent: ParentCall | None = None

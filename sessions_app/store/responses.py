@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
@@ -81,10 +81,12 @@ class Flush:
     output: Sequence[uamp.ContentItem]
     usage: uamp.UsageStats | None = None
     under_way: uamp.UsageStats | None = None
+    inferences: list[dict[str, Any]] | None = None
 
 
 _FLUSH: Final = f"""
-UPDATE sessions_app_response SET text = %s, output = %s, usage = %s, usage_under_way = %s
+UPDATE sessions_app_response SET text = %s, output = %s, usage = %s, usage_under_way = %s,
+    inferences = %s
 WHERE id = %s AND fence = %s AND status IN ({", ".join(f"'{state}'" for state in Response.LIVE)})
 """  # noqa: S608 states of the table
 
@@ -108,6 +110,7 @@ def flush_responses(flushes: Sequence[Flush]) -> set[str]:
                 msgspec.json.encode(flush.output).decode(),
                 _json_of(flush.usage),
                 _json_of(flush.under_way),
+                _json_of(flush.inferences),
                 flush.response_id,
                 flush.fence,
             )
@@ -119,8 +122,8 @@ def flush_responses(flushes: Sequence[Flush]) -> set[str]:
     return free
 
 
-def _json_of(usage: uamp.UsageStats | None) -> str | None:
-    return None if usage is None else msgspec.json.encode(usage).decode()
+def _json_of(value: object) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
 
 
 def save_checkpoint(
@@ -130,6 +133,7 @@ def save_checkpoint(
     text: str,
     output: Sequence[uamp.ContentItem],
     usage: uamp.UsageStats | None,
+    inferences: list[dict[str, Any]] | None,
     state: AgentState,
     step: int,
 ) -> None:
@@ -142,6 +146,7 @@ def save_checkpoint(
             output=msgspec.to_builtins(tuple(output)),
             usage=msgspec.to_builtins(usage),
             usage_under_way=None,
+            inferences=inferences,
         )
         if held:
             checkpoints.save(

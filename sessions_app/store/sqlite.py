@@ -66,7 +66,7 @@ SELECT fence FROM sessions_app_response
 WHERE id = ? AND (status, ?) IN (VALUES {ENDS})"""  # noqa: S608 as above
 _END: Final = """
 UPDATE sessions_app_response SET status = ?, text = ?, output = ?, usage = ?, error = ?,
-    error_cause = ?, lease_until = NULL, finished_at = ? WHERE id = ?"""
+    error_cause = ?, inferences = ?, lease_until = NULL, finished_at = ? WHERE id = ?"""
 
 
 def write_starts(starts: Sequence[Start]) -> list[Verdict]:
@@ -201,6 +201,7 @@ def _end(finish: Finish) -> tuple[Any, ...]:
         None if finish.usage is None else _json(finish.usage),
         None if finish.error is None else _json(finish.error),
         finish.error_cause,
+        None if finish.inferences is None else _json(finish.inferences),
         _time(finish.at),
         finish.response_id,
     )

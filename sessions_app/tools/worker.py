@@ -110,6 +110,7 @@ def claim_call(pk: int) -> CallClaim | None:
         ToolCall.objects.filter(free, pk=pk, attempts=row.attempts),
         ToolCallTrigger.CLAIM,
         attempts=row.attempts + 1,
+        started_at=row.started_at or now,
         lease_until=lease_end(),
         deadline=deadline,
     )

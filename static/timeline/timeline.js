@@ -1,10 +1,9 @@
 /**
- * The live part of a timeline: while an answer runs, the page reads its entries again and changes those that are new or different.
- * A point of the picture leads to its entry.
+ * The live part of a timeline: the server streams its entries whenever they change, and the page replaces those that are new or
+ * different. A hidden page does not listen. A point of the picture leads to its entry.
  */
 
-const RUNNING_MS = 2000;
-const IDLE_MS = 10000;
+const AGAIN_MS = 10000;
 
 /**
  * @typedef {object} Part
@@ -52,29 +51,38 @@ function show(part) {
   if (state.textContent !== words) state.textContent = words;
 }
 
-async function follow() {
+/** @type {EventSource | null} */
+let tail = null;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let again;
+
+function leave() {
+  clearTimeout(again);
+  tail?.close();
+  tail = null;
+}
+
+function follow() {
   const url = page?.dataset.live;
-  if (!url) return;
-  let running = Boolean(page?.dataset.running);
-  for (;;) {
-    await new Promise((done) => setTimeout(done, running ? RUNNING_MS : IDLE_MS));
-    if (document.hidden) continue;
-    try {
-      const answer = await fetch(url, { headers: { Accept: "application/json" }, redirect: "error" });
-      if (answer.status === 403 || answer.status === 404) return;
-      if (!answer.ok) continue;
-      const part = /** @type {Part} */ (await answer.json());
-      show(part);
-      running = part.is_running;
-    } catch (error) {
-      console.info("the timeline was not read", error);
-      running = false;
-    }
-  }
+  leave();
+  if (!url || document.hidden) return;
+  const source = new EventSource(url);
+  tail = source;
+  source.addEventListener("message", (event) => show(/** @type {Part} */ (JSON.parse(event.data))));
+  source.addEventListener("gone", () => {
+    leave();
+    document.removeEventListener("visibilitychange", follow);
+  });
+  source.addEventListener("error", () => {
+    // A browser reconnects by itself unless the server refused the stream.
+    if (source.readyState === EventSource.CLOSED) again = setTimeout(follow, AGAIN_MS);
+  });
 }
 
 picture?.addEventListener("click", (event) => {
   const key = /** @type {Element} */ (event.target).getAttribute("data-key");
   if (key) location.hash = key;
 });
+document.addEventListener("visibilitychange", follow);
+window.addEventListener("pagehide", leave);
 follow();

@@ -42,7 +42,7 @@ def test_time_lines_read_few_rows(filled: FilledTables) -> None:
         chat,
         f"{chat}?at={filled.chat.last_seq // 2}&texts=1",
         f"{chat}?who=user:{filled.newcomer.pk}",
-        f"{chat}items/",
+        f"{chat}tail/",
         of_response,
     ):
         with counted() as cost:

@@ -283,6 +283,14 @@ async def test_an_operator_revokes_a_key_ends_a_session_reruns_a_tool_and_stops_
         await write(asker, "@slow count")
         live = asker.get_by_test_id("live-response").filter(has_text="slow")
         await expect(live).to_contain_text("2")
+        # Its timeline, open beside, shows the end without a reload.
+        running_one = number_of(product, "Response.objects.get(finished_at=None).pk")
+        beside = await desk.page.context.new_page()
+        timeline = f"{product.url}/admin/sessions_app/response/{running_one.replace('_', '_5F')}"
+        await beside.goto(f"{timeline}/timeline/")
+        entries = beside.locator("#timeline-items")
+        await expect(entries).to_contain_text("Model call 1 was sent")
+        await expect(entries).not_to_contain_text("Model call 1 was stopped")
         await desk.start()
         await desk.open_list("agent", app="agents_app")
         await desk.click("slow", within="#result_list", exact=True)
@@ -296,6 +304,8 @@ async def test_an_operator_revokes_a_key_ends_a_session_reruns_a_tool_and_stops_
                 break
             await desk.page.wait_for_timeout(200)
         assert found == "failed"
+        await expect(entries).to_contain_text("Model call 1 was stopped")
+        await expect(beside.locator("#timeline-state")).to_have_text("No answer is running.")
 
 
 async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium: Browser) -> None:

@@ -4,8 +4,10 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -25,6 +27,13 @@ def serving(data_dir: Path) -> Iterator[Serving]:
     started.process.end()
 
 
+def beats(data_dir: Path) -> set[str]:
+    """Return what shows that it is alive: `server`, and the queues of workers."""
+    with closing(sqlite3.connect(data_dir / "db.sqlite3", timeout=30)) as database:
+        rows = database.execute("SELECT kind, queues FROM sessions_app_processbeat").fetchall()
+    return {queue for kind, queues in rows for queue in (json.loads(queues) or [kind])}
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     serving: Serving, data_dir: Path, signum: signal.Signals
@@ -41,10 +50,12 @@ def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     assert "@echo" not in greeting
 
     workers = serving.wait_for_workers()
+    until(lambda: beats(data_dir) == {"server", "tools", "webhooks"}, "all show that they live")
     serving.process.send_signal(signum)
 
     assert serving.process.wait(timeout=120) == 0
     assert not any(worker.is_running() for worker in workers)
+    assert not beats(data_dir)
     assert not (data_dir / "run" / "layer.sock").exists()
     assert "Traceback" not in serving.output.read_text()
 

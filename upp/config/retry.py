@@ -157,8 +157,8 @@ class TokenBucket(RetryStrategy):
 
 async def retrying(
     attempt: Callable[[], Awaitable[_T]], strategy: RetryStrategy, has_begun: Callable[[], bool]
-) -> _T:
-    """Return the result of an attempt, retrying attempts that fail before they have begun.
+) -> tuple[_T, tuple[UPPError, ...]]:
+    """Retry attempts that fail before they have begun; return the result and the earlier errors.
 
     Raises the UPPError of the last attempt, with those before it as `earlier`.
     """
@@ -178,5 +178,5 @@ async def retrying(
             failed.append(error)
         else:
             strategy.reset()
-            return result
+            return result, tuple(failed)
         await asyncio.sleep(delay)

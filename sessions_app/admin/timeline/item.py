@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TRACKS: Final[dict[str, str]] = {
     "messages": "Messages",
     "responses": "Answers",
+    "models": "Models",
     "tools": "Tools",
     "money": "Money",
     "chat": "Chat",

@@ -51,12 +51,16 @@ _LOG_WORDS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """The rows of a page: log entries, and the rows that belong to their responses."""
+    """The rows of a page: log entries, and the rows that belong to their responses.
+
+    `run` are the responses that began on the page; `responses` also has those named in it.
+    """
 
     chat_id: str
     entries: Sequence[DatedEntry]
     members: Mapping[str, str] = field(default_factory=dict)
     responses: Mapping[str, Response] = field(default_factory=dict)
+    run: Sequence[Response] = ()
     delegated: Sequence[Response] = ()
     calls: Sequence[ToolCall] = ()
     requests: Sequence[PaymentRequest] = ()

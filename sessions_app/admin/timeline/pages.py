@@ -1,4 +1,4 @@
-"""The admin's timeline pages for chats and responses, their live parts, and raw entries."""
+"""The admin's timeline pages for chats and responses, their tails, and raw entries."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, JsonResponse
+from django.http import Http404
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -22,6 +22,7 @@ from chat_app.rest.paging import SEQ_MAX
 from sessions_app.admin.timeline.item import TRACKS
 from sessions_app.admin.timeline.picture import picture_of
 from sessions_app.admin.timeline.reading import Chosen, Sight, chat_page, response_page
+from sessions_app.admin.timeline.tail import tail_of
 from sessions_app.models import Response
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from django.contrib.admin import AdminSite
     from django.contrib.auth.models import AnonymousUser, User
     from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
     from django.urls import URLPattern
 
     from sessions_app.admin.timeline.item import Item
@@ -39,6 +41,7 @@ CONTENT: Final = "chat_app.view_content"
 RIGHTS: Final[dict[str, str]] = {
     "messages": "chat_app.view_message",
     "responses": "sessions_app.view_response",
+    "models": "sessions_app.view_response",
     "tools": "sessions_app.view_toolcall",
     "money": "sessions_app.view_paymentrequest",
     "chat": "chat_app.view_chatevent",
@@ -65,54 +68,45 @@ class TimelinePages:
 
     def urls(self) -> list[URLPattern]:
         """Return the pages' URLs, which must precede those of the change form."""
+        chat, response = "timeline/chat/<str:chat_id>/", "<str:response_id>/timeline/"
         pages: list[tuple[str, Any, str]] = [
-            ("timeline/chat/<str:chat_id>/", self.chat, "sessions_app_chat_timeline"),
-            ("timeline/chat/<str:chat_id>/items/", self.chat, "sessions_app_chat_timeline_items"),
-            ("timeline/chat/<str:chat_id>/entry/<int:seq>/", self.entry, "sessions_app_chat_entry"),
-            ("<str:response_id>/timeline/", self.response, "sessions_app_response_timeline"),
-            (
-                "<str:response_id>/timeline/items/",
-                self.response,
-                "sessions_app_response_timeline_items",
-            ),
+            (chat, self.chat, "sessions_app_chat_timeline"),
+            (f"{chat}tail/", self.tail_of_chat, "sessions_app_chat_timeline_tail"),
+            (f"{chat}entry/<int:seq>/", self.entry, "sessions_app_chat_entry"),
+            (response, self.response, "sessions_app_response_timeline"),
+            (f"{response}tail/", self.tail_of_response, "sessions_app_response_timeline_tail"),
         ]
-        return [
-            path(route, self._site.admin_view(view), name=name, kwargs=_kind(route))
-            for route, view, name in pages
-        ]
+        return [path(route, self._site.admin_view(view), name=name) for route, view, name in pages]
 
-    def chat(self, request: HttpRequest, chat_id: str, *, is_part: bool = False) -> HttpResponse:
-        """Show a page of a chat's timeline, or its live part as JSON.
+    def chat(self, request: HttpRequest, chat_id: str) -> HttpResponse:
+        """Show a page of a chat's timeline.
 
         Raises PermissionDenied without the rights to view chats and responses.
         """
-        chat_id = unquote(chat_id)
-        asked = _asked(request, "chat_app.view_chat", "sessions_app.view_response")
-        page = chat_page(chat_id, asked.chosen, asked.sight)
-        if page is None:
-            raise Http404
-        address = reverse("admin:sessions_app_chat_timeline_items", args=[quote(chat_id)])
-        return self._shown(request, page, asked, address=address, is_part=is_part)
+        page, asked = _page_of_chat(request, chat_id)
+        address = reverse("admin:sessions_app_chat_timeline_tail", args=[chat_id])
+        return self._shown(request, page, asked, address=address)
 
-    def response(
-        self, request: HttpRequest, response_id: str, *, is_part: bool = False
-    ) -> HttpResponse:
-        """Show the timeline of a response, or its live part as JSON.
+    def tail_of_chat(self, request: HttpRequest, chat_id: str) -> HttpResponseBase:
+        """Stream the live part of a chat's timeline; raises like `chat`."""
+        return tail_of(request, lambda again: _part(again, _page_of_chat(again, chat_id)[0]))
+
+    def response(self, request: HttpRequest, response_id: str) -> HttpResponse:
+        """Show the timeline of a response.
 
         Raises PermissionDenied without the right to view responses.
         """
-        asked = _asked(request, "sessions_app.view_response")
-        rows = Response.objects.select_related("agent", "message")
-        response = rows.filter(pk=unquote(response_id)).first()
-        if response is None:
-            raise Http404
-        page = response_page(response, asked.chosen, asked.sight)
-        address = reverse("admin:sessions_app_response_timeline_items", args=[response_id])
-        return self._shown(
-            request, page, asked, address=address, is_part=is_part, response=response
+        page, asked, response = _page_of_response(request, response_id)
+        address = reverse("admin:sessions_app_response_timeline_tail", args=[response_id])
+        return self._shown(request, page, asked, address=address, response=response)
+
+    def tail_of_response(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
+        """Stream the live part of a response's timeline; raises like `response`."""
+        return tail_of(
+            request, lambda again: _part(again, _page_of_response(again, response_id)[0])
         )
 
-    def entry(self, request: HttpRequest, chat_id: str, seq: int, **_: Any) -> HttpResponse:
+    def entry(self, request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
         """Show a log entry in its wire format; requires the right to view contents."""
         if not request.user.has_perms([RIGHTS["chat"], CONTENT]):
             raise PermissionDenied
@@ -139,17 +133,9 @@ class TimelinePages:
         asked: _Asked,
         *,
         address: str,
-        is_part: bool,
         response: Response | None = None,
     ) -> HttpResponse:
         items = _linked(page.items, request.user)
-        parts = {
-            "picture": picture_of(items),
-            "chat_id": page.chat_id,
-            "raw": request.user.has_perms([RIGHTS["chat"], CONTENT]),
-        }
-        if is_part:
-            return JsonResponse(_part(page, items, parts), headers={"Cache-Control": "no-store"})
         if asked.sight.texts:
             kind = "chat_app.chat" if response is None else "sessions_app.response"
             row_id = page.chat_id if response is None else response.pk
@@ -159,7 +145,7 @@ class TimelinePages:
         query = _query(asked)
         context = {
             **self._site.each_context(request),
-            **parts,
+            **_facts(request, page, items),
             "title": f"Timeline of {page.title}",
             "page": page,
             "rows": [(item, version_of(item)) for item in items],
@@ -182,8 +168,37 @@ def version_of(item: Item) -> str:
     return f"{zlib.crc32(repr(item).encode()):x}"
 
 
-def _part(page: TimelinePage, items: Sequence[Item], parts: dict[str, Any]) -> dict[str, Any]:
-    folder = "admin/sessions_app/timeline"
+def _page_of_chat(request: HttpRequest, chat_id: str) -> tuple[TimelinePage, _Asked]:
+    asked = _asked(request, "chat_app.view_chat", "sessions_app.view_response")
+    page = chat_page(unquote(chat_id), asked.chosen, asked.sight)
+    if page is None:
+        raise Http404
+    return page, asked
+
+
+def _page_of_response(
+    request: HttpRequest, response_id: str
+) -> tuple[TimelinePage, _Asked, Response]:
+    asked = _asked(request, "sessions_app.view_response")
+    rows = Response.objects.select_related("agent", "message")
+    response = rows.filter(pk=unquote(response_id)).first()
+    if response is None:
+        raise Http404
+    return response_page(response, asked.chosen, asked.sight), asked, response
+
+
+def _facts(request: HttpRequest, page: TimelinePage, items: Sequence[Item]) -> dict[str, Any]:
+    return {
+        "picture": picture_of(items),
+        "chat_id": page.chat_id,
+        "raw": request.user.has_perms([RIGHTS["chat"], CONTENT]),
+    }
+
+
+def _part(request: HttpRequest, page: TimelinePage) -> dict[str, Any]:
+    """Return the live part of a page: its items as HTML, and its picture."""
+    items = _linked(page.items, request.user)
+    parts, folder = _facts(request, page, items), "admin/sessions_app/timeline"
     return {
         "items": [
             {
@@ -198,10 +213,6 @@ def _part(page: TimelinePage, items: Sequence[Item], parts: dict[str, Any]) -> d
         "picture": render_to_string(f"{folder}/picture.html", parts),
         "is_running": page.is_running,
     }
-
-
-def _kind(route: str) -> dict[str, bool]:
-    return {"is_part": True} if route.endswith("/items/") else {}
 
 
 def _asked(request: HttpRequest, *rights: str) -> _Asked:

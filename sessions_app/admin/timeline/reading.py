@@ -145,13 +145,16 @@ def _sources(
     """Return entries with their responses, and the rows belonging to responses in `row_ids`."""
     named = {entry.response_id for entry in entries} | set(row_ids)
     responses = Response.objects.filter(pk__in=named - {""}).select_related("agent")
-    calls = ToolCall.objects.filter(response_id__in=row_ids).select_related("response")
+    calls = ToolCall.objects.filter(response_id__in=row_ids)
+    calls = calls.select_related("response", "decided_by")
     requests = PaymentRequest.objects.filter(response_id__in=row_ids).select_related("payer")
+    found = {row.pk: row for row in responses.defer("text", "output", "request")}
     return Sources(
         chat_id=chat_id,
         entries=entries,
         members=members,
-        responses={row.pk: row for row in responses.defer("text", "output", "request")},
+        responses=found,
+        run=[found[pk] for pk in row_ids if pk in found],
         calls=list(calls.order_by("pk")[:ROWS]) if "tools" in sight.tracks else (),
         requests=list(requests.order_by("pk")[:ROWS]) if "money" in sight.tracks else (),
         holds=movements.holds_of(row_ids) if sight.ledger else (),

@@ -71,8 +71,9 @@ def items_of_call(call: ToolCall) -> list[Item]:
         links=links,
         span=f"call:{call.pk}",
     )
+    items = [begun, *_steps_of_call(call, who)]
     if call.finished_at is None:
-        return [begun]
+        return items
     failed = call.is_error or call.status in {"failed", "unknown"}
     seconds = (call.finished_at - call.created_at).total_seconds()
     ended = Item(
@@ -87,7 +88,37 @@ def items_of_call(call: ToolCall) -> list[Item]:
         links=links[:1],
         span=f"call:{call.pk}",
     )
-    return [begun, ended]
+    return [*items, ended]
+
+
+def _steps_of_call(call: ToolCall, who: str) -> list[Item]:
+    """Return the items of a person's decision about a call, and of its start in a worker."""
+    items = []
+    shared: dict[str, Any] = {"track": "tools", "span": f"call:{call.pk}"}
+    if call.decided_at is not None:
+        by = call.decided_by.get_username() if call.decided_by else "the visitor"
+        items.append(
+            Item(
+                key=f"call-{call.pk}-decided",
+                at=call.decided_at,
+                title=f"{by} decided about {call.name}",
+                who=f"user:{call.decided_by_id}" if call.decided_by_id else "",
+                **shared,
+            )
+        )
+    if call.started_at is not None:
+        waited = (call.started_at - (call.decided_at or call.created_at)).total_seconds()
+        items.append(
+            Item(
+                key=f"call-{call.pk}-started",
+                at=call.started_at,
+                title=f"A worker started {call.name}",
+                who=who,
+                facts=f"after {waited:.1f} s in the queue",
+                **shared,
+            )
+        )
+    return items
 
 
 def items_of_request(request: PaymentRequest) -> list[Item]:
@@ -128,21 +159,36 @@ def items_of_request(request: PaymentRequest) -> list[Item]:
     return [asked, decided]
 
 
-def item_of_hold(hold: ReservedMoney) -> Item:
-    """Return the item of a reservation."""
-    return Item(
-        key=f"hold-{hold.id}",
-        track="money",
-        at=hold.at,
-        title=f"{hold.amount} {hold.amount.asset} reserved from {account_name(hold.account.code)}",
-        facts=f"{hold.state}, {hold.captured} captured",
-        tone="running" if hold.state == "active" else "",
-        links=[
+def items_of_hold(hold: ReservedMoney) -> list[Item]:
+    """Return the items of a reservation: its start and, if the time is known, its end."""
+    asset = hold.amount.asset
+    shared: dict[str, Any] = {
+        "track": "money",
+        "span": f"hold:{hold.id}",
+        "links": [
             page_link("Hold", "payments_app.hold", hold.id),
             page_link("Account", "payments_app.account", hold.account.id),
             *response_links(hold.response_id),
         ],
+    }
+    reserved = Item(
+        key=f"hold-{hold.id}",
+        at=hold.at,
+        title=f"{hold.amount} {asset} reserved from {account_name(hold.account.code)}",
+        facts=f"{hold.state}, {hold.captured} captured",
+        tone="running" if hold.state == "active" else "",
+        **shared,
     )
+    if hold.ended_at is None:
+        return [reserved]
+    ended = Item(
+        key=f"hold-{hold.id}-end",
+        at=hold.ended_at,
+        title=f"The reservation of {hold.amount} {asset} is {hold.state}",
+        facts=f"{hold.captured} captured, after {(hold.ended_at - hold.at).total_seconds():.1f} s",
+        **shared,
+    )
+    return [reserved, ended]
 
 
 def item_of_transfer(moved: MovedMoney) -> Item:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import uamp
+from agents_app.inferences import InferenceLog
 from agents_app.runtime.offered_tools import run_by_client
 from sessions_app.billing.usage import Meter
 from sessions_app.store.responses import Flush
@@ -23,6 +24,7 @@ class AnswerSnapshot(msgspec.Struct, frozen=True):
     text: str
     output: Sequence[uamp.ContentItem]
     usage: uamp.UsageStats | None
+    inferences: list[dict[str, Any]] | None
 
 
 class RunningAnswer:
@@ -39,6 +41,7 @@ class RunningAnswer:
             self.builder.add(_kept_output(context))
         self.meter = Meter(context.spec, client_tools=run_by_client(context.spec, context.request))
         self.meter.resume(context.usage_before, context.request.resume)
+        self.inferences = InferenceLog(context.inferences_before)
         self._is_flushed = True
 
     @property
@@ -81,7 +84,9 @@ class RunningAnswer:
 
     def snapshot(self) -> AnswerSnapshot:
         """Return the answer so far."""
-        return AnswerSnapshot(self.builder.text, self.builder.output, self.meter.usage)
+        return AnswerSnapshot(
+            self.builder.text, self.builder.output, self.meter.usage, self.inferences.rows()
+        )
 
     def flush(self) -> Flush:
         """Return the update for the row; no flush is needed again until something is added."""
@@ -92,6 +97,7 @@ class RunningAnswer:
             output=self.builder.output,
             usage=self.meter.usage,
             under_way=None if self.meter.spec.pricing.is_free else self.meter.under_way(),
+            inferences=self.inferences.rows(),
         )
 
     def keep_for_next_flush(self) -> None:

@@ -10,10 +10,11 @@ import pytest
 from django.conf import settings as django_settings
 
 import uamp
+from agents_app.inferences import read_inferences
 from agents_app.models import Agent
 from agents_app.runtime import agent_run, model_calls
 from agents_app.tools.registry import ToolOutcome, tool
-from sessions_app.models import ToolCall
+from sessions_app.models import Response, ToolCall
 from tests.agents_app.runtime.invalid_calls import (
     asking,
     call_tool,
@@ -114,6 +115,15 @@ def test_calls_of_one_answer_that_share_an_id_are_each_run(dial: Dial, name: str
     if name == "count_slowly":
         # They are opened at once: which row is the first does not matter.
         assert set(ToolCall.objects.values_list("call_id", flat=True)) == set(reported)
+        assert not ToolCall.objects.filter(started_at=None).exists()
+    # Operators see both requests to the model.
+    first, second = read_inferences(Response.objects.get().inferences)
+    assert (first.number, second.number, first.end, second.end) == (1, 2, "", "")
+    assert (second.input_tokens, second.output_tokens) == (10, 2)
+    for inference in (first, second):
+        assert inference.first_ms is not None
+        assert inference.ms is not None
+        assert 0 <= inference.first_ms <= inference.ms
 
 
 @pytest.mark.parametrize(

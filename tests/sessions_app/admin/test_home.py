@@ -18,7 +18,17 @@ from django.utils import timezone
 from audit_app.models import AuditRecord
 from payments_app import services as ledger
 from payments_app.models import Account, Hold, Transfer
-from sessions_app.models import AnswerHour, ChargeHour, CountedHour, Response
+from sessions_app.models import (
+    AnswerHour,
+    ChargeHour,
+    CountedHour,
+    ProcessBeat,
+    ProcessKind,
+    Response,
+    Webhook,
+    WebhookDelivery,
+)
+from sessions_app.process.beats import beat, stop
 from sessions_app.reporting.hours import HOUR, count_hours, hour_of, recent_figures
 from tests import factories
 from tests.payments_app.funded_accounts import authorize, capture_response, usd
@@ -115,6 +125,49 @@ def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
     with CaptureQueriesContext(connection) as asked:
         assert root.get("/admin/").status_code == 200
     assert not [query for query in asked if "sessions_app_" in query["sql"]]
+
+
+def test_the_home_shows_which_processes_and_workers_are_alive() -> None:
+    now = timezone.now()
+    lost = now - timedelta(minutes=5)
+    beat("web-1", ProcessKind.SERVER)
+    beat("tools-1", ProcessKind.WORKER, ["tools"])
+    ProcessBeat.objects.create(
+        name="hooks-1", kind=ProcessKind.WORKER, queues=["webhooks"], seen_at=lost
+    )
+    answer = paid_answer()
+    factories.tool_call(answer, "edit_picture", status="queued", created_at=lost)
+    hook = Webhook.objects.create(chat=answer.chat, name="one", sent=0)
+    WebhookDelivery.objects.create(webhook=hook, number=1, due_at=lost)
+    support = member_of("Support")
+    answered = support.get("/admin/")
+    page = answered.content.decode()
+    assert answered.context["home"]["liveness"]["servers"] == 1
+    queues = {queue["figures"].name: queue["figures"] for queue in
+              answered.context["home"]["liveness"]["queues"]}  # fmt: skip
+    assert {name: (queue.workers, queue.waiting) for name, queue in queues.items()} == {
+        "tools": (1, 1), "webhooks": (0, 1), "readings": (0, None),
+    }  # fmt: skip
+    beats = reverse("admin:sessions_app_processbeat_changelist")
+    assert f'<a href="{beats}?lost=yes"><strong>1</strong> Processes that stopped' in page
+    assert "<strong>1</strong> waiting in the queue “webhooks”, which has no worker" in page
+    assert "queue “tools”, which" not in page
+    listed = support.get(f"{beats}?lost=yes")
+    assert [row.name for row in listed.context["cl"].result_list] == ["hooks-1"]
+    assert "lost" in listed.content.decode()
+    # Finance has no such table, and no list.
+    finance = member_of("Finance")
+    assert "Processes and workers" not in finance.get("/admin/").content.decode()
+    assert finance.get(beats).status_code == 403
+
+
+def test_a_lost_process_is_forgotten_after_an_hour_and_a_stopped_one_at_once() -> None:
+    beat("web-1", ProcessKind.SERVER)
+    ProcessBeat.objects.update(seen_at=timezone.now() - timedelta(minutes=61))
+    beat("web-2", ProcessKind.SERVER)
+    beat("web-3", ProcessKind.SERVER)
+    stop("web-3")
+    assert [row.name for row in ProcessBeat.objects.all()] == ["web-2"]
 
 
 def test_each_role_sees_its_own_home() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.db import connection
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -21,6 +23,7 @@ from chat_app.models import Chat, ChatEvent, Message
 from payments_app import services as ledger
 from payments_app.models import Hold, Transfer
 from payments_app.money import Money
+from sessions_app.admin.timeline import tail
 from sessions_app.models import PaymentRequest, Response, ToolCall
 from tests import factories
 from tests.payments_app.funded_accounts import authorize, capture_response
@@ -29,6 +32,20 @@ pytestmark = pytest.mark.django_db
 
 CAUSE = "openai_compat rate_limited (HTTP 429): slow down"
 WORDS = "What is in the vault?"
+INFERENCES = [
+    {
+        "number": 1, "provider": "openai_compat", "model": "small", "at": 1_700_000_000_000,
+        "first_ms": 400, "ms": 1250, "input_tokens": 1200, "output_tokens": 34,
+        "request_id": "req_2",
+        "attempts": [{"code": "TIMEOUT", "status": 504, "request_id": "req_1", "words": "late"}],
+    },
+    {
+        "number": 2, "provider": "openai_compat", "model": "small", "at": 1_700_000_002_000,
+        "ms": 90, "end": "failed",
+        "attempts": [{"code": "RATE_LIMITED", "status": 429, "words": "slow down"}],
+    },
+    {"number": 3, "provider": "openai_compat", "model": "small", "at": 1_700_000_003_000},
+]  # fmt: skip
 
 
 def staff(*roles: str) -> Client:
@@ -82,6 +99,7 @@ def paid_and_failed(name: str = "ada") -> Response:
         status="failed",
         error={"code": "rate_limit_exceeded", "message": "Try again later."},
         error_cause=CAUSE,
+        inferences=INFERENCES,
     )
     log(response, "response.created", agent=agent.name, transport="websocket")
     hold = authorize(
@@ -109,6 +127,19 @@ def shown(client: Client, url: str) -> str:
     answer = client.get(url)
     assert answer.status_code == 200, url
     return answer.content.decode()
+
+
+def part_of(client: Client, url: str) -> dict[str, Any]:
+    """Return the first part of a tail, without waiting for another."""
+    answer: Any = client.get(url)
+
+    async def first() -> bytes:
+        frame: bytes = await anext(answer.streaming_content)
+        return frame
+
+    frame = async_to_sync(first)()
+    part: dict[str, Any] = json.loads(frame.partition(b"data: ")[2])
+    return part
 
 
 def pages_of(response: Response) -> dict[str, str]:
@@ -143,6 +174,76 @@ def test_one_page_leads_from_the_words_to_the_ledger() -> None:
             assert of_response(response) in back, name
 
 
+def test_model_calls_are_shown_with_their_attempts_tokens_and_times() -> None:
+    response, client = paid_and_failed(), staff("Support")
+    for url in (of_chat(response.chat), of_response(response)):
+        page = shown(client, url)
+        for text in (
+            "Model call 1 was sent", "openai_compat small", "Model call 1 was answered",
+            "after 1.25 s, first output after 0.40 s, 1,200 tokens in, 34 out, request req_2",
+            "Attempt 1 failed: TIMEOUT (HTTP 504, request req_1): late", "Model call 2 failed",
+            "Attempt 1 failed: RATE_LIMITED (HTTP 429): slow down", "its end was not recorded",
+            "The reservation of 2 USD is settled", "1 captured, after",
+        ):  # fmt: skip
+            assert (text in page) == ("USD" not in text and "captured" not in text), text
+    assert "The reservation of 2 USD is settled" in shown(staff(), of_response(response))
+
+
+def test_a_tool_call_says_when_a_person_and_a_worker_took_it() -> None:
+    response = paid_and_failed()
+    now = timezone.now()
+    ToolCall.objects.update(started_at=now, decided_at=now, decided_by=factories.user("eve"))
+    page = shown(staff("Support"), of_response(response))
+    assert "eve decided about csv_report" in page
+    assert "after 0.0 s in the queue" in page
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("loss", ["role", "sign-in", "account"])
+async def test_a_tail_ends_when_its_reader_loses_the_right(
+    loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "RUNNING_SECONDS", 0.01)
+
+    def running() -> tuple[AsyncClient, User, Response]:
+        ada, agent = factories.user(), factories.agent()
+        response = factories.response(agent, factories.chat(ada, agent))
+        eve = factories.user("eve", is_staff=True)
+        eve.groups.set(Group.objects.filter(name="Support"))
+        client = AsyncClient()
+        client.force_login(eve)
+        return client, eve, response
+
+    client, eve, response = await sync_to_async(running)()
+    answer: Any = await client.get(of_response(response, "timeline_tail"))
+    frames = answer.streaming_content
+    assert b'"is_running": true' in await anext(frames)
+    # What is new is sent at once.
+    call = await sync_to_async(factories.tool_call)(response)
+    assert f"call-{call.pk}".encode() in await anext(frames)
+    match loss:
+        case "role":
+            await eve.groups.aclear()
+        case "sign-in":
+            await client.alogout()
+        case "account":
+            await User.objects.filter(pk=eve.pk).aupdate(is_active=False)
+    assert await anext(frames) == b"event: gone\ndata: {}\n\n"
+    with pytest.raises(StopAsyncIteration):
+        await anext(frames)
+    assert not tail._tails
+
+
+def test_one_person_follows_few_timelines_at_once() -> None:
+    response, client = paid_and_failed(), staff()
+    reader = User.objects.get(username="root")
+    tail._tails[reader.pk] = tail.MOST_TAILS
+    try:
+        assert client.get(of_response(response, "timeline_tail")).status_code == 429
+    finally:
+        tail._tails.clear()
+
+
 def test_roles_see_what_is_theirs() -> None:
     response = paid_and_failed()
     secrets = (WORDS, "secret-argument", "secret-result")
@@ -164,7 +265,7 @@ def test_roles_see_what_is_theirs() -> None:
     assert all(secret in page for secret in secrets)
     (row,) = AuditRecord.objects.all()
     assert (row.action, row.object_id) == ("transcript.read", response.chat_id)
-    shown(client, of_chat(response.chat, "timeline_items", texts=1))
+    part_of(client, of_chat(response.chat, "timeline_tail", texts=1))
     assert AuditRecord.objects.count() == 1
 
 
@@ -236,15 +337,15 @@ def test_the_live_part_follows_an_answer() -> None:
     response = factories.response(agent, chat)
     log(response, "response.created", agent=agent.name)
     client = staff()
-    part = client.get(of_chat(chat, "timeline_items")).json()
+    part = part_of(client, of_chat(chat, "timeline_tail"))
     assert part["is_running"]
     before = {item["key"]: item["version"] for item in part["items"]}
     call = factories.tool_call(response)
-    part = client.get(of_response(response, "timeline_items")).json()
+    part = part_of(client, of_response(response, "timeline_tail"))
     assert f"call-{call.pk}" in {item["key"] for item in part["items"]}
     Response.objects.update(status="completed", finished_at=timezone.now())
     log(response, "response.done", response={"id": response.pk})
-    part = client.get(of_chat(chat, "timeline_items")).json()
+    part = part_of(client, of_chat(chat, "timeline_tail"))
     after = {item["key"]: item["version"] for item in part["items"]}
     assert not part["is_running"]
     changed = {key for key in before if before[key] != after[key]}

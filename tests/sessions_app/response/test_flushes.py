@@ -30,7 +30,9 @@ def chat(database_threads: None) -> Chat:
 
 
 def flush_of(response: Response, fence: int = 1) -> responses.Flush:
-    return responses.Flush(response_id=response.pk, fence=fence, output=OUTPUT)
+    return responses.Flush(
+        response_id=response.pk, fence=fence, output=OUTPUT, inferences=[{"number": 1}]
+    )
 
 
 def test_answers_are_kept_together(chat: Chat) -> None:
@@ -42,6 +44,7 @@ def test_answers_are_kept_together(chat: Chat) -> None:
     }
     for row in Response.objects.all():
         assert row.text == "It's 50 % “done”"
+        assert row.inferences == [{"number": 1}]
         assert [item["type"] for item in row.output] == ["text", "tool_call", "text"]
 
 

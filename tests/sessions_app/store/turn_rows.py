@@ -275,6 +275,7 @@ class RandomTurns:
             usage=self._often({"cost": 0.25}, None),
             error=self._often(None, {"code": "x", "details": {"a": [1, 2.5]}}),
             error_cause=self._often(None, "a model's own words"),
+            inferences=self._often(None, [{"number": 1, "model": "ß", "at": 1}]),
             content_ids=self._often((), (CONTENT_ID,)),
             has_tool_calls=self._rarely(),
             **fields,

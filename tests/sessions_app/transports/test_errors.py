@@ -548,6 +548,15 @@ def test_operators_read_what_each_attempt_failed_with(scene: Scene) -> None:
     words = "openai_compat PROVIDER_ERROR (HTTP 503, request req_at_the_provider): HTTP 503: "
     assert last == f"{words}upstream cluster eu-3 is down"
     assert earlier == [f"Attempt {number} failed: {last}" for number in (1, 2)]
+    (inference,) = Response.objects.get().inferences or ()
+    assert (inference["end"], inference["model"]) == ("failed", "m")
+    attempt = {
+        "code": "PROVIDER_ERROR",
+        "status": 503,
+        "request_id": "req_at_the_provider",
+        "words": "HTTP 503: upstream cluster eu-3 is down",
+    }
+    assert inference["attempts"] == [attempt] * 3
 
 
 def test_an_answer_that_is_filtered_after_it_began_keeps_its_text(scene: Scene) -> None:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, ClassVar, Protocol
 
@@ -122,7 +122,8 @@ class HttpModel(EmittingModel):
         """
         inference = _Inference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
-        return await retrying(inference.attempt, strategy, inference.has_begun)
+        response, failed = await retrying(inference.attempt, strategy, inference.has_begun)
+        return replace(response, earlier=failed) if failed else response
 
 
 class _Inference:
@@ -181,7 +182,8 @@ class _Inference:
             # A response read to its end has already returned its connection.
             response.close()
         await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
-        return finished
+        request_id = request_id_of(response.headers)
+        return replace(finished, request_id=request_id) if request_id else finished
 
 
 def _finished(answer: Answer, failures: Failures) -> LLMResponse:

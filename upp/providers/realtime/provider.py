@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 import aiohttp
@@ -77,7 +77,8 @@ class RealtimeModel(EmittingModel):
         """
         inference = _RealtimeInference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
-        return await retrying(inference.attempt, strategy, inference.has_begun)
+        response, failed = await retrying(inference.attempt, strategy, inference.has_begun)
+        return replace(response, earlier=failed) if failed else response
 
 
 class _RealtimeInference:
