@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from django.contrib import admin
 from django.urls import reverse
 
+from audit_app.admin.records import COUNTED_ROWS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,29 +20,34 @@ _OLD: Final = "created_at_from=2001-01-01&created_at_until=2001-12-31"
 _NEW: Final = "created_at_from=2020-01-01"
 _NONE: Final = "q=no-such-row"
 FILTERS: Final = {
-    "sessions_app.response": ("status__exact=failed", "stuck=yes", _OLD, _NEW, _NONE),
+    "sessions_app.response": ("status__exact=failed", "stuck=yes", _OLD, _NEW),
     "sessions_app.session": ("status__exact=active", "transport__exact=batch", _OLD, _NEW),
-    "sessions_app.toolcall": ("status__exact=failed", "kind__exact=agent", "stuck=yes", _NONE),
+    "sessions_app.toolcall": ("status__exact=failed", "kind__exact=agent", "stuck=yes"),
     "sessions_app.paymentrequest": ("status__exact=expired",),
-    "sessions_app.webhook": ("disabled=yes", _NONE),
-    "sessions_app.webhookdelivery": (_NONE,),
+    "sessions_app.webhook": ("disabled=yes",),
     "chat_app.chat": ("kind__exact=group", "latest_at_from=2001-01-01&latest_at_until=2001-12-31"),
     "chat_app.content": (_OLD,),
     "chat_app.message": ("role=tool", "status=failed"),
-    "chat_app.chatevent": ("type=participant.left", _NONE),
+    "chat_app.chatevent": ("type=participant.left",),
     "payments_app.hold": (_OLD, _NEW),
     "payments_app.transfer": (_OLD, _NEW),
-    "audit_app.auditrecord": ("action=transfer.refunded", _OLD, _NEW, _NONE),
+    "audit_app.auditrecord": ("action=transfer.refunded", _OLD, _NEW),
 }
 
 
 def grown_lists() -> Iterator[tuple[str, str]]:
-    """Yield the label of each list of many rows with its query, at first the list without one."""
-    for model in admin.site._registry:
+    """Yield the label of each list of many rows with its query, at first the list without one.
+
+    Each list is also asked for its last page, and for a search that finds nothing.
+    """
+    for model, page in admin.site._registry.items():
         label = model._meta.label_lower
-        if model._default_manager.count() >= FEW:
-            for query in ("", *FILTERS.get(label, ())):
-                yield label, query
+        rows = model._default_manager.values("pk")[:COUNTED_ROWS].count()
+        if rows < FEW:
+            continue
+        searches = (_NONE,) if page.search_fields else ()
+        last = f"p={-(-rows // page.list_per_page)}"
+        yield from ((label, query) for query in ("", last, *searches, *FILTERS.get(label, ())))
 
 
 def address_of(label: str, query: str) -> str:

@@ -237,7 +237,7 @@ async def test_support_finds_why_an_answer_failed(product: Product, chromium: Br
         assert desk.is_done_within(3)
 
 
-async def test_an_operator_revokes_a_key_ends_a_session_reruns_a_tool_and_stops_an_agent(
+async def test_an_operator_revokes_a_key_ends_a_session_and_reruns_a_tool(
     product: Product, chromium: Browser
 ) -> None:
     async with browser(chromium) as running:
@@ -278,8 +278,13 @@ async def test_an_operator_revokes_a_key_ends_a_session_reruns_a_tool_and_stops_
             await desk.page.wait_for_timeout(200)
         assert found == "2 failed"
 
-        # A stopped agent ends what it is writing.
-        await asker.reload()
+
+async def test_an_operator_stops_an_agent_and_sees_its_answer_end(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        asker = await sign_in(await running.new_context(), product, "alice")
+        desk = await at_work(product, running, "Operator")
         await write(asker, "@slow count")
         live = asker.get_by_test_id("live-response").filter(has_text="slow")
         await expect(live).to_contain_text("2")
