@@ -9,9 +9,10 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 
+from audit_app.admin.column_search import COUNTED_ROWS
 from audit_app.admin.columns import linked, moment, row_link
 from audit_app.admin.filters import DateRangeFilter
-from audit_app.admin.records import COUNTED_ROWS, RecordAdmin, record_request
+from audit_app.admin.records import RecordAdmin, record_request
 from audit_app.models import AuditRecord
 from audit_app.record import AuditAction
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import AdminSplitDateTime
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import DateTimeField
 from django.forms.models import BaseInlineFormSet
 from django.utils.text import capfirst
 
+from audit_app.admin.column_search import COUNTED_ROWS
 from audit_app.admin.columns import moment
 from audit_app.record import AuditAction, record
 
@@ -41,7 +42,6 @@ else:
 
 NEWEST: Final = 100
 """How many rows an inline of NewestRows shows."""
-COUNTED_ROWS: Final = 10_000
 VIEW_CONTENT: Final = "chat_app.view_content"
 """The right to read what people, agents and tools wrote, and to open files."""
 
@@ -60,6 +60,16 @@ class CappedPaginator(_Paginator):
         rows: Any = self.object_list
         counted: int = rows.order_by().values("pk")[:COUNTED_ROWS].count()
         return counted
+
+    def page(self, number: Any) -> Page[Any]:
+        """Return a page; only the keys of earlier rows are read, without the rows they refer to."""
+        number = self.validate_number(number)
+        first = (number - 1) * self.per_page
+        if not first:
+            return super().page(number)
+        rows: Any = self.object_list
+        keys = list(rows.values_list("pk", flat=True)[first : first + self.per_page])
+        return Page(rows.filter(pk__in=keys), number, self)
 
 
 class ReadOnly:

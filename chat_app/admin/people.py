@@ -15,6 +15,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 
+from audit_app.admin.column_search import ColumnSearch
 from audit_app.admin.records import AuditedAdmin, CappedPaginator
 from chat_app.people.authority import has_all, may_act_as, may_change, rights_of
 
@@ -33,9 +34,11 @@ admin.site.unregister([User, Group])
 
 
 @admin.register(User)
-class PersonAdmin(AuditedAdmin, _UserAdmin):
-    """People, as in Django's admin, but without counting all of them."""
+class PersonAdmin(ColumnSearch, AuditedAdmin, _UserAdmin):
+    """People, as in Django's admin, but without counting and searching all of them."""
 
+    search_fields = ("username__startswith", "email__exact")
+    search_help_text = "The beginning of a user name, or a whole e-mail address."
     find_by = ("username",)
     show_full_result_count = False
     paginator = CappedPaginator

@@ -21,6 +21,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from agents_app.selectors import known_names
+from audit_app.admin.column_search import ColumnSearch
 from audit_app.admin.columns import row_link
 from audit_app.admin.records import RecordAdmin
 from audit_app.record import AuditAction
@@ -123,7 +124,7 @@ class RefundForm(AmountForm):
     )
 
 
-class LedgerAdmin(RecordAdmin):
+class LedgerAdmin(ColumnSearch, RecordAdmin):
     """A list of rows, newest first, below the state of the last audit.
 
     A subclass that sets `operation` (name, label) offers it to those with that permission on a

@@ -43,7 +43,7 @@ class TopUpRequestAdmin(LedgerAdmin):
     )  # fmt: skip
     list_filter = (newest_by("state"), newest_by("provider"))
     list_select_related = ("user", "decided_by")
-    search_fields = ("=id", "=reference", "=user__username")
+    search_fields = ("id__exact", "reference__exact", "user__username__exact")
     fields = (
         "id", "provider", "account", "user", "sum", "asset", "state", "reference", "url", "reason",
         "decided_by", "decided_at", "created_at",
@@ -80,7 +80,7 @@ class PaymentTokenAdmin(LedgerAdmin):
     )  # fmt: skip
     list_filter = (newest_by("form"), newest_by("depth"))
     list_select_related = ("owner",)
-    search_fields = ("=id", "=owner__username")
+    search_fields = ("id__exact", "owner__username__exact")
     # Neither `salt` nor `sha256`.
     fields = (
         "id", "account", "owner", "parent", "depth", "name", "form", "audience", "most",
@@ -105,7 +105,7 @@ class SpendingLimitAdmin(LedgerAdmin):
     list_display = ("user", "period", "agent", "token", "sum")
     list_filter = (newest_by("period"), newest_by("asset"))
     list_select_related = ("user",)
-    search_fields = ("=user__username", "=agent_id", "=token__id")
+    search_fields = ("user__username__exact", "agent_id__exact", "token__id__exact")
     fields = ("user", "period", "agent", "token", "sum", "asset")
     readonly_fields = ("sum", "agent")
 
@@ -123,7 +123,7 @@ class ApprovalAdmin(LedgerAdmin):
 
     list_display = ("user", "agent", "sum", moment("created_at"))
     list_select_related = ("user",)
-    search_fields = ("=user__username", "=agent_id")
+    search_fields = ("user__username__exact", "agent_id__exact")
     fields = ("user", "agent", "sum", "asset", "created_at")
     readonly_fields = ("sum", "agent")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.contrib import admin
 from django.urls import reverse
 
-from audit_app.admin.records import COUNTED_ROWS
+from audit_app.admin.column_search import COUNTED_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

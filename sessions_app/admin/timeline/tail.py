@@ -47,7 +47,7 @@ def tail_of(
 
     `part` may use the database, and raises PermissionDenied and Http404.
     """
-    reader = request.user.pk
+    reader = request.user.pk or 0
     if _tails[reader] >= MOST_TAILS:
         return HttpResponse(status=429, headers={"Retry-After": "10"})
     first = part(request)
