@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
+from django.contrib.auth.models import User
 
 from audit_app.admin.columns import linked, moment
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.members.presence import notify_of_profile
 from chat_app.models import (
     AgentMention,
     Participant,
@@ -79,6 +81,7 @@ class ProfileAdmin(HistoryAdmin):
         for profile in chosen:
             self.log_act(request, profile, AuditAction.PROFILE_CLEARED, "Taken away.")
             profiles.clear_profile(user_id=profile.pk)
+            notify_of_profile(User.objects.get(pk=profile.pk))
         self.message_user(request, f"{len(chosen)} profiles were taken away.")
 
     def has_clear_permission(self, request: HttpRequest) -> bool:

@@ -1,4 +1,7 @@
-"""Who is online: a row for each open socket of a person, refreshed by its process."""
+"""Who is online: a row for each open socket of a person, refreshed by its process.
+
+Also tells the members of a person's chats when the person changes their profile.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,20 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
+import uamp
+from chat_app.ids import new_event_id
+from chat_app.log import fanout
+from chat_app.log.entries import milliseconds
+from chat_app.members.chat_lists import chats_with_presence
 from chat_app.models import Presence
+from chat_app.people.profiles import profile_data
+from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
+
+    from django.contrib.auth.models import User
 
 
 def open_presence(*, presence_id: str, user_id: int, process: str, now: datetime) -> bool:
@@ -57,3 +69,19 @@ def online_user_ids(user_ids: Iterable[int]) -> set[int]:
             "user_id", flat=True
         )
     )
+
+
+def notify_of_profile(user: User) -> None:
+    """Send `profile.changed` to the chats of a person on commit; very large chats are left out."""
+    now = milliseconds(timezone.now())
+    for chat_id in chats_with_presence(user.pk):
+        event = ev.ProfileChanged(
+            event_id=new_event_id(),
+            timestamp=now,
+            user_id=str(user.pk),
+            username=user.get_username(),
+            chat_id=chat_id,
+            **profile_data(user),
+        )
+        signal = fanout.signal_message(chat_id=chat_id, frame=uamp.encode(event), is_watched=True)
+        fanout.publish_on_commit(chat_id, [signal])

@@ -96,6 +96,7 @@ export class ChatStore extends EventTarget {
     client.addEventListener("activity", (/** @type {any} */ { detail }) => this._activity(detail));
     client.addEventListener("read", (/** @type {any} */ { detail }) => this._read(detail.chat_id, detail));
     client.addEventListener("person", (/** @type {any} */ { detail }) => this._person(detail));
+    client.addEventListener("profile", (/** @type {any} */ { detail }) => this._profile(detail));
     // Where no connection can be made, the list is shown all the same.
     client.addEventListener("state", (/** @type {any} */ { detail: { phase } }) => this.loaded || ["connecting", "open"].includes(phase) || this.refresh());
     client.watch();
@@ -343,6 +344,16 @@ export class ChatStore extends EventTarget {
           participant.online = online;
         }
       }
+    }
+    this._changed();
+  }
+
+  /** A person is shown otherwise from now on. @param {import("../uamp/types.js").Frame} event */
+  _profile({ user_id: id, username, ...profile }) {
+    people.learn([{ ...profile, kind: "user", username }]);
+    for (const { participants } of this._chats.values()) {
+      const member = participants.find((one) => one.kind === "user" && String(one.id) === id);
+      if (member) Object.assign(member, people.profile(username));
     }
     this._changed();
   }

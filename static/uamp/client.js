@@ -65,7 +65,8 @@ export class UampError extends Error {
  * Events: `state` (detail: ConnectionState), `error` (detail: UampError that belongs to no chat),
  * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a call), and of a client that
  * watches: `watched` (read the list of chats now), `activity` (detail: a chat.activity frame), `read` (detail: a message.read
- * frame of the person's own in a watched chat), `person` (detail: a person.changed frame).
+ * frame of the person's own in a watched chat), `person` (detail: a person.changed frame),
+ * `profile` (detail: a profile.changed frame).
  */
 export class UampClient extends EventTarget {
   /**
@@ -264,6 +265,7 @@ export class UampClient extends EventTarget {
     if (event.type === "chats.watched") this._emit("watched", event);
     if (event.type === "chat.activity") this._emit("activity", event);
     if (event.type === "person.changed") this._emit("person", event);
+    if (event.type === "profile.changed") this._emit("profile", event);
     if (event.type === "message.read" && !event.session_id) this._emit("read", event);
     const chat = this._chatOf(event);
     if (chat) chat.receive(event);

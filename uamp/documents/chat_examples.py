@@ -38,6 +38,16 @@ CHAT_EXAMPLES: tuple[Event, ...] = (
         chat_id=CHAT,
         last_seen_at=TIME,
     ),
+    e.ProfileChanged(
+        event_id="evt_563",
+        session_id=SESSION,
+        user_id="user_a",
+        username="alice",
+        chat_id=CHAT,
+        display_name="Alice Müller",
+        status_text="On the train until six",
+        avatar_emoji="🚆",
+    ),
     e.MessageCreated(
         event_id="evt_570",
         session_id=SESSION,

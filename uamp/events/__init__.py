@@ -62,6 +62,7 @@ from uamp.events.conversation import (
     PresenceOffline,
     PresenceOnline,
     PresenceTyping,
+    ProfileChanged,
     ReactionAdded,
     ReactionRemoved,
 )
@@ -227,6 +228,7 @@ __all__ = [
     "PresenceOffline",
     "PresenceOnline",
     "PresenceTyping",
+    "ProfileChanged",
     "Progress",
     "QueueItem",
     "QueueRemove",

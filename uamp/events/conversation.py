@@ -41,6 +41,22 @@ class PresenceOffline(Event, frozen=True, kw_only=True, tag="presence.offline"):
     last_seen_at: Time | None = None
 
 
+class ProfileChanged(Event, frozen=True, kw_only=True, tag="profile.changed"):
+    """A person changed how they are shown: their whole public profile (an addition).
+
+    An empty text means that nothing was chosen. ``avatar_url`` is relative to the server.
+    """
+
+    user_id: str
+    username: str
+    chat_id: str | None = None
+    display_name: str = ""
+    status_text: str = ""
+    avatar_emoji: str = ""
+    avatar_colour: str = ""
+    avatar_url: str | None = None
+
+
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stored message as it appears in the chat; ``created_at`` is Unix milliseconds.
 

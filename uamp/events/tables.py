@@ -52,6 +52,7 @@ from uamp.events.conversation import (
     PresenceOffline,
     PresenceOnline,
     PresenceTyping,
+    ProfileChanged,
     ReactionAdded,
     ReactionRemoved,
 )
@@ -185,6 +186,7 @@ ServerEvent = (
     | PresenceTyping
     | PresenceOnline
     | PresenceOffline
+    | ProfileChanged
     | MessageCreated
     | MessageEdited
     | MessageDeleted

@@ -17,6 +17,7 @@ from rest_framework.serializers import ValidationError
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.rights import ANY
 from agents_app.rest.views import JsonView, caller
+from chat_app.members.presence import notify_of_profile
 from chat_app.people import profiles
 from chat_app.people import settings as person_settings
 from chat_app.people.pictures import PICTURE_MIME, InvalidPicture
@@ -62,8 +63,15 @@ def person_data(user: User) -> dict[str, Any]:
     return {"id": str(user.pk), "username": user.get_username(), **profile_data(user)}
 
 
-def _me(request: Request) -> Response:
-    return Response(person_data(User.objects.select_related("profile").get(pk=caller(request).pk)))
+def _caller(request: Request) -> User:
+    return User.objects.select_related("profile").get(pk=caller(request).pk)
+
+
+def _changed(request: Request) -> Response:
+    """Tell the members of the caller's chats, and return the caller as they are now."""
+    user = _caller(request)
+    notify_of_profile(user)
+    return Response(person_data(user))
 
 
 class MeView(RestView):
@@ -77,7 +85,7 @@ class MeView(RestView):
     def get(self, request: Request) -> Response:
         """Return the caller."""
         read_query(request, NoQuery)
-        return _me(request)
+        return Response(person_data(_caller(request)))
 
     @extend_schema(
         operation_id="update_me",
@@ -92,7 +100,7 @@ class MeView(RestView):
             profiles.update_profile(
                 user=caller(request), change=ProfileChange(**body.validated_data)
             )
-        return _me(request)
+        return _changed(request)
 
 
 class SettingsView(RestView):
@@ -154,7 +162,7 @@ class OwnPictureView(RestView):
             raise too_large
         with _refused():
             profiles.set_picture(user_id=caller(request).pk, data=upload.read())
-        return _me(request)
+        return _changed(request)
 
     @extend_schema(
         operation_id="remove_picture", request=None, responses={200: MeSerializer, **responses(403)}
@@ -162,7 +170,7 @@ class OwnPictureView(RestView):
     def delete(self, request: Request) -> Response:
         """Remove the picture."""
         profiles.remove_picture(user_id=caller(request).pk)
-        return _me(request)
+        return _changed(request)
 
 
 class PictureView(JsonView):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -312,3 +313,19 @@ def test_members_of_many_chats_of_an_agent_are_sent_up_to_a_number(
     assert watcher.expect("presence.offline")["chat_id"] == newer.pk
     assert [f for f in watcher.settle() if f["type"] == "presence.offline"] == []
     assert older.pk != newer.pk
+
+
+def test_a_changed_profile_reaches_the_members_of_the_persons_chats(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, mallory: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    watcher, stranger = watching(dial, bob), watching(dial, mallory)
+    body = {"display_name": "Alice Müller", "status_text": "On the train"}
+    assert web.patch("/api/v1/me", headers=alice.headers, json=body).is_success
+    changed = watcher.until("profile.changed")[-1]
+    assert (changed["user_id"], changed["chat_id"]) == (str(alice.user.pk), chat.pk)
+    assert (changed["display_name"], changed["status_text"]) == ("Alice Müller", "On the train")
+    refused = web.patch("/api/v1/me", headers=alice.headers, json={"avatar_emoji": "two words"})
+    assert refused.status_code == HTTPStatus.BAD_REQUEST
+    assert not [frame for frame in watcher.settle() if frame["type"] == "profile.changed"]
+    assert not [frame for frame in stranger.settle() if frame["type"] == "profile.changed"]

@@ -67,7 +67,7 @@ def test_server_events_are_those_of_the_specification_two_relayed_ones_and_addit
     added |= {"participant.joined", "participant.left", "participant.updated"}
     added |= {"call.signal", "call.agent_state", "call.updated", "call.ended"}
     added |= {"link.created", "link.revoked"}
-    added |= {"chats.watched", "chat.activity", "person.changed"}
+    added |= {"chats.watched", "chat.activity", "person.changed", "profile.changed"}
     assert set(events.SERVER_EVENTS) == {*SERVER_TYPES, *relayed, *added}
 
 
