@@ -139,3 +139,18 @@ test("one's own messages are sent, and read once another person's marker is behi
   store.dispatch({ type: "read", reader: { user_id: "2", username: "b", seq: 2 } });
   assert.deepEqual(ticks(), ["read", "", "sent", ""]);
 });
+
+test("an answer that was stopped before its first word stays with its author after a reload", () => {
+  const store = opened();
+  store.dispatch({ type: "page", entries: [message(1), message(9)], hasOlder: false, hasNewer: false });
+  const begun = (id, seq, more = {}) => ({ type: "response.created", response_id: id, agent: "paid-echo", message_id: "m1", seq, ...more });
+  const stopped = (id, seq, more = {}) => ({ type: "response.cancelled", response_id: id, username: "bob", user_id: "2", seq, ...more });
+  const events = [
+    stopped("r1", 4), begun("r1", 2), begun("r2", 3), { type: "response.error", response_id: "r3", seq: 5 },
+    stopped("r4", 7, { partial_output: [{ type: "text", text: "a part" }] }), begun("r4", 6), stopped("r5", 8), begun("r5", 7, { thread: "m1" }),
+  ];
+  store.dispatch({ type: "facts", events });
+  assert.deepEqual(kinds(store.state), ["day", 1, "r1", 9]);
+  const { agent, status, reason } = store.state.live.get("r1").response;
+  assert.deepEqual([agent, status, reason], ["paid-echo", "cancelled", "bob"]);
+});

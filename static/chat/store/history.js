@@ -6,8 +6,8 @@ import { entryOf } from "./entry.js";
 const PAGE = 50;
 /** The server looks for events of some types between two places that are not farther apart. */
 const FACTS_SPAN = 5_000;
-const FACTS_OF_THREADS = ["agent.stopped", "response.cancelled", "response.error"];
-const FACTS = ["agent.stopped", "call.ended", "chat.forked", "link.created", "link.revoked", "participant.joined", "participant.left", "participant.updated", "response.cancelled", "response.error"];
+const FACTS_OF_THREADS = ["agent.stopped", "response.created", "response.cancelled", "response.error"];
+const FACTS = ["agent.stopped", "call.ended", "chat.forked", "link.created", "link.revoked", "participant.joined", "participant.left", "participant.updated", "response.created", "response.cancelled", "response.error"];
 
 /**
  * @typedef {import("./open-chat.js").OpenChat} OpenChat

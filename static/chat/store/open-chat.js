@@ -4,7 +4,7 @@
  */
 
 import { factText, leftOutText } from "./facts.js";
-import { reasonOf } from "../../uamp/live-response.js";
+import { LiveResponse, reasonOf } from "../../uamp/live-response.js";
 import { withAct } from "./acts.js";
 import { isShownIn, withReply, withThreadRead } from "./threads.js";
 import { isFrom } from "./entry.js";
@@ -15,7 +15,6 @@ const ACTS_KEPT = 200;
 
 /**
  * @typedef {import("./entry.js").Entry} Entry
- * @typedef {import("../../uamp/live-response.js").LiveResponse} LiveResponse
  * @typedef {import("../../uamp/approvals.js").Approval} Approval
  * @typedef {import("../../uamp/payments.js").Payment} Payment
  * @typedef {import("../../uamp/outbox.js").Turn} Turn
@@ -115,6 +114,23 @@ function withAnswer(state, response) {
   return { ...state, live, answers };
 }
 
+/**
+ * With the answers that ended without any content: the log has their beginning and end, but no message.
+ * @param {OpenChat} state @param {import("../../uamp/types.js").Frame[]} events of the log, in any order
+ */
+function withEmptyAnswers(state, events) {
+  const begun = new Map(events.filter(({ type }) => type === "response.created").map((event) => [event.response_id, event]));
+  const isEmptyEnd = (/** @type {import("../../uamp/types.js").Frame} */ { type, partial_output: output }) => ["response.cancelled", "response.error"].includes(type) && !output?.length;
+  return events.filter(isEmptyEnd).reduce((known, event) => {
+    const created = begun.get(event.response_id);
+    if (!created || (created.thread || "") !== known.thread || known.live.has(event.response_id) || hasAnswer(known, event.response_id)) return known;
+    const response = new LiveResponse(event.response_id, created);
+    response.finish(event);
+    response.reason = reasonOf(event, known.userId);
+    return withAnswer(known, response);
+  }, state);
+}
+
 /** @param {import("../../uamp/types.js").Frame} event @param {string} text @returns {Change} */
 function changeOf(event, text) {
   const { seq, type, source } = event;
@@ -174,9 +190,9 @@ export const REDUCERS = {
       const isHere = (event.thread || "") === state.thread && (!state.thread || event.type === "agent.stopped");
       const text = isHere ? factText(event) : "";
       if (text) changes.set(event.seq, changeOf(event, text));
-      else if (event.response_id) failures.set(event.response_id, reasonOf(event, state.userId));
+      else if (event.response_id && event.type !== "response.created") failures.set(event.response_id, reasonOf(event, state.userId));
     }
-    return { ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) };
+    return withEmptyAnswers({ ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) }, events);
   },
 
   "unread-after": (state, { seq }) => ({ ...state, unreadAfter: seq }),
