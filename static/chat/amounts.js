@@ -1,8 +1,9 @@
 /** Amounts of money as decimal strings: never a float, which would show cents that are not there. */
 
+import { locale } from "./words.js";
+
 const PLACES = 9;
-/** @type {Record<string, string>} */
-const SIGNS = { USD: "$" };
+const CENT = 10n ** BigInt(PLACES - 2);
 
 /** @param {string} text a decimal string @returns {bigint} its smallest units */
 export function units(text) {
@@ -24,20 +25,39 @@ export function padded(amount) {
   return `${whole}.${places.padEnd(2, "0")}`;
 }
 
-/** An amount as people read it: "$0.02", "$5.1204", "3.00 CREDITS". @param {string} amount */
-export function shown(amount, currency = "USD") {
-  const text = decimal(units(amount));
-  const number = padded(amount);
-  const minus = text.startsWith("-") ? "−" : "";
-  return SIGNS[currency] ? `${minus}${SIGNS[currency]}${number}` : `${minus}${number} ${currency}`;
+/** A decimal string in the language of the page: "$5.00", "5,00 €", "3.00 CREDITS". @param {string} amount @param {string} currency */
+function inWords(amount, currency) {
+  const places = { minimumFractionDigits: 2, maximumFractionDigits: PLACES };
+  const isKnown = /^[A-Z]{3}$/.test(currency);
+  /** @type {Intl.NumberFormatOptions} */
+  const style = isKnown ? { style: "currency", currency, currencyDisplay: "narrowSymbol" } : {};
+  const text = new Intl.NumberFormat(locale, { ...style, ...places }).format(/** @type {Intl.StringNumericLiteral} */ (amount)).replace("-", "−");
+  return isKnown ? text : `${text} ${currency}`;
 }
 
-/** The same to the cent, rounded down, where room is short and there is at least a cent. @param {string} amount */
-export function brief(amount, currency = "USD") {
-  const cent = 10n ** BigInt(PLACES - 2);
+/** An amount to its last digit: a price, an entry of the statement. @param {string} amount */
+export const exact = (amount, currency = "USD") => inWords(decimal(units(amount)), currency);
+
+/**
+ * Rounded to what people pay with: cents, and below a cent two digits.
+ * @param {string} amount @param {(value: bigint, step: bigint) => bigint} toSteps how many steps a positive value is
+ */
+function rounded(amount, toSteps) {
   const value = units(amount);
-  return shown(value < cent ? amount : decimal((value / cent) * cent), currency);
+  const size = value < 0n ? -value : value;
+  const step = size >= CENT ? CENT : 10n ** BigInt(Math.max(0, String(size).length - 2));
+  const result = toSteps(size, step) * step;
+  return decimal(value < 0n ? -result : result);
 }
+
+/** An amount that was paid or is there, to the nearest cent: "$0.02", "$5.12". @param {string} amount */
+export const shown = (amount, currency = "USD") => inWords(rounded(amount, (value, step) => (2n * value + step) / (2n * step)), currency);
+
+/** The decimal string of an amount that is asked for, rounded up: no one pays more than they read. @param {string} amount */
+export const atMost = (amount) => rounded(amount, (value, step) => (value + step - 1n) / step);
+
+/** An amount that is asked for, as people read it. @param {string} amount */
+export const asked = (amount, currency = "USD") => inWords(atMost(amount), currency);
 
 /** A number that the wire has as a float (UAMP §8.7) as a decimal string. @param {number} number */
 export const fromFloat = (number) => Number(number).toFixed(PLACES).replace(/\.?0+$/, "");

@@ -1,6 +1,6 @@
 /** Money in the open chat: the payments that are asked for, and the receipts of answers. */
 
-import { shown } from "./amounts.js";
+import { asked as asAsked } from "./amounts.js";
 import { calls, page } from "./context.js";
 import { announce } from "./dom.js";
 import { decidePayments } from "./cards/payment-decisions.js";
@@ -58,7 +58,7 @@ export class ChatMoney {
       asked.isTopUp
         ? gettext("%(agent)s asks for %(amount)s to go on. Pay or cancel at the end of the chat.")
         : gettext("%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat."),
-      { agent: asked.agent, amount: shown(asked.amount, asked.currency) },
+      { agent: asked.agent, amount: asAsked(asked.amount, asked.currency) },
     ));
   }
 }

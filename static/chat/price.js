@@ -1,6 +1,6 @@
 /** An agent's price and its payer, in words: shown before anything is sent. */
 
-import { units, shown } from "./amounts.js";
+import { exact, units } from "./amounts.js";
 import { me } from "./context.js";
 import { gettext, interpolate } from "./words.js";
 
@@ -25,16 +25,16 @@ function priceParts(pricing) {
   if (!pricing) return [];
   const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
   const parts = [];
-  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s per answer"), { price: shown(answer, currency) }));
-  if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: shown(input, currency) }));
+  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s per answer"), { price: exact(answer, currency) }));
+  if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: exact(input, currency) }));
   else {
-    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 input tokens"), { price: shown(input, currency) }));
-    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 output tokens"), { price: shown(output, currency) }));
+    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 input tokens"), { price: exact(input, currency) }));
+    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 output tokens"), { price: exact(output, currency) }));
   }
-  if (isSomething(pricing.audio_input_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio input tokens"), { price: shown(pricing.audio_input_per_1k ?? "", currency) }));
-  if (isSomething(pricing.audio_output_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio output tokens"), { price: shown(pricing.audio_output_per_1k ?? "", currency) }));
+  if (isSomething(pricing.audio_input_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio input tokens"), { price: exact(pricing.audio_input_per_1k ?? "", currency) }));
+  if (isSomething(pricing.audio_output_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio output tokens"), { price: exact(pricing.audio_output_per_1k ?? "", currency) }));
   for (const [tool, price] of Object.entries(tools)) {
-    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s per %(tool)s call"), { price: shown(price, currency), tool }));
+    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s per %(tool)s call"), { price: exact(price, currency), tool }));
   }
   return parts;
 }
@@ -51,7 +51,7 @@ export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedT
 /** What one call of a tool costs, in words; "" for one without a price. @param {Pricing|null|undefined} pricing @param {string} tool */
 export function toolPriceText(pricing, tool) {
   const price = pricing?.tools?.[tool];
-  return pricing && price && isSomething(price) ? shown(price, pricing.currency) : "";
+  return pricing && price && isSomething(price) ? exact(price, pricing.currency) : "";
 }
 
 /** @typedef {import("./chat-store.js").Chat} Chat */

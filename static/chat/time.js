@@ -2,11 +2,8 @@
 
 import { gettext, locale } from "./words.js";
 
-
-
-
 const DAY_MS = 86_400_000;
-const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit" });
 const weekday = new Intl.DateTimeFormat(locale, { weekday: "long" });
 const date = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
 const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "short" });

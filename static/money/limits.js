@@ -1,6 +1,6 @@
 /** How much one lets oneself spend in a day, a week and a month; and what agents take unasked. */
 
-import { shown } from "../chat/amounts.js";
+import { exact, shown } from "../chat/amounts.js";
 import { announce } from "../chat/dom.js";
 import { MoneyPart, api, labelled, named, table, written } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
@@ -56,7 +56,7 @@ class MoneyLimits extends MoneyPart {
   _form(limits) {
     const others = this._others;
     const rows = others.map((one) => html`<tr><td>${one.token ? html`${gettext("Token")}${named(one.token_name ?? "", one.token)}` : named(one.agent || one.agent_id || "")}</td><td>${
-      PERIODS[one.period]}</td><td>${shown(one.amount, one.currency)}</td><td>${shown(one.left, one.currency)}</td></tr>`);
+      PERIODS[one.period]}</td><td>${exact(one.amount, one.currency)}</td><td>${shown(one.left, one.currency)}</td></tr>`);
     return html`<p class="quiet">${gettext("You never spend more than this. Leave a field empty for no limit. Days end at midnight UTC.")}</p>
       <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>${Object.keys(PERIODS).map((period) => this._field(period, limits.find((one) => one.period === period && !one.agent_id && !one.token)))}
         <button type="submit" class="button button-primary">${gettext("Save limits")}</button></form>
@@ -111,7 +111,7 @@ class MoneyApprovals extends MoneyPart {
   /** @param {Approval[]} approvals */
   _list(approvals) {
     if (!approvals.length) return html`<p class="quiet">${gettext("Paid agents ask you before each answer. “Always allow” on a payment card changes that.")}</p>`;
-    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s per answer"), { price: shown(upTo, currency) })}</td>
+    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s per answer"), { price: exact(upTo, currency) })}</td>
       <td><button type="button" class="button" aria-label=${interpolate(gettext("Remove approval for %(name)s"), { name: agent || id })} data-testid="withdraw" @click=${() => this._withdraw(agent || id, id)}>${gettext("Remove approval")}</button></td></tr>`);
     return table(gettext("Agents that charge without asking"), [gettext("Agent"), gettext("At most"), ""], rows);
   }

@@ -14,6 +14,8 @@ import { html, nothing } from "../vendor/lit/lit.js";
 
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
 /** @type {Record<string, string>} */
+const LABELS = { manual: gettext("Request top-up"), stripe: gettext("Pay by card") };
+/** @type {Record<string, string>} */
 const STATES = { open: gettext("Asked for"), credited: gettext("Credited"), refused: gettext("Refused") };
 
 class MoneyTopUp extends MoneyPart {
@@ -51,7 +53,7 @@ class MoneyTopUp extends MoneyPart {
     if (!providers.length) return html`<p class="quiet">${gettext("This server doesn't accept payments yet. Ask its operator.")}</p>`;
     return providers.map(({ name, label }) => html`<form class="row-form" data-provider=${name} @submit=${(/** @type {SubmitEvent} */ event) => this._ask(event, name)}>
       ${labelled(gettext("Amount (USD)"), html`<input class="field" name="amount" inputmode="decimal" autocomplete="off" maxlength="20" required placeholder="10.00" data-testid="topup-amount">`)}
-      <button type="submit" class="button button-primary" data-testid="topup-ask" ?disabled=${this._isBusy}>${label}</button></form>`);
+      <button type="submit" class="button button-primary" data-testid="topup-ask" ?disabled=${this._isBusy}>${LABELS[name] ?? label}</button></form>`);
   }
 
   /** @param {SubmitEvent} event @param {string} provider */

@@ -75,7 +75,27 @@ test("the beginning of a message is one line without marks", async () => {
   assert.equal(beginningOf("# Plan\n\n- [x] **bold** `code`\n2. [name](https://a.example/b) ~~no~~\n> said", 99), "Plan bold code name no said");
   assert.equal(beginningOf("👋👋👋", 2), "👋👋…");
   assert.equal(beginningOf("a_b * c", 99), "a_b * c");
+  assert.equal(beginningOf("Some *italic* and _more of it_, 2 * 3 * 4, snake_case_name, **bold *both***", 99), "Some italic and more of it, 2 * 3 * 4, snake_case_name, bold both");
   const started = performance.now();
-  for (const piece of ["[", "![", "](", "`", "# ", "1. ", "|", "| ", "|-", " |"]) beginningOf(piece.repeat(100_000), 100);
+  for (const piece of ["*a", "_a", "[", "![", "](", "`", "# ", "1. ", "|", "| ", "|-", " |"]) beginningOf(piece.repeat(100_000), 100);
   assert.ok(performance.now() - started < 2_000);
+});
+
+test("amounts are shown as people pay them, and prices to their last digit", async () => {
+  const { asked, atMost, exact, shown } = await import("../../static/chat/amounts.js");
+  const rows = [
+    // amount, as it is paid, as it is asked for, exactly
+    ["0.02512", "$0.03", "$0.03", "$0.02512"],
+    ["0.02001", "$0.02", "$0.03", "$0.02001"],
+    ["4.97999", "$4.98", "$4.98", "$4.97999"],
+    ["5", "$5.00", "$5.00", "$5.00"],
+    ["0", "$0.00", "$0.00", "$0.00"],
+    ["0.00042", "$0.00042", "$0.00042", "$0.00042"],
+    ["0.0012345", "$0.0012", "$0.0013", "$0.0012345"],
+    ["-0.00998", "−$0.01", "−$0.01", "−$0.00998"],
+    ["1234567.891", "$1,234,567.89", "$1,234,567.90", "$1,234,567.891"],
+  ];
+  for (const [amount, paid, due, whole] of rows) assert.deepEqual([shown(amount), asked(amount), exact(amount)], [paid, due, whole]);
+  assert.equal(shown("3", "CREDITS"), "3.00 CREDITS");
+  assert.equal(atMost("0.02512"), "0.03");
 });

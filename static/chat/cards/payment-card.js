@@ -1,6 +1,7 @@
 /** A payment that an answer waits for: the agent, how much, why, what is left, and the ways to decide. */
 
-import { decimal, padded, shown, units } from "../amounts.js";
+import { asked, atMost, decimal, padded, shown, units } from "../amounts.js";
+import { beginningOf } from "../markdown/plain.js";
 import { clockTime } from "../time.js";
 import { View, glyph } from "../view.js";
 import { wallet } from "../wallet.js";
@@ -9,6 +10,8 @@ import { gettext, interpolate } from "../words.js";
 
 /** @typedef {import("../../uamp/payments.js").Payment} Payment */
 /** @typedef {{code: string, message: string, required?: string, current?: string}} Refusal */
+
+const QUESTION_CHARS = 120;
 
 /** What one can do after a refusal, by its code. @type {Record<string, string>} */
 const NEXT = {
@@ -32,13 +35,14 @@ function why({ reason, isTopUp, agent }) {
  */
 function enough({ amount, currency, isTopUp }, balance) {
   const held = isTopUp && balance?.currency === currency ? units(balance.held) : 0n;
-  return padded(decimal(units(amount) + held));
+  return padded(atMost(decimal(units(amount) + held)));
 }
 
 /** Fires (bubbling) `pay` (`{payment}`), `pay-always` (`{payment, upTo}`), `pay-cancel` (`{payment}`). */
 export class PaymentCard extends View {
   static properties = {
     payment: { attribute: false },
+    question: { attribute: false },
     _error: { state: true },
     _upTo: { state: true },
   };
@@ -47,6 +51,8 @@ export class PaymentCard extends View {
     super();
     /** Set before it is drawn. @type {Payment} */
     this.payment = /** @type {Payment} */ (/** @type {unknown} */ (undefined));
+    /** The text of the message whose answer it pays; "" where the page does not have it. */
+    this.question = "";
     /** @type {Refusal|null} */
     this._error = null;
     /** On the clock of `performance.now()`. */
@@ -95,11 +101,12 @@ export class PaymentCard extends View {
 
   render() {
     const { payment } = this;
-    const amount = shown(payment.amount, payment.currency);
+    const amount = asked(payment.amount, payment.currency);
     const until = payment.expiresAt ? ` ${interpolate(gettext("Offer expires at %(time)s."), { time: clockTime(1000 * payment.expiresAt) })}` : "";
     const left = this._left();
     return html`
       <p class="approval-title" id=${this._titleId}>${glyph("wallet")}<span><strong>${payment.agent}</strong> ${gettext("asks for")} <strong>${amount}</strong></span></p>
+      ${this.question ? html`<p class="payment-question" dir="auto" data-testid="payment-question">${beginningOf(this.question, QUESTION_CHARS)}</p>` : ""}
       <p class="approval-note">${why(payment)}${until}</p>
       <p class="approval-note" ?hidden=${!left}>${left}</p>
       <p class="payment-error" role="alert" ?hidden=${!this._error} data-testid="payment-error">${this._error ? this._errorTemplate(this._error) : ""}</p>
@@ -112,11 +119,11 @@ export class PaymentCard extends View {
     const isBusy = state === "sent";
     const after = this._after;
     const isShort = after !== null && after < 0n;
-    // The next possible step is the primary button: a person cannot pay more than they have.
+    // A person cannot pay more than they have: the next possible step is the primary button.
     return html`
       <div class="payment-actions">
         <a class="button button-primary" href="/money#top-up" data-testid="top-up-link" ?hidden=${!isShort}>${gettext("Top up")}</a>
-        <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy} @click=${() => this._fire("pay")}>${interpolate(gettext("Pay %(amount)s"), { amount })}</button>
+        <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy || isShort} @click=${() => this._fire("pay")}>${interpolate(gettext("Pay %(amount)s"), { amount })}</button>
         ${this._cancel()}
       </div>
       <form class="payment-always" @submit=${(/** @type {SubmitEvent} */ event) => this._always(event)}>
@@ -144,7 +151,7 @@ export class PaymentCard extends View {
   _reason({ code, message, required, current }) {
     if (code !== "insufficient_balance" || !required || !current) return message;
     const { currency } = this.payment;
-    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: shown(required, currency), there: shown(current, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: asked(required, currency), there: shown(current, currency) });
   }
 
   /** What is left after the payment, in smallest units; null when that is not known. */
@@ -160,7 +167,7 @@ export class PaymentCard extends View {
     const { available, currency } = wallet.balance;
     if (this.payment.state === "sent") return gettext("Paying…");
     if (after >= 0n) return interpolate(gettext("Balance %(there)s → %(left)s after this answer"), { there: shown(available, currency), left: shown(decimal(after), currency) });
-    return this._error ? "" : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), { there: shown(available, currency), missing: shown(decimal(-after), currency) });
+    return this._error ? "" : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), { there: shown(available, currency), missing: asked(decimal(-after), currency) });
   }
 
   _walletChanged() {
@@ -173,7 +180,7 @@ export class PaymentCard extends View {
   /** @param {SubmitEvent} event */
   _always(event) {
     event.preventDefault();
-    this._fire("pay-always", { upTo: /** @type {HTMLInputElement} */ (this.querySelector("input")).value.trim() });
+    this._fire("pay-always", { upTo: /** @type {HTMLInputElement} */ (this.querySelector("input")).value.trim().replace(/^(\d+),(\d+)$/, "$1.$2") });
   }
 
   /** @param {string} type @param {{upTo?: string}} [detail] */

@@ -2,7 +2,7 @@
 
 import "./receipt-badge.js";
 import { isApiError } from "../api.js";
-import { decimal, fromFloat, shown, units } from "../amounts.js";
+import { decimal, exact, fromFloat, shown, units } from "../amounts.js";
 import { api } from "../context.js";
 import { fullTime } from "../time.js";
 import { glyph } from "../view.js";
@@ -48,14 +48,15 @@ const UNFINISHED = {
 function detailRows(receipt) {
   const { currency } = receipt;
   const rows = [
+    [gettext("Paid"), exact(receipt.amount, currency)],
     [gettext("Paid by"), PAID_BY[receipt.paid_by] || receipt.paid_by],
     [gettext("Input tokens"), receipt.input_tokens],
     [gettext("Output tokens"), receipt.output_tokens],
     [gettext("Tools called"), receipt.tools || null],
     [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished ?? ""] || null],
-    [gettext("Server fee"), units(receipt.fee) ? shown(receipt.fee, currency) : null],
-    [gettext("Paid on another server"), receipt.paid_onward ? shown(receipt.paid_onward, currency) : null],
-    [gettext("Refunded"), units(receipt.refunded) ? shown(receipt.refunded, currency) : null],
+    [gettext("Server fee"), units(receipt.fee) ? exact(receipt.fee, currency) : null],
+    [gettext("Paid on another server"), receipt.paid_onward ? exact(receipt.paid_onward, currency) : null],
+    [gettext("Refunded"), units(receipt.refunded) ? exact(receipt.refunded, currency) : null],
     [gettext("When"), fullTime(Date.parse(receipt.paid_at))],
     [gettext("Transfer"), receipt.transfers.join(", ") || null],
   ];
@@ -70,7 +71,7 @@ function total(receipt, member) {
 
 /** The receipts of other agents' work, each behind its name. @param {Receipt} receipt */
 const workRows = ({ delegated = [] }) => delegated.map((work) => html`
-  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: shown(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl><receipt-badge .receipt=${work}></receipt-badge></div>`);
+  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: exact(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl><receipt-badge .receipt=${work}></receipt-badge></div>`);
 
 /** @param {Receipt} receipt @param {Entry} [entry] */
 function details(receipt, entry) {

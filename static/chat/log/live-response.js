@@ -28,6 +28,7 @@ class LiveResponseView extends View {
     this._response = /** @type {import("../../uamp/live-response.js").LiveResponse} */ (/** @type {unknown} */ (undefined));
     this._live = new Selected(this, pageAt, (state) => state.live.get(this.responseId));
     this._own = new Selected(this, pageAt, (state) => state.own.has(this.responseId));
+    this._isToPay = new Selected(this, pageAt, (state) => state.payments.some(({ responseId }) => responseId === this.responseId));
   }
 
   /** Many deltas may come in one frame of the screen: one drawing is enough. */
@@ -50,6 +51,7 @@ class LiveResponseView extends View {
   render() {
     const { _response: response, _name: name } = this;
     const isRunning = response.status === "running";
+    const waitsFor = response.waitsFor || (this._isToPay.value ? gettext("Waiting for your payment") : "");
     return html`
       <div class="message-side">${face(name, "agent")}</div>
       <div class="message-main">
@@ -60,8 +62,8 @@ class LiveResponseView extends View {
         </div>
         <div class="bubble">
           <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>
-          <div class="dots" ?hidden=${!isRunning || Boolean(response.waitsFor) || response.parts.length > 0}>${dots}</div>
-          ${isRunning && response.waitsFor ? html`<p class="message-waiting" data-testid="waits-for">${glyph("wallet")}<span>${response.waitsFor}</span></p>` : ""}
+          <div class="dots" ?hidden=${!isRunning || Boolean(waitsFor) || response.parts.length > 0}>${dots}</div>
+          ${isRunning && waitsFor ? html`<p class="message-waiting" data-testid="waits-for">${glyph("wallet")}<span>${waitsFor}</span></p>` : ""}
           ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>
         <div class="message-foot is-reserved"></div>

@@ -36,6 +36,12 @@ const READER_MS = 1_000;
 const PARTS = ["chatId", "loaded", "entries", "hasOlder", "hasNewer", "loadingOlder", "loadingNewer", "arrived", "target", "editing", "unreadAfter",
   "answers", "failures", "changes", "readers", "receipts", "approvals", "payments", "turns"];
 
+/** The text of the message whose answer a payment is for; "" where it is not on the page. @param {OpenChat} state @param {{responseId: string}} payment */
+function questionOf({ live, entries }, { responseId }) {
+  const id = live.get(responseId)?.response.messageId;
+  return entries.find((entry) => entry.id === id)?.content ?? "";
+}
+
 /** Select the parts of the state, as the same object until one of them changes. */
 function partsSelector() {
   /** @type {OpenChat|null} */
@@ -252,7 +258,7 @@ export class MessageList extends View {
   _end(state) {
     return html`
       <div class="log-asks">${repeat(this._here(state.approvals), ({ key }) => key, (approval) => this._approval(approval))}</div>
-      <div class="log-payments">${repeat(this._here(state.payments), ({ key }) => key, (payment) => html`<payment-card .payment=${payment}></payment-card>`)}</div>
+      <div class="log-payments">${repeat(this._here(state.payments), ({ key }) => key, (payment) => html`<payment-card .payment=${payment} .question=${questionOf(state, payment)}></payment-card>`)}</div>
       <div class="log-turns">${repeat(state.turns, ({ id }) => id, (turn) => html`<pending-turn .turn=${turn} .state=${turn.state}></pending-turn>`)}</div>`;
   }
 

@@ -1,6 +1,6 @@
 /** The balance in the head of a page: a link to where it is explained and topped up. */
 
-import { brief, shown } from "../amounts.js";
+import { shown } from "../amounts.js";
 import { announce } from "../dom.js";
 import { View, glyph } from "../view.js";
 import { wallet } from "../wallet.js";
@@ -30,7 +30,7 @@ class BalanceChip extends View {
     if (!balance) return nothing;
     const amount = shown(balance.available, balance.currency);
     return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${interpolate(isLow ? gettext("Balance %(amount)s, low. Top up") : gettext("Balance %(amount)s"), { amount })}
-      title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and spending")}>${glyph(isLow ? "alert" : "wallet")}<span>${brief(balance.available, balance.currency)}</span></a>`;
+      title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and spending")}>${glyph(isLow ? "alert" : "wallet")}<span>${amount}</span></a>`;
   }
 
   updated() {
