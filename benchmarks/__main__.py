@@ -38,6 +38,7 @@ COMMANDS: Final = {
         "a turn of a connected and of a remote agent against a hosted one, and 10,000 registered"
         " agents",
     ),
+    "users": Command("chats", "what people who read, write and ask cost, and how long they wait"),
     "joins": Command("chats", "1,000 people who join a chat within a minute"),
     "workers": Command("processes", "two server processes, against one"),
     "memory": Command("processes", "memory over many turns"),

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import django
 
@@ -38,6 +38,9 @@ from sessions_app.access import auth  # noqa: E402
 from tests.growth.rows import ago, fill  # noqa: E402
 
 AGENT: Final = "echo"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PAID_AGENT: Final = "paid-bench"
 MESSAGES_A_CHAT: Final = 100
 FIRST_STRANGER: Final = 1_000_000
@@ -59,8 +62,14 @@ def main() -> None:
     if plan["rows"]:
         _fill_mass(agent, plan["rows"])
     people = [User.objects.create_user(f"member{number}") for number in range(plan["members"])]
-    room = ""
-    if people:
+    room, rooms = "", []
+    if plan["room_size"]:
+        reader = Agent.objects.get(name=plan["room_agent"])
+        rooms = [
+            str(_make_chat(f"Room {number}", list(members), reader, "mention").pk)
+            for number, members in enumerate(_batches(people, plan["room_size"]))
+        ]
+    elif people:
         reader = Agent.objects.get(name=plan["room_agent"])
         joined = people if plan["have_joined"] else []
         room = str(_make_chat("Room", [user, *joined], reader, "always").pk)
@@ -69,9 +78,16 @@ def main() -> None:
         "token": auth.create_api_key(user, name="bench"),
         "chats": chats,
         "room": room,
+        "rooms": rooms,
         "members": [auth.create_api_key(person, name="bench") for person in people],
     }
     (folder / "seed.json").write_text(json.dumps(seed))
+
+
+def _batches(people: list[User], size: int) -> Iterator[list[User]]:
+    """Yield the people of each room."""
+    for start in range(0, len(people), size):
+        yield people[start : start + size]
 
 
 def _make_agents(plan: dict[str, Any], user: User) -> None:

@@ -62,7 +62,8 @@ class SeedPlan:
     `agents` are rows of agents, and `chats` are the lengths of chats in messages. `rows` is the
     number of messages of other people, which come with events, answers and sessions. `members` is
     the number of people in a shared chat, the room, with the agent `room_agent`, or of those who
-    have yet to join it.
+    have yet to join it. With `room_size`, as many share a room each, where the agent answers when
+    it is mentioned.
     """
 
     agents: Sequence[Mapping[str, Any]] = ()
@@ -71,6 +72,7 @@ class SeedPlan:
     members: int = 0
     have_joined: bool = True
     room_agent: str = ""
+    room_size: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,7 @@ class Data:
     token: str
     chats: Mapping[int, str]
     room: str
+    rooms: Sequence[str]
     members: Sequence[str]
     backends: Backends | None
 
@@ -188,6 +191,7 @@ def _seeded(
         token=seed["token"],
         chats={int(count): chat for count, chat in seed["chats"].items()},
         room=seed["room"],
+        rooms=seed["rooms"],
         members=seed["members"],
         backends=backends,
     )
