@@ -15,7 +15,7 @@ import pytest
 
 from tests import services
 from tests.client import UampClient
-from tests.journeys.product import ROOT, Product
+from tests.journeys.product import Product
 from tests.programs import Program
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Cluster:
     def _start(self, name: str, command: list[str]) -> None:
         self.processes[name] = Program(
             *(sys.executable, "-m", *command),
-            cwd=ROOT,
+            cwd=self.product.folder,
             env=self.product.all_environment(),
             stderr=subprocess.DEVNULL,
         )

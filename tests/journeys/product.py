@@ -54,6 +54,8 @@ class Product:
     server: str = "serve"
     # Whether `serve` starts the workers for tools, webhooks, link cards and transcripts.
     has_workers: bool = True
+    # The code that it runs: this, or a release before it.
+    folder: Path = ROOT
     # Ports of the further server processes: pages are opened on all of them in turn.
     further_ports: list[int] = field(default_factory=list)
     _opened_pages: int = 0
@@ -84,7 +86,7 @@ class Product:
         """Run a management command and return its output."""
         done = subprocess.run(  # noqa: S603 our own command
             [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
+            cwd=self.folder,
             env=self.all_environment(),
             capture_output=True,
             check=True,
@@ -95,7 +97,7 @@ class Product:
     def run(self, code: str) -> str:
         """Run Python code on the product's database and return its output."""
         if self._shell is None:
-            self._shell = ProductShell(ROOT, self.all_environment())
+            self._shell = ProductShell(self.folder, self.all_environment())
         return self._shell.run(code)
 
     def all_environment(self) -> dict[str, str]:
@@ -142,7 +144,7 @@ class Product:
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""
-        self.process = Program(*self.command, cwd=ROOT, env=self.all_environment())
+        self.process = Program(*self.command, cwd=self.folder, env=self.all_environment())
         services.wait_until_ready(self.url, self.process)
 
     def begin_to_stop(self) -> None:

@@ -1,4 +1,7 @@
-"""A port in front of several processes, each connection to the next one: no sticky routing."""
+"""A port in front of several processes, each connection to the next one: no sticky routing.
+
+Like a proxy, it skips processes that accept no connections.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,13 @@ async def balanced(ports: Sequence[int]) -> AsyncIterator[int]:
         if task is not None:
             running.add(task)
             task.add_done_callback(running.discard)
-        there, back = await asyncio.open_connection("127.0.0.1", next(turns))
+        for _ in ports:
+            with suppress(ConnectionError):
+                there, back = await asyncio.open_connection("127.0.0.1", next(turns))
+                break
+        else:
+            writer.transport.abort()
+            return
         await asyncio.gather(copy(reader, back), copy(there, writer))
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
