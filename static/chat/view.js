@@ -39,16 +39,16 @@ function hide({ target }) {
  */
 export const face = (name, kind, online = false) => drawn(lookOf(name, kind === "user" ? people.profile(name) : {}), kind, online);
 
-/** An avatar that is being chosen. @param {string} name @param {import("./person/looks.js").Profile} profile @param {"user"|"chat"} [kind] */
-export const faceOf = (name, profile, kind = "user") => drawn(lookOf(name, profile), kind, false);
+/** An avatar that is being chosen. @param {string} name @param {import("./person/looks.js").Profile} profile @param {"user"|"chat"} [kind] @param {string} [seed] */
+export const faceOf = (name, profile, kind = "user", seed = name) => drawn(lookOf(name, profile, seed), kind, false);
 
 /**
- * The picture of a chat: its own, else that of its only other member, else one that the name decides.
+ * The picture of a chat: its own, else that of its only other member, else one that its id decides.
  * @param {any} chat @param {string} name @param {{name: string, kind: "user"|"agent"}[]} others @param {boolean} [online]
  */
 export const faceOfChat = (chat, name, others, online = false) => {
   if (!chat.avatar && others.length === 1) return face(others[0].name, others[0].kind, online);
-  return drawn(lookOf(name, profileOfChat(chat)), "chat", online);
+  return drawn(lookOf(name, profileOfChat(chat), chat.id), "chat", online);
 };
 
 /** What shows that something is loaded. @param {string} label */

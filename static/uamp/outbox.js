@@ -29,7 +29,7 @@ import { newId } from "./ids.js";
 
 /** @param {Attachment} attachment @returns {import("./types.js").Frame} */
 function inputOf({ url, content_id, filename, mime_type }) {
-  if (/^image\/(jpeg|png|webp|gif)$/.test(mime_type)) return { type: "input.image", image: { url }, content_id };
+  if (/^image\/(jpeg|png|webp|gif)$/.test(mime_type)) return { type: "input.image", image: { url }, content_id, alt_text: filename };
   if (mime_type.startsWith("audio/")) return { type: "input.audio", audio: { url }, format: mime_type.slice("audio/".length).replace("mpeg", "mp3"), is_final: true, content_id };
   return { type: "input.file", file: { url }, filename, mime_type, content_id };
 }

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import render
+from django.utils import translation
 
 from agents_app import selectors as agents
 from agents_app.capabilities import SERVER_ID, agent_capabilities
@@ -61,7 +62,14 @@ async def page(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     """Render a page for people; its template may read the database."""
-    return await database.run(partial(render, request, template, context, status=status))
+    # The thread that renders does not inherit the language of the request.
+    language = translation.get_language()
+
+    def rendered() -> HttpResponse:
+        with translation.override(language):
+            return render(request, template, context, status=status)
+
+    return await database.run(rendered)
 
 
 def problem_for(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:

@@ -72,7 +72,7 @@ export class ChatSettingsDialog extends DialogView {
     const isColour = avatar.startsWith("#");
     const emoji = avatar && !isColour && !avatar.startsWith("content:") ? avatar : "";
     const shown = avatar ? profileOfChat({ avatar, avatar_url: this._address }) : {};
-    return html`<div class="profile-head"><span class="profile-face">${faceOf(store.nameOf(chat), shown, "chat")}</span>
+    return html`<div class="profile-head"><span class="profile-face">${faceOf(store.nameOf(chat), shown, "chat", chat.id)}</span>
         <div class="profile-picture">
           <button type="button" class="button" ?disabled=${this._isBusy} @click=${() => /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]")).click()}>${gettext("Upload a picture")}</button>
           <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="chat-picture-input" @change=${this._upload}>

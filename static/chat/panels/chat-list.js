@@ -19,6 +19,13 @@ function wordless({ preview, participants }) {
   return participants.some((p) => p.kind === "agent" && p.name === preview?.name) ? "…" : gettext("sent a file");
 }
 
+/** The last words and their author, each with its own direction: an Arabic name does not turn an English text. @param {Chat} chat */
+function preview(chat) {
+  if (!chat.preview) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
+  const { name, content } = chat.preview;
+  return html`<span class="chat-preview is-said"><span><bdi>${people.nameOf(name)}</bdi>: </span><span dir="auto">${beginningOf(content, PREVIEW_CHARS) || wordless(chat)}</span></span>`;
+}
+
 /** The parts of the list in their order. @type {Record<string, string>} */
 const SECTIONS = { pinned: gettext("Pinned"), people: gettext("People"), groups: gettext("Groups"), agents: gettext("Agents"), archived: gettext("Archived") };
 
@@ -108,13 +115,12 @@ export class ChatList extends View {
     const online = others.some((p) => p.kind === "user" && p.online);
     const unread = unreadOf(chat);
     const call = calls.of(chat.id);
-    const words = chat.preview ? `${people.nameOf(chat.preview.name)}: ${chat.preview.content || wordless(chat)}` : gettext("No messages yet");
     return html`<li class="chat-row" @contextmenu=${(/** @type {MouseEvent} */ event) => this._menu(event, chat)}><a href="/chats/${chat.id}" class="chat-item" data-testid="chat-item" data-chat=${chat.id}
       aria-current=${chat.id === this._selected ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this._choose(event, chat.id)}>
       ${faceOfChat(chat, name, others, online)}
       <span class="chat-item-main">
         <span class="chat-item-top"><b dir="auto">${name}</b>${chat.muted ? html`<span class="muted-mark" title=${gettext("Muted")}>${glyph("muted")}<span class="visually-hidden">${gettext("muted")}</span></span>` : ""}<time datetime=${chat.latest_at}>${shortTime(Date.parse(chat.latest_at))}</time></span>
-        <span class="chat-item-sub">${call ? html`<span class="chat-preview call-fact" dir="auto" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span>` : html`<span class="chat-preview" dir="auto">${beginningOf(words, PREVIEW_CHARS)}</span>`}${
+        <span class="chat-item-sub">${call ? html`<span class="chat-preview call-fact" dir="auto" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span>` : preview(chat)}${
           (chat.unread_replies ?? 0) > 0 ? html`<span class="unread is-replies" data-testid="unread-replies" aria-label=${interpolate(gettext("%(count)s new in threads"), { count: chat.unread_replies ?? 0 })} title=${gettext("New replies in threads you follow")}>${glyph("thread")}${shown99(chat.unread_replies ?? 0)}</span>` : ""}${
           unread.mentions > 0 ? html`<span class="unread is-mention" role="img" data-testid="unread-mentions" aria-label=${interpolate(ngettext("%(n)s mention of you", "%(n)s mentions of you", unread.mentions), { n: unread.mentions })} title=${gettext("Messages that mention you")}>@${shown99(unread.mentions)}</span>` : ""}${
           chat.marked_unread && !unread.shown ? html`<span class="unread is-marked-unread" role="img" data-testid="marked-unread" aria-label=${gettext("Marked as unread")}></span>` : ""}${

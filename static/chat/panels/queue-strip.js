@@ -36,7 +36,7 @@ class QueueStrip extends View {
     const files = item.files ? interpolate(ngettext("%(count)s file", "%(count)s files", item.files), { count: item.files }) : "";
     const state = isFailed ? interpolate(gettext("Couldn't send: %(reason)s"), { reason: item.reason || item.code }) : item.status === "starting" ? gettext("Sending…") : files;
     return html`<li class="queue-item ${isFailed ? "is-failed" : ""}" data-testid="queue-item" data-status=${item.status}>${face(item.username, "user")}
-      <span class="queue-words"><p dir="auto" title=${item.text}><b>${name}</b> ${beginningOf(item.text, SHOWN_CHARS) || files}</p>${state ? html`<small>${state}</small>` : ""}</span>
+      <span class="queue-words"><p class="is-said" title=${item.text}><b><bdi>${name}</bdi> </b><span dir="auto">${beginningOf(item.text, SHOWN_CHARS) || files}</span></p>${state ? html`<small>${state}</small>` : ""}</span>
       ${item.status === "starting" ? "" : this._acts(item, isOwn, isFailed)}</li>`;
   }
 

@@ -48,11 +48,14 @@ export function media(item) {
   return file(item, url, name);
 }
 
+/** The type of a file as people know it: "CSV", "PDF". @param {string} name @param {string} mime */
+const typeOf = (name, mime) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? /^[a-z]+\/([a-z0-9]{1,5})$/.exec(mime)?.[1])?.toUpperCase() ?? gettext("File");
+
 /** @param {ContentItem} item @param {string} url @param {string} name */
 function file(item, url, name) {
   const mime = item.mime_type || "";
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
-  const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${mime || item.format || item.type}${size}</small></span>`;
+  const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}</small></span>`;
   if (!url) return html`<span class="file-chip">${inside}</span>`;
   const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
   if (!kind) return html`<a class="file-chip" href=${url} download=${name}>${inside}</a>`;

@@ -59,12 +59,13 @@ export function contrast(one, other) {
 }
 
 /**
- * @param {string} name that decides the colour and the shape
+ * @param {string} name
  * @param {Profile} [profile]
+ * @param {string} [seed] that decides the colour: a chat keeps it when it is renamed
  * @returns {Look}
  */
-export function lookOf(name, profile = {}) {
-  const hash = hashOf(name);
+export function lookOf(name, profile = {}, seed = name) {
+  const hash = hashOf(seed);
   const emoji = profile.avatar_emoji || "";
   const colour = /^#[0-9a-f]{6}$/.test(profile.avatar_colour || "") ? String(profile.avatar_colour) : "";
   return {

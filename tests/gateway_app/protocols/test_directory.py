@@ -64,6 +64,9 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
     assert re.findall(r"<script(?![^>]*\bsrc=)[^>]*>|<style|\son\w+=|\sstyle=", page) == []
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
 
+    german = web.get("/agents", headers={**BROWSER, "Accept-Language": "de"}).text
+    assert "Agent suchen" in german
+    assert '<html lang="de"' in german
     listed = html.unescape(web.get("/agents", headers=BROWSER).text)
     assert 'href="/agents/paid-echo"' in listed
     assert "$0.02 per answer + $0.01 per 1,000 output tokens" in listed
