@@ -216,6 +216,7 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
             "id": str(row.user_id),
             "name": row.user.get_username(),
             "role": row.role,
+            "joined_at": row.joined_at,
             "online": row.user_id in online,
             **profile_data(row.user),
         }
@@ -225,6 +226,7 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
         "id": row.agent_id,
         "name": str(row.agent),
         "role": row.role,
+        "joined_at": row.joined_at,
         "online": row.agent is not None and row.agent.is_online,
         "trigger": row.trigger,
         "keywords": row.keywords or [],

@@ -83,6 +83,7 @@ class ParticipantSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     name = serializers.CharField()
     role = serializers.CharField(help_text="owner, admin or member")
+    joined_at = serializers.DateTimeField()
     trigger = serializers.CharField(
         required=False, help_text="When an agent answers: mention, always, keyword or never."
     )

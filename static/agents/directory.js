@@ -10,7 +10,7 @@ const search = /** @type {HTMLInputElement|null} */ (document.getElementById("fi
 if (search) {
   const none = /** @type {HTMLElement} */ (document.getElementById("no-agent"));
   const rows = /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(".agents > li")));
-  search.hidden = false;
+  delete search.dataset.waits;
   search.addEventListener("input", () => {
     const text = search.value.trim().toLowerCase();
     for (const row of rows) row.hidden = !row.querySelector(".agent-text")?.textContent?.toLowerCase().includes(text);
@@ -35,6 +35,6 @@ async function start(button) {
 }
 
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-start-chat]"))) {
-  button.hidden = false;
+  delete button.dataset.waits;
   button.addEventListener("click", () => start(button));
 }

@@ -26,6 +26,7 @@ const UNREAD_MAX = 100;
  * @property {boolean} [takes_calls] of an agent: whether it can join a call
  * @property {boolean} [online]
  * @property {number} participant_id
+ * @property {string} [joined_at] ISO 8601
  * @property {string} [display_name] of a person
  * @property {string} [status_text] of a person
  * @property {string} [context] of an agent: what it is shown
@@ -217,17 +218,17 @@ export class ChatStore extends EventTarget {
     return others.join(", ") || gettext("Notes to self");
   }
 
-  /** The chat without a title of the person and one other person. @param {string} username @returns {Chat|undefined} */
-  directWith(username) {
+  /** The chat without a title of the person and one other member. @param {string} name @param {Participant["kind"]} [kind] @returns {Chat|undefined} */
+  directWith(name, kind = "user") {
     return this.list.find((chat) => {
       const others = this.others(chat);
-      return !chat.title && others.length === 1 && others[0].kind === "user" && others[0].name === username;
+      return !chat.title && others.length === 1 && others[0].kind === kind && others[0].name === name;
     });
   }
 
-  /** Open the chat with one person, which is made if there is none. @param {string} username @returns {Promise<Chat>} */
-  async message(username) {
-    return this.directWith(username) ?? (await this.create("", [username], []));
+  /** Open the chat with one member, which is made if there is none. @param {string} name @param {Participant["kind"]} [kind] @returns {Promise<Chat>} */
+  async message(name, kind = "user") {
+    return this.directWith(name, kind) ?? (await this.create("", kind === "user" ? [name] : [], kind === "agent" ? [name] : []));
   }
 
   /** @param {Participant} participant */

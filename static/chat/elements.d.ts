@@ -4,6 +4,8 @@ import type { EmojiPicker } from "./actions/emoji-picker.js";
 import type { DeleteDialog, RevisionsDialog } from "./actions/message-dialogs.js";
 import type { MessageMenu } from "./actions/message-menu.js";
 import type { UndoBar } from "./actions/undo-bar.js";
+import type { CallDialog } from "./calls/call-dialog.js";
+import type { ProfileCard } from "./person/profile-card.js";
 import type { ChatMenu } from "./panels/chat-menu.js";
 import type { ChatView } from "./chat-view.js";
 import type { ChatSettingsDialog } from "./dialogs/chat-settings-dialog.js";
@@ -19,6 +21,7 @@ import type { ThreadPanel } from "./panels/thread-panel.js";
 
 declare global {
   interface HTMLElementTagNameMap {
+    "call-dialog": CallDialog;
     "chat-list": ChatList;
     "chat-message": ChatMessage;
     "chat-settings-dialog": ChatSettingsDialog;
@@ -34,6 +37,7 @@ declare global {
     "undo-bar": UndoBar;
     "new-chat-dialog": NewChatDialog;
     "payer-dialog": PayerDialog;
+    "profile-card": ProfileCard;
     "revisions-dialog": RevisionsDialog;
     "thread-panel": ThreadPanel;
   }

@@ -10,6 +10,9 @@ const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "sh
 
 /** @param {number} ms */
 export const clockTime = (ms) => clock.format(ms);
+const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+/** @param {number} ms */
+export const fullDate = (ms) => day.format(ms);
 /** @param {number} ms */
 export const fullTime = (ms) => full.format(ms);
 

@@ -77,6 +77,8 @@ const OPENERS = {
   "member-dialog of a person": () => part("member-dialog").open(CHAT, PERSON),
   "links-dialog": () => part("links-dialog").open(CHAT),
   "payer-dialog": () => part("payer-dialog").open(CHAT),
+  "profile-card": () => part("profile-card").open({ kind: "user", name: "bob" }),
+  "call-dialog": () => part("call-dialog").open(CHAT),
   "settings-dialog": () => part("settings-dialog").open("profile"),
   "settings-dialog at notifications": () => part("settings-dialog").open("notifications"),
   "search-dialog": search,
@@ -112,7 +114,7 @@ class StylePage extends View {
           <div><h3>${WORDS.nothing}</h3><div class="style-frame"><chat-view class="is-empty"></chat-view></div></div><div><h3>${WORDS.welcome}</h3><div class="style-frame" id="style-welcome"></div></div></div><notification-banner></notification-banner>`)}
       ${this._section("dialogs", html`<div class="style-row">${Object.entries(OPENERS).map(([name, open]) => html`<button type="button" class="button" data-opens=${name.split(" ")[0]}
         @click=${(/** @type {MouseEvent} */ event) => open(/** @type {HTMLElement} */ (event.currentTarget))}>${name}</button>`)}</div>
-        <new-chat-dialog></new-chat-dialog><payer-dialog></payer-dialog><member-dialog></member-dialog><chat-settings-dialog></chat-settings-dialog><links-dialog></links-dialog>
+        <new-chat-dialog></new-chat-dialog><payer-dialog></payer-dialog><member-dialog></member-dialog><profile-card></profile-card><call-dialog></call-dialog><chat-settings-dialog></chat-settings-dialog><links-dialog></links-dialog>
         <settings-dialog></settings-dialog><message-menu></message-menu><chat-menu></chat-menu><emoji-picker></emoji-picker><delete-dialog></delete-dialog><undo-bar></undo-bar><revisions-dialog></revisions-dialog>
         <search-dialog></search-dialog><threads-dialog></threads-dialog><command-palette></command-palette><shortcuts-dialog></shortcuts-dialog><message-console></message-console><media-viewer></media-viewer>`)}
       ${this._section("money", html`<div class="money"><money-balance></money-balance><money-topup></money-topup><money-spend></money-spend><money-limits></money-limits>

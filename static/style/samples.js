@@ -12,7 +12,7 @@ const ME = { kind: "user", id: start.me.id, name: start.me.username, role: "owne
 const BOB = { kind: "user", id: "900001", name: "bob", role: "admin", participant_id: 2, online: true, display_name: "Bob Tremblay", status_text: "On the train" };
 const CARO = { kind: "user", id: "900002", name: "caro", role: "member", participant_id: 3, online: false };
 const REPORT = { kind: "agent", id: "agent-1", name: "report", role: "member", participant_id: 4, trigger: "mention", context: "chat", keywords: [], pricing: null };
-const PAID = { kind: "agent", id: "agent-2", name: "paid-echo", role: "member", participant_id: 5, trigger: "keyword", context: "last", context_messages: 20, keywords: ["price"], pricing: PRICE, takes_calls: true, budget: "5.00", budget_period: "day" };
+const PAID = { kind: "agent", id: "agent-2", name: "paid-echo", role: "member", participant_id: 5, joined_at: "2026-11-01T09:00:00Z", trigger: "keyword", context: "last", context_messages: 20, keywords: ["price"], pricing: PRICE, takes_calls: true, budget: "5.00", budget_period: "day" };
 
 /** @type {any} */
 export const CHAT = {

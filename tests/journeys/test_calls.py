@@ -151,6 +151,10 @@ async def pages(
 async def call_and_end(alice: Page, bob: Page, bob_again: Page, carol: Page) -> None:
     """Call, accept in one of two tabs, join late, mute, and end."""
     await alice.get_by_test_id("call").click()
+    # It would ring for two people: the caller is asked first.
+    await expect(alice.get_by_test_id("call-dialog")).to_contain_text("bob and carol")
+    await expect(bob.get_by_test_id("ringing")).to_have_count(0)
+    await alice.get_by_test_id("call-everyone").click()
     for tab in (bob, bob_again):
         await expect(tab.get_by_test_id("ringing")).to_contain_text("alice is calling")
     await bob.get_by_test_id("accept").click()

@@ -124,15 +124,31 @@ async def test_what_is_typed_after_choosing_a_chat_arrives_in_it(
         no_complaints(alice)
 
 
-async def test_a_person_is_messaged_from_the_members(product: Product, chromium: Browser) -> None:
+async def test_a_card_shows_a_member_as_they_are_now_and_leads_to_a_chat_with_them(
+    product: Product, chromium: Browser
+) -> None:
     async with browser(chromium) as running:
-        chat_id = new_chat(product, "Members")
-        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
-        members = alice.locator("members-panel")
-        await members.get_by_role("button", name="Settings of bob").click()
-        await alice.get_by_test_id("message-member").click()
-        await expect(alice.locator(".chat-title h1")).to_have_text("bob")
+        chat_id = new_chat(product, "Members", agents=("echo",))
+        with product.api("bob") as client:
+            sent = client.post(f"/api/v1/chats/{chat_id}/messages", json={"content": "hello"})
+            sent.raise_for_status()
+            alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+            body = {"display_name": "Bob Builder", "status_text": "On the train"}
+            client.patch("/api/v1/me", json=body).raise_for_status()
+        card = alice.get_by_test_id("profile-card")
+        await alice.locator("members-panel").get_by_role("button", name="echo", exact=True).click()
+        await expect(card).to_contain_text("Free")
+        await alice.keyboard.press("Escape")
+        await expect(last(alice).locator(".message-name")).to_have_text("Bob Builder")
+        await last(alice).get_by_test_id("open-profile").click()
+        for text in ("Bob Builder", "@bob", "person", "On the train", "In this chat since"):
+            await expect(card).to_contain_text(text)
+        await card.get_by_test_id("message-profile").click()
+        await expect(alice.locator(".chat-title h1")).to_have_text("Bob Builder")
         await expect(alice.get_by_test_id("composer")).to_be_focused()
+        with product.api("bob") as client:
+            client.patch("/api/v1/me", json={"display_name": "", "status_text": ""})
+        await expect(alice.locator(".chat-title h1")).to_have_text("bob")
         no_complaints(alice)
 
 

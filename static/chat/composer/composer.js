@@ -354,7 +354,8 @@ export class ChatComposer extends View {
     if (this._alsoInChat) this._alsoInChat.checked = false;
     if (replyTo) this._page.dispatch({ type: "reply-to", entry: null });
     this._clear();
-    /** @type {any} */ (this._view.querySelector("message-list")).toBottom();
+    // A list whose script has not arrived begins at its end.
+    /** @type {any} */ (this._view.querySelector("message-list")).toBottom?.();
   }
 
   /** @param {NonNullable<ReturnType<typeof commandOf>>} called */

@@ -159,7 +159,8 @@ export class ChatMessage extends View {
   render() {
     const { entry, isMine, _name: name } = this;
     return html`
-      <div class="message-side">${face(entry.name || name, entry.sender_kind)}</div>
+      <div class="message-side"><button type="button" class="face-button" tabindex="-1" aria-label=${interpolate(gettext("Profile of %(name)s"), { name })} ?disabled=${!entry.name} data-testid="open-profile"
+        @click=${() => this._openProfile()}>${face(entry.name || name, entry.sender_kind)}</button></div>
       <div class="message-main">
         ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, this.shown.at, this.shown.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
@@ -250,6 +251,11 @@ export class ChatMessage extends View {
     const names = namesOf(this.readers);
     return html`<div class="readers" title=${names}>${this.readers.slice(0, READERS_SHOWN).map((reader) => face(reader.username, "user"))}${
       names ? html`<span class="visually-hidden">${interpolate(gettext("Read by %(names)s"), { names })}</span>` : ""}</div>`;
+  }
+
+  _openProfile() {
+    const { name, sender_kind: kind } = this.entry;
+    this.dispatchEvent(new CustomEvent("open-profile", { bubbles: true, detail: { kind, name } }));
   }
 
   /** Stand out for a moment. */

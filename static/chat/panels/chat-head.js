@@ -11,7 +11,7 @@ import { gettext, interpolate, ngettext } from "../words.js";
 
 const FACES = 4;
 
-/** Fires (bubbling) `open-sidebar`, `open-search` and `toggle-members`. */
+/** Fires (bubbling) `open-sidebar`, `open-search`, `toggle-members`, and `ask-to-call` with the chat. */
 class ChatHead extends View {
   static properties = {
     chatId: { attribute: false },
@@ -74,7 +74,14 @@ class ChatHead extends View {
     if (isIn || !canCall() || !store.others(chat).some(({ kind, takes_calls: takes }) => kind === "user" || takes)) return nothing;
     const label = calls.of(chat.id) ? gettext("Join the call") : gettext("Call");
     return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
-      @click=${() => calls.start(chat.id)}>${glyph("phone")}</button>`;
+      @click=${() => this._startCall(chat)}>${glyph("phone")}</button>`;
+  }
+
+  /** Asks first where it would ring for several people. @param {import("../chat-store.js").Chat} chat */
+  _startCall(chat) {
+    const isAsked = !calls.of(chat.id) && store.others(chat).filter(({ kind }) => kind === "user").length > 1;
+    if (isAsked) this.dispatchEvent(new CustomEvent("ask-to-call", { bubbles: true, detail: chat }));
+    else calls.start(chat.id);
   }
 
   /** @param {import("../chat-store.js").Chat} chat */

@@ -27,7 +27,7 @@ const ROLES = { owner: gettext("owner"), admin: gettext("admin") };
 
 /**
  * Fires (bubbling) `add-members`, `set-payer`, `share-chat` and `chat-settings` (detail: the chat), `open-member`
- * (detail: the chat and the member), and `toggle-members`.
+ * (detail: the chat and the member), `open-profile` (detail: its kind and name), and `toggle-members`.
  */
 export class MembersPanel extends View {
   static properties = { chatId: { attribute: false } };
@@ -90,7 +90,7 @@ export class MembersPanel extends View {
     const facts = member.kind === "agent"
       ? [TRIGGERS[member.trigger ?? ""], priceText(member.pricing), member.budget && interpolate(member.budget_period === "total" ? gettext("budget $%(amount)s in total") : gettext("budget $%(amount)s a day"), { amount: member.budget })]
       : [member.display_name && `@${member.name}`, member.online || isMe ? gettext("Online") : gettext("Offline"), ROLES[member.role], member.status_text];
-    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto">${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? ` ${gettext("(you)")}` : ""}</b>${
+    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto"><button type="button" class="name-button" data-testid="open-profile" @click=${() => this._profile(member)}>${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? ` ${gettext("(you)")}` : ""}</button></b>${
       member.kind === "agent" ? this._work(member) : nothing}<small>${facts.filter(Boolean).join(" · ")}</small></span>
       <button type="button" class="icon-button" aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} @click=${() => this._fire("open-member", { chat: store.get(this.chatId), member })}>${glyph("more")}</button></li>`;
   }
@@ -121,6 +121,11 @@ export class MembersPanel extends View {
       if (!isApiError(problem)) throw problem;
       announce(problem.message);
     }
+  }
+
+  /** @param {Participant} member */
+  _profile({ kind, name }) {
+    this.dispatchEvent(new CustomEvent("open-profile", { bubbles: true, detail: { kind, name } }));
   }
 
   /** @param {string} type @param {Chat|{chat: Chat|undefined, member: Participant}} [detail] */

@@ -1,0 +1,46 @@
+/** Asks before a call rings for several people at once. */
+
+import { calls, store } from "../context.js";
+import { DialogView } from "../dialogs/dialog-view.js";
+import { people } from "../person/looks.js";
+import { glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
+
+/** @typedef {import("../chat-store.js").Chat} Chat */
+
+export class CallDialog extends DialogView {
+  static properties = { _chat: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {Chat|null} */
+    this._chat = null;
+  }
+
+  /** @param {Chat} chat */
+  async open(chat) {
+    this._chat = chat;
+    await this._show();
+  }
+
+  render() {
+    const chat = this._chat;
+    if (!chat) return html`<dialog class="dialog"></dialog>`;
+    const names = new Intl.ListFormat(document.documentElement.lang).format(store.others(chat).filter(({ kind }) => kind === "user").map(({ name }) => people.nameOf(name)));
+    return html`<dialog class="dialog" aria-labelledby="call-title" data-testid="call-dialog">
+      <div class="dialog-form">${this._head("call-title", gettext("Call everyone?"))}
+        <div class="dialog-body"><p>${interpolate(gettext("This rings for %(names)s."), { names })}</p></div>
+        <footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button>
+          <button type="button" class="button button-primary" data-testid="call-everyone" @click=${() => this._call(chat)}>${glyph("phone")}${gettext("Call")}</button></footer>
+      </div>
+    </dialog>`;
+  }
+
+  /** @param {Chat} chat */
+  _call(chat) {
+    this._close();
+    calls.start(chat.id);
+  }
+}
+customElements.define("call-dialog", CallDialog);
