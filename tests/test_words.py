@@ -59,7 +59,7 @@ def test_every_text_is_translated_with_its_values(domain: str, language: str) ->
 def glossary() -> list[tuple[str, str]]:
     """Return the words of docs/glossary.md with their German translations."""
     text = (words.LOCALE.parent / "docs" / "glossary.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([a-z ]+) \| ([^|]+) \|", text, re.MULTILINE)
+    rows = re.findall(r"^\| ([A-Za-z -]+) \| ([^|]+) \|", text, re.MULTILINE)
     return [row for row in rows if row[0] != "word"]
 
 

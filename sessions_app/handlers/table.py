@@ -136,7 +136,7 @@ async def handle(connection: ClientConnection, event: uamp.Event) -> None:
             return
         # The socket stays open, and the client receives the error.
         logger.exception("%s failed", uamp.type_of(event))
-        refuse(connection, _internal(event, ErrorCode.INTERNAL_ERROR, "The server has a defect."))
+        refuse(connection, _internal(event, ErrorCode.INTERNAL_ERROR, "Internal server error."))
 
 
 def _handler_of(event: uamp.Event) -> Handler:

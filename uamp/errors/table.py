@@ -401,7 +401,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.INTERNAL_ERROR,
             _EITHER,
-            "The server has a defect; its log has the details.",
+            "Internal server error; the log of the server has the details.",
             "Try again, then tell the operator.",
         ),
     )
