@@ -37,3 +37,8 @@ def is_emoji(text: str) -> bool:
         and _EMOJI.fullmatch(text) is not None
         and all(unicodedata.category(character) != "Cn" for character in text)
     )
+
+
+def bare_emoji(text: str) -> str:
+    """Return an emoji without variation selectors, by which emoji are compared."""
+    return text.replace("\ufe0f", "").replace("\ufe0e", "")

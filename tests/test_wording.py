@@ -1,5 +1,7 @@
-"""The interface and the documentation say it in idiomatic English: the patterns of a literal
-translation are refused, each with what to write instead."""
+"""The interface and the documentation are in idiomatic English.
+
+Phrases of a literal translation are refused, each with what to write instead.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from chat_app.conversation.errors import NotAnEmoji, TooManyReactions
 from chat_app.conversation.messages import append_act, locked_message
-from chat_app.emoji import is_emoji
+from chat_app.emoji import bare_emoji, is_emoji
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
 from chat_app.models import Reaction
@@ -31,6 +31,7 @@ LISTED: Final = 20
 def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> ev.ReactionAdded:
     """Add an emoji reaction of a member to a message.
 
+    An emoji with and without a variation selector is the same, in the form that was given first.
     Returns the event, without `seq` if the member had already given that emoji. Raises
     MessageNotFound, NotAnEmoji and TooManyReactions.
     """
@@ -38,6 +39,7 @@ def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> 
         raise NotAnEmoji
     with transaction.atomic():
         locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        emoji = _as_given(message_id, emoji)
         event = _event(ev.ReactionAdded, chat_id, message_id, user_id, emoji)
         given = Reaction.objects.filter(message_id=message_id)
         if given.filter(user_id=user_id, emoji=emoji).exists():
@@ -62,6 +64,7 @@ def remove_reaction(
     """
     with transaction.atomic():
         locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        emoji = _as_given(message_id, emoji)
         event = _event(ev.ReactionRemoved, chat_id, message_id, user_id, emoji)
         own = Reaction.objects.filter(message_id=message_id, user_id=user_id, emoji=emoji)
         if not own.delete()[0]:
@@ -94,6 +97,14 @@ def reactions_of(message_ids: Collection[str], reader: int) -> dict[str, list[di
         one = found.setdefault(message_id, {}).setdefault(emoji, new)
         one["users"].append({"id": str(user_id), "name": name})
     return {message_id: list(given.values()) for message_id, given in found.items()}
+
+
+def _as_given(message_id: str, emoji: str) -> str:
+    """Return an emoji in the form in which the message has it; needs the message locked."""
+    given = set(Reaction.objects.filter(message_id=message_id).values_list("emoji", flat=True))
+    if emoji in given:
+        return emoji
+    return next((one for one in given if bare_emoji(one) == bare_emoji(emoji)), emoji)
 
 
 def _event(

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import unicodedata
+from typing import TYPE_CHECKING, Final
 
-from chat_app.mentioned import mentioned_names
+from chat_app.mentioned import JOINED, mentioned_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chat_app.log.history import HistoryMessage
     from chat_app.members.membership import AgentMember
+
+# Where a keyword may begin and end.
+_START: Final = rf"(?:(?<!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
+_END: Final = rf"(?:(?!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
+# The soft hyphen, joiners, direction marks, and variation selectors.
+_NOT_SHOWN: Final = re.compile(
+    "[\u00ad\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufe00-\ufe0f\ufeff]"
+)
 
 
 def triggered(text: str, members: Sequence[AgentMember]) -> list[AgentMember]:
@@ -32,12 +41,20 @@ def _answers(member: AgentMember, text: str, mentioned: set[str]) -> bool:
 
 
 def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
-    """Return whether a text contains one of these keywords or phrases, as whole words."""
+    """Return whether a text contains one of these keywords or phrases, as whole words.
+
+    Letters of scripts that are written without spaces do not continue a word.
+    """
     if not keywords:
         return False
-    folded = " ".join(text.casefold().split())
-    words = "|".join(re.escape(word.casefold()) for word in keywords)
-    return re.search(rf"(?<!\w)(?:{words})(?!\w)", folded) is not None
+    words = "|".join(re.escape(_folded(word)) for word in keywords)
+    return re.search(rf"{_START}(?:{words}){_END}", _folded(text)) is not None
+
+
+def _folded(text: str) -> str:
+    """Return a text in one case, width and spacing, without characters that are not shown."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(_NOT_SHOWN.sub("", folded).split())
 
 
 def shown_to(

@@ -56,6 +56,23 @@ def test_other_texts_are_not(text: str) -> None:
     assert not is_emoji(text)
 
 
+@pytest.mark.django_db
+def test_an_emoji_is_the_same_with_and_without_a_selector() -> None:
+    writer = factories.user()
+    message = factories.message(factories.chat(writer), writer)
+    at: dict[str, Any] = {
+        "chat_id": message.chat_id,
+        "message_id": message.pk,
+        "user_id": writer.pk,
+    }
+    for heart, is_new in (("\u2764\ufe0f", True), ("\u2764", False)):
+        event = reactions.add_reaction(**at, emoji=heart)
+        assert (event.emoji, event.seq is not None) == ("\u2764\ufe0f", is_new)
+    assert Reaction.objects.count() == 1
+    assert reactions.remove_reaction(**at, emoji="\u2764").seq is not None
+    assert not Reaction.objects.exists()
+
+
 def test_a_reaction_reaches_the_members_and_is_counted_once(
     dial: Dial,
     web: httpx.Client,
