@@ -25,6 +25,14 @@ test("names look different, and each name always looks the same", () => {
   assert.deepEqual(names.map((name) => lookOf(name).tone >= 0 && lookOf(name).tone < 12).includes(false), false);
 });
 
+test("pages without scripts draw the same initials on the same colours", async () => {
+  const table = JSON.parse(await readFile(new URL("../vectors/faces.json", import.meta.url), "utf8"));
+  for (const { name, initials, tone, shape } of table) {
+    const look = lookOf(name);
+    assert.deepEqual([look.text, look.tone, look.shape], [initials, tone, shape], name);
+  }
+});
+
 test("letters are read on every colour of an avatar, in light and dark", async () => {
   const css = await readFile(new URL("../../static/chat/styles/tokens.css", import.meta.url), "utf8");
   const tones = Array.from(css.matchAll(/--tone-\d+: (#[0-9a-f]{6})/g), ([, colour]) => colour);

@@ -92,7 +92,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "libraries": {"bundle": "chat_app.browser.bundle"},
+            "libraries": {"bundle": "chat_app.browser.bundle", "faces": "chat_app.browser.faces"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.template.context_processors.i18n",
