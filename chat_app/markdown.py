@@ -80,9 +80,9 @@ _ALIGNMENT = re.compile(r"text-align:(left|center|right)")
 
 # fmt: off
 _TAGS = {
-    "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
-    "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span", "strong", "sub", "sup",
-    "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "bdi", "blockquote", "br", "code", "del", "details", "div", "em", "h1", "h2", "h3", "h4",
+    "h5", "h6", "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span", "strong", "sub",
+    "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }
 # fmt: on
 _ATTRIBUTES = {

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
+    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
     from markdown_it.utils import OptionsDict
 
@@ -33,6 +34,12 @@ _AFTER_ADDRESS: Final = regex.compile(
     r"\uff3b\uff3d\uff5b\uff5d\u2026\u201c\u201d\u2018\u2019]"
 )
 _TAG: Final = regex.compile(r"<(?:br ?/?|/?(?:sub|sup|kbd|mark))>", regex.IGNORECASE)
+_DETAILS: Final = regex.compile(
+    r"<details(?: open)?>\s*(?:<summary>(.*?)</summary>)?", regex.IGNORECASE
+)
+_SUMMARY: Final = regex.compile(r"<summary>(.*?)</summary>", regex.IGNORECASE)
+_END_OF_DETAILS: Final = "</details>"
+_CODE_INDENT: Final = 4
 # Addresses that lead somewhere, and pictures, whose description is shown.
 _LINK: Final = regex.compile(
     r"https?://|mailto:|tel:|sms:|data:image/(?:gif|png|jpeg|webp);|/(?!/)", regex.IGNORECASE
@@ -124,9 +131,62 @@ def _render_tag(
     return tokens[idx].content
 
 
+def _details(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001 the parser's signature
+    """Take `<details>` on a line of its own, up to its end or that of the text."""
+    opening = _DETAILS.fullmatch(_line(state, start_line))
+    if opening is None or state.sCount[start_line] - state.blkIndent >= _CODE_INDENT:
+        return False
+    if silent:
+        return True
+    first, summary = start_line + 1, opening[1]
+    if (
+        summary is None
+        and first < end_line
+        and (on_line := _SUMMARY.fullmatch(_line(state, first)))
+    ):
+        first, summary = first + 1, on_line[1]
+    last = _end_of_details(state, first, end_line)
+    state.push("details_open", "details", 1).map = [start_line, last]
+    state.push("summary_open", "summary", 1)
+    text = state.push("inline", "", 0)
+    text.content, text.map, text.children = (summary or "").strip() or "…", [start_line, first], []
+    state.push("summary_close", "summary", -1)
+    parent, line_max = state.parentType, state.lineMax
+    state.parentType, state.lineMax = "details", last
+    state.md.block.tokenize(state, first, last)
+    state.parentType, state.lineMax = parent, line_max
+    state.push("details_close", "details", -1)
+    state.line = min(last + 1, end_line)
+    return True
+
+
+def _end_of_details(state: StateBlock, line: int, end_line: int) -> int:
+    """Return the line of the closing tag, or that after the last line of the container."""
+    depth = 1
+    while line < end_line:
+        text = _line(state, line)
+        if text and state.sCount[line] < state.blkIndent:
+            return line
+        if _DETAILS.fullmatch(text):
+            depth += 1
+        elif text.lower() == _END_OF_DETAILS:
+            depth -= 1
+            if depth == 0:
+                return line
+        line += 1
+    return end_line
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
+
+
 def add_scripts(parser: MarkdownIt) -> None:
     """Teach a parser these rules, and to make links only of addresses that lead somewhere."""
     parser.inline.ruler.before("autolink", "tags", _tags)
+    parser.block.ruler.before(
+        "fence", "details", _details, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
     parser.add_render_rule("tag", _render_tag)
     inline = _Inline()
     inline.ruler, inline.ruler2 = parser.inline.ruler, parser.inline.ruler2

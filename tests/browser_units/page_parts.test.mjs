@@ -75,6 +75,7 @@ test("the beginning of a message is one line without marks", async () => {
   assert.equal(beginningOf("# Plan\n\n- [x] **bold** `code`\n2. [name](https://a.example/b) ~~no~~\n> said", 99), "Plan bold code name no said");
   assert.equal(beginningOf("👋👋👋", 2), "👋👋…");
   assert.equal(beginningOf("a_b * c", 99), "a_b * c");
+  assert.equal(beginningOf("<details>\n<summary>More</summary>\nH<sub>2</sub>O<br>x\n</details>", 99), "More H2O x");
   assert.equal(beginningOf("Some *italic* and _more of it_, 2 * 3 * 4, snake_case_name, **bold *both***", 99), "Some italic and more of it, 2 * 3 * 4, snake_case_name, bold both");
   const started = performance.now();
   for (const piece of ["*a", "_a", "[", "![", "](", "`", "# ", "1. ", "|", "| ", "|-", " |"]) beginningOf(piece.repeat(100_000), 100);

@@ -10,8 +10,8 @@ import { blocksOf } from "./parser.js";
 import { gettext, interpolate } from "../words.js";
 
 const TAGS = [
-  "a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span",
-  "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  "a", "bdi", "blockquote", "br", "code", "del", "details", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span",
+  "strong", "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
 const ADDRESSES = ["href", "src", "data-src"];
 const WORDS = ["title", "target", "rel", "data-language", "alt", "loading", "start", "data-alt", "class", "role", "aria-label"];

@@ -9,6 +9,7 @@ export const plainOf = (text) => text
   // The line below the head of a table, a line across the page, and the edges of a table.
   .replace(/^[ \t]*[|:-][ \t|:-]{2,}$|^\| ?| ?\|$/gm, "")
   .replace(/```\w*|\*\*|~~|`|^(?:#{1,6}|>|[-*+]|\d{1,9}[.)]) +(?:\[[ xX]\] )?/gm, "")
+  .replace(/<\/?(?:sub|sup|kbd|mark)>/gi, "").replace(/<(?:br ?\/?|\/?(?:details(?: open)?|summary))>/gi, " ")
   // Emphasis by one mark, unless it stands for itself ("2 * 3", snake_case).
   .replace(/(?<![\p{L}\p{N}*_\\])([*_])(?=[^\s*_])([^*_\n]{0,500}[^\s*_\n])\1(?![\p{L}\p{N}*_])/gu, "$2")
   .replace(/\s+/g, " ").trim();

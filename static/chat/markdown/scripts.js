@@ -8,6 +8,9 @@ const CJK = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bo
 const AFTER_ADDRESS = /[\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\u2026\u201c\u201d\u2018\u2019]/;
 const TAG = /^<(?:br ?\/?|\/?(?:sub|sup|kbd|mark))>/i;
 const TAG_CHARS = 8;
+const DETAILS = /^<details(?: open)?>\s*(?:<summary>(.*?)<\/summary>)?$/i;
+const SUMMARY = /^<summary>(.*?)<\/summary>$/i;
+const CODE_INDENT = 4;
 /** Addresses that lead somewhere, and pictures, whose description is shown. */
 const LINK = /^(?:https?:\/\/|mailto:|tel:|sms:|data:image\/(?:gif|png|jpeg|webp);|\/(?!\/))/i;
 
@@ -64,9 +67,47 @@ function tags(state, silent) {
   return true;
 }
 
+/** @param {any} state @param {number} line */
+const lineOf = ({ src, bMarks, tShift, eMarks }, line) => src.slice(bMarks[line] + tShift[line], eMarks[line]).trim();
+
+/** The line of the closing tag, or that after the last line of the container. @param {any} state @param {number} line @param {number} endLine */
+function endOfDetails(state, line, endLine) {
+  let depth = 1;
+  for (; line < endLine; line += 1) {
+    const text = lineOf(state, line);
+    if (text && state.sCount[line] < state.blkIndent) return line;
+    if (DETAILS.test(text)) depth += 1;
+    else if (text.toLowerCase() === "</details>") depth -= 1;
+    if (depth === 0) return line;
+  }
+  return endLine;
+}
+
+/** A rule for blocks: `<details>` on a line of its own, up to its end or that of the text. @param {any} state @param {number} startLine @param {number} endLine @param {boolean} silent */
+function details(state, startLine, endLine, silent) {
+  const opening = DETAILS.exec(lineOf(state, startLine));
+  if (!opening || state.sCount[startLine] - state.blkIndent >= CODE_INDENT) return false;
+  if (silent) return true;
+  const onLine = opening[1] === undefined && startLine + 1 < endLine ? SUMMARY.exec(lineOf(state, startLine + 1)) : null;
+  const first = startLine + (onLine ? 2 : 1);
+  const last = endOfDetails(state, first, endLine);
+  state.push("details_open", "details", 1).map = [startLine, last];
+  state.push("summary_open", "summary", 1);
+  Object.assign(state.push("inline", "", 0), { content: (opening[1] ?? onLine?.[1] ?? "").trim() || "…", map: [startLine, first], children: [] });
+  state.push("summary_close", "summary", -1);
+  const { parentType, lineMax } = state;
+  Object.assign(state, { parentType: "details", lineMax: last });
+  state.md.block.tokenize(state, first, last);
+  Object.assign(state, { parentType, lineMax });
+  state.push("details_close", "details", -1);
+  state.line = Math.min(last + 1, endLine);
+  return true;
+}
+
 /** @param {any} parser of markdown-it */
 export function addScripts(parser) {
   parser.inline.ruler.before("autolink", "tags", tags);
+  parser.block.ruler.before("fence", "details", details, { alt: ["paragraph", "reference", "blockquote", "list"] });
   parser.renderer.rules.tag = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => tokens[at].content;
   addEmphasis(parser);
   parser.core.ruler.after("linkify", "bare_links", bareLinks);
