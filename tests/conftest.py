@@ -276,9 +276,13 @@ def database_threads(transactional_db: None) -> Iterator[None]:
 # The periodic jobs that clean up after earlier processes.
 TIDYING = frozenset(
     {
+        "count the last hours",
         "delete old rows",
+        "find missed webhooks",
+        "probe remote agents",
         "renew presence",
         "send webhooks",
+        "sign the heads of logs",
         "sweep responses",
         "sweep the ledger",
         "touch sessions",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import F, Sum
+from django.db.models import F, Min, Sum
 
 from payments_app.models import (
     AdjustmentRequest,
@@ -13,6 +13,7 @@ from payments_app.models import (
     Entry,
     TopUpRequest,
     TopUpRequestState,
+    Transfer,
 )
 from payments_app.money import Money
 
@@ -54,6 +55,14 @@ def charges_between(start: datetime, end: datetime) -> list[Charges]:
         )
         for row in rows
     ]
+
+
+def first_transfer_at(since: datetime) -> datetime | None:
+    """Return the time of the first transfer at or after `since`."""
+    first: datetime | None = Transfer.objects.filter(created_at__gte=since).aggregate(
+        first=Min("created_at")
+    )["first"]
+    return first
 
 
 def undecided_adjustments(limit: int) -> int:

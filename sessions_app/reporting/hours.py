@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, FloatField, Sum
+from django.db.models import Count, FloatField, Min, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
-from payments_app.reporting.charges import charges_between
+from payments_app.reporting.charges import charges_between, first_transfer_at
 from sessions_app.models import AnswerHour, ChargeHour, CountedHour, Response
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class HourFigures:
 def count_hours(now: datetime, *, limit: int = HOURS_AT_ONCE) -> int:
     """Count up to `limit` hours of the last DAYS days, newest first; return how many."""
     last = hour_of(now - timedelta(seconds=SETTLE_SECONDS)) - HOUR
-    first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
+    first = _first_hour(now)
     known = dict(CountedHour.objects.filter(hour__gte=first).values_list("hour", "is_complete"))
     hours = int((last - first) / HOUR) + 1
     wanted = [
@@ -56,6 +56,22 @@ def count_hours(now: datetime, *, limit: int = HOURS_AT_ONCE) -> int:
 def hour_of(moment: datetime) -> datetime:
     """Return the start of the hour that contains a moment."""
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _first_day(now: datetime) -> datetime:
+    return hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
+
+
+def _first_hour(now: datetime) -> datetime:
+    """Return the first hour of the last DAYS days that has an answer or a transfer.
+
+    A new server has no earlier hours to count.
+    """
+    since = _first_day(now)
+    asked: datetime | None = Response.objects.filter(created_at__gte=since).aggregate(
+        first=Min("created_at")
+    )["first"]
+    return hour_of(min(filter(None, (asked, first_transfer_at(since))), default=now))
 
 
 def figures_of(start: datetime, end: datetime) -> HourFigures:
@@ -145,12 +161,12 @@ def recent_figures(now: datetime) -> tuple[HourFigures, int]:
 
     The current and most recent hours are added up from the answers themselves.
     """
-    first = hour_of(now).replace(hour=0) - timedelta(days=DAYS - 1)
-    counted = set(CountedHour.objects.filter(hour__gte=first).values_list("hour", flat=True))
-    answers = list(AnswerHour.objects.filter(hour__gte=first))
-    charges = list(ChargeHour.objects.filter(hour__gte=first))
+    since = _first_day(now)
+    counted = set(CountedHour.objects.filter(hour__gte=since).values_list("hour", flat=True))
+    answers = list(AnswerHour.objects.filter(hour__gte=since))
+    charges = list(ChargeHour.objects.filter(hour__gte=since))
     missing = 0
-    hour = hour_of(now)
+    hour, first = hour_of(now), _first_hour(now)
     for number in range(int((hour - first) / HOUR) + 1):
         at = hour - HOUR * number
         if at in counted:

@@ -188,7 +188,8 @@ def test_ended_hours_are_counted_once_and_again_when_their_last_answer_ends() ->
     at = before + timedelta(minutes=5)
     Response.objects.filter(pk=answer.pk).update(created_at=at)
     late = factories.response(answer.agent, answer.chat, created_at=at)
-    assert count_hours(now, limit=400) > 300
+    # Hours before the first answer are not counted, and the last one may not have settled yet.
+    assert count_hours(now, limit=400) in {2, 3}
     assert count_hours(now, limit=400) == 0
     row = AnswerHour.objects.get()
     assert (row.hour, row.transport, row.status, row.answers) == (
