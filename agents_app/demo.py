@@ -9,6 +9,7 @@ import logging
 from typing import Any
 
 from django.db import transaction
+from django.db.models.functions import Lower
 
 from agents_app.models import Agent, ModelProvider
 from agents_app.providers.model_choice import NoModelError, choose_model, configured_provider
@@ -95,10 +96,12 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
     """
     created: list[str] = []
     made = Agent.objects.filter(name__iexact="assistant").first()
-    assistant = _assistant(made, is_starting=is_starting)
+    agents = {**DEMO_AGENTS, "assistant": _assistant(made, is_starting=is_starting)}
     with transaction.atomic():
-        for name, values in {**DEMO_AGENTS, "assistant": assistant}.items():
-            agent = Agent.objects.filter(name__iexact=name).first()
+        rows = Agent.objects.annotate(lower=Lower("name")).filter(lower__in=agents)
+        existing = {agent.name.lower(): agent for agent in rows}
+        for name, values in agents.items():
+            agent = existing.get(name)
             if agent is None:
                 Agent.objects.create(name=name, is_public=True, **values)
                 created.append(name)

@@ -281,8 +281,9 @@ def open_stream(
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + seconds
+    """Wait until a condition holds; the longer it takes, the less often this checks it."""
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < deadline, "it did not become true"
-        time.sleep(0.01)
+        waited = time.monotonic() - began
+        assert waited < seconds, "it did not become true"
+        time.sleep(min(max(0.01, waited / 20), 0.25))

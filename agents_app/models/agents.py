@@ -287,14 +287,16 @@ class Agent(models.Model):
 
         Sends `presence_changed` if this switches an existing agent on or off.
         """
-        before = None if self._state.adding else Agent.objects.filter(pk=self.pk).first()
+        is_new = self._state.adding
+        before = None if is_new else Agent.objects.filter(pk=self.pk).first()
         if before is not None and kwargs.get("update_fields") is None:
             # A daemon may have connected or disconnected since this row was read.
             self.is_connected = before.is_connected
             fields = (field for field in self._meta.concrete_fields if not field.primary_key)
             kwargs["update_fields"] = [one.name for one in fields if one.name != "is_connected"]
         super().save(*args, **kwargs)
-        self.sponsorships.exclude(user=self.owner).delete()
+        if not is_new:
+            self.sponsorships.exclude(user=self.owner).delete()
         if before is not None and before.is_online != self.is_online:
             presence_changed.send(sender=Agent, agent=self)
 
