@@ -29,6 +29,18 @@ ROOT = Path(__file__).resolve().parents[2]
 # A page shows what it must show at once, except on a machine busy with other work.
 expect.set_options(timeout=30_000)
 SESSION_COOKIE = "sessionid"
+# Prints the session cookie of each person as JSON.
+SIGN_IN = """
+import json
+from django.contrib.auth.models import User
+from django.test import Client
+cookies = {}
+for user in User.objects.all():
+    client = Client()
+    client.force_login(user)
+    cookies[user.username] = client.cookies["sessionid"].value
+print(json.dumps(cookies))
+"""
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -134,6 +146,10 @@ class Product:
             )
         demo = json.loads((self.data_dir / "demo.json").read_text())
         self.people = {person["username"]: person for person in demo["users"]}
+        if "SECRET_KEY" in self.environment:
+            # Sessions are only valid under the key with which they were created.
+            for person in self.people.values():
+                del person[SESSION_COOKIE]
         self.chat_id = demo["chats"][0]["id"]
 
     def close(self) -> None:
@@ -185,11 +201,16 @@ class Product:
 
 
 def make_demo(product: Product) -> None:
-    """Migrate, create the demo, and record the people in it."""
+    """Migrate, create the demo, sign its people in, and record them."""
     if "DATABASE_URL" not in product.environment:
         databases.copy_migrated(product.data_dir)
     product.manage("migrate", "-v", "0")
-    (product.data_dir / "demo.json").write_text(product.manage("demo", "--json"))
+    demo = json.loads(product.manage("demo", "--json"))
+    cookies = json.loads(product.run(SIGN_IN))
+    product.close()
+    for person in demo["users"]:
+        person[SESSION_COOKIE] = cookies[person["username"]]
+    (product.data_dir / "demo.json").write_text(json.dumps(demo))
 
 
 @contextmanager
@@ -256,8 +277,9 @@ async def signed_in(
 ) -> Page:
     """Return a page in which a person is signed in, without a chat.
 
-    The first sign-in of a person uses the form, as does one whose session the test ends; later ones
-    reuse the cookie of the first. A script error or a CSP report fails the test.
+    People of the demo are signed in already (`make_demo`). The first sign-in of others uses the
+    form, as does one whose session the test ends; later ones reuse the cookie of the first. A
+    script error or a CSP report fails the test.
     """
     page = await context.new_page()
     complaints: list[str] = []
