@@ -122,6 +122,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules that have no test for this run: importing all takes seconds of CPU."""
+    if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    has_nothing = tiers.has_nothing_for(
+        collection_path,
+        config.rootpath,
+        connection.vendor,
+        only_browser=config.option.markexpr == "browser",
+        short=config.getoption("--short"),
+    )
+    return True if has_nothing else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests that do not apply to this database, and order the others."""
 

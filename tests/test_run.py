@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from tests import cpu_times, services
+from tests import cpu_times, services, tiers
 from tests.run import WORKER_CONNECTIONS, WORKERS, database_workers
 
 ROOT = Path(__file__).parent.parent
@@ -299,3 +299,32 @@ def test_a_worker_opens_no_more_connections_than_it_is_counted_for(db: None) -> 
     options = connection.settings_dict["OPTIONS"]
     assert options["pool"]["max_size"] + 4 <= WORKER_CONNECTIONS
     assert services.connection_limit(os.environ["TEST_DATABASE_URL"]) >= WORKER_CONNECTIONS
+
+
+@pytest.mark.parametrize(("number", "name"), [(0, "zero"), (1, "one"), (2, "two")])
+@pytest.mark.parametrize("letter", ["a", "b"])
+def test_a_sampled_test_has_each_parameter_once(
+    request: pytest.FixtureRequest, number: int, name: str, letter: str
+) -> None:
+    assert name
+    assert tiers.is_sampled(request.node) is (letter == "aba"[number])
+
+
+@pytest.mark.parametrize(
+    ("text", "only_browser", "vendor", "expected"),
+    [
+        ("async def test_page(chromium): ...", True, "sqlite", False),
+        ("def test_rows(db): ...", True, "sqlite", True),
+        ("@pytest.mark.postgres", False, "postgresql", False),
+        ("def test_rows(db): ...", False, "postgresql", True),
+        ("def test_rows(db): ...", False, "sqlite", False),
+    ],
+)
+def test_modules_without_tests_for_a_run_are_not_imported(
+    tmp_path: Path, text: str, vendor: str, *, only_browser: bool, expected: bool
+) -> None:
+    module = tmp_path / "tests/chat_app/test_it.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(text)
+    found = tiers.has_nothing_for(module, tmp_path, vendor, only_browser=only_browser, short=True)
+    assert found is expected

@@ -7,6 +7,9 @@ A test is marked `long` if it
 * repeats for many places (screens, points of a stream, commands) what a few of them show;
 * sends audio between browsers, which arrives too late on a busy machine.
 
+Of a test marked `sampled`, which has several `parametrize`, `make test` runs as many combinations
+as show each parameter once.
+
 On PostgreSQL, `make test` runs the tests marked `postgres` and those in the folders below, where
 rows are locked, SQL is specific to each database, or several writers compete. The others run there
 in `make test-all`. A test given by its path always runs.
@@ -14,12 +17,14 @@ in `make test-all`. A test given by its path always runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from _pytest.mark import ParameterSet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
-
-    import pytest
 
 ON_POSTGRESQL: Final = (
     "audit_app",
@@ -37,10 +42,55 @@ ON_POSTGRESQL: Final = (
 """Folders below tests/, without their subfolders."""
 
 
+def has_nothing_for(
+    path: Path, root: Path, vendor: str, *, only_browser: bool, short: bool
+) -> bool:
+    """Return whether a test module has no test for a run, so that it need not be imported.
+
+    Tests in a browser name the fixture `chromium`.
+    """
+    if only_browser:
+        return b"chromium" not in path.read_bytes()
+    if not short or vendor != "postgresql" or _folder_of(path, root) in ON_POSTGRESQL:
+        return False
+    return b"mark.postgres" not in path.read_bytes()
+
+
+def is_sampled(item: pytest.Function) -> bool:
+    """Return whether a combination of parameters is one of those that show each of them once."""
+    places = [_place(item, mark) for mark in item.iter_markers("parametrize")]
+    index, _ = max(places, key=lambda place: place[1])
+    return all(place == index % size for place, size in places)
+
+
+def _place(item: pytest.Function, mark: pytest.Mark) -> tuple[int, int]:
+    """Return the position of a test's values in a `parametrize`, and the number of positions."""
+    names, rows = mark.args[0], list(mark.args[1])
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",")]
+    own = [item.callspec.params[name] for name in names]
+
+    def is_own(row: Any) -> bool:
+        if isinstance(row, ParameterSet):
+            values: Sequence[Any] = row.values
+        else:
+            values = row if len(names) > 1 else (row,)
+        return all(value is other for value, other in zip(values, own, strict=True))
+
+    return next(index for index, row in enumerate(rows) if is_own(row)), len(rows)
+
+
+def _folder_of(path: Path, root: Path) -> str:
+    return path.parent.relative_to(root / "tests").as_posix()
+
+
 def is_short(item: pytest.Item, root: Path, vendor: str) -> bool:
     """Return whether a test is part of `make test` on a database."""
     if item.get_closest_marker("long"):
         return False
+    is_function = isinstance(item, pytest.Function)
+    if is_function and item.get_closest_marker("sampled") and not is_sampled(item):
+        return False
     if vendor != "postgresql" or item.get_closest_marker("postgres"):
         return True
-    return item.path.parent.relative_to(root / "tests").as_posix() in ON_POSTGRESQL
+    return _folder_of(item.path, root) in ON_POSTGRESQL

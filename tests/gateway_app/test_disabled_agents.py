@@ -159,6 +159,7 @@ def make_private(owner: Person | None = None) -> None:
     agent.save()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("where", ["alone", "in a chat"])
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_the_code_and_the_reason_come_over_every_transport(

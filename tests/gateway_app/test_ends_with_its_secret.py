@@ -141,6 +141,7 @@ def _revoked(key: ApiKey) -> None:
     keys.revoke_key(key, by=key.user)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("end", [_at_once, _kept_until_a_moment_ago, _twice, _revoked])
 @pytest.mark.parametrize(("make", "opens"), THINGS)
 def test_it_ends_with_the_secret_that_made_it(

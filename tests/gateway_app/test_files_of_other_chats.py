@@ -114,6 +114,7 @@ def is_shown(file: str, chat: Chat) -> bool:
     return ContentUse.objects.filter(chat=chat, content_id=file).exists()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("owner", ["own", "of another member"])
 @pytest.mark.parametrize("name", DOORS)
 def test_a_key_takes_no_file_out_of_a_chat_that_it_is_not_for(

@@ -59,6 +59,7 @@ def answers(server: ServerAddress, web: httpx.Client, headers: dict[str, str]) -
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("where", ["alone", "in a chat"])
 @pytest.mark.parametrize("step", STEPS)
 def test_no_request_fails_because_its_key_was_replaced(

@@ -71,6 +71,7 @@ def by_ag_ui(web: httpx.Client, who: Person, data: str, label: str) -> None:
 ROUTES: Final[list[Route]] = [by_uamp, by_completions, by_responses, by_a2a, by_ag_ui]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     ("data", "label", "stored", "shown"),

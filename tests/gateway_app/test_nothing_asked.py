@@ -216,6 +216,7 @@ FORMATS: Final = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize(
     ("said", "fits"),

@@ -175,6 +175,7 @@ BODIES: Final[dict[str, tuple[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("digits", TOO_LONG, ids=lambda digits: str(len(digits)))
 @pytest.mark.parametrize("dialect", BODIES)
 def test_a_number_beyond_a_double_is_refused(

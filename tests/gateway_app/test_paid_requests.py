@@ -93,6 +93,7 @@ def test_one_token_pays_on_every_edge_until_it_is_spent(web: httpx.Client, alice
     assert clean()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", EDGES)
 @pytest.mark.parametrize("who", ["person", "visitor"])
 def test_the_same_request_at_the_same_time_is_paid_once(
@@ -125,6 +126,7 @@ def test_the_same_request_at_the_same_time_is_paid_once(
     assert clean()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", EDGES)
 @pytest.mark.parametrize("lines", [1, 12])
 def test_what_a_client_got_before_it_left_is_paid(

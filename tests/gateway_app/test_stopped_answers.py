@@ -46,6 +46,7 @@ LOSSES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("lose", "reason"), LOSSES)
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_reason_ends_the_answer_of_a_request(

@@ -411,7 +411,7 @@ async def test_a_deleted_message_can_be_kept(product: Product, chromium: Browser
         no_complaints(alice, bob)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 async def test_nothing_moves_while_the_money_page_fills(
     product: Product, chromium: Browser, width: int
 ) -> None:

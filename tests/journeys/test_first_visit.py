@@ -90,7 +90,13 @@ async def new_page(
     return page
 
 
-@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+@pytest.mark.parametrize(
+    "viewport",
+    [
+        pytest.param(PHONE, id="phone"),
+        pytest.param(DESKTOP, id="desktop", marks=pytest.mark.long),
+    ],
+)
 async def test_a_first_visit_takes_few_requests_and_moves_nothing(
     product: Product, chromium: Browser, viewport: dict[str, int]
 ) -> None:
@@ -182,9 +188,9 @@ async def test_something_stands_in_the_place_of_the_chat_until_its_scripts_are_t
     ("use", "part"),
     [
         ("click", "settings-dialog dialog[open]"),
-        ("Control+k", "command-palette dialog[open]"),
-        ("Control+Shift+F", "search-dialog dialog[open]"),
-        ("Control+Shift+L", "threads-dialog dialog[open]"),
+        pytest.param("Control+k", "command-palette dialog[open]", marks=pytest.mark.long),
+        pytest.param("Control+Shift+F", "search-dialog dialog[open]", marks=pytest.mark.long),
+        pytest.param("Control+Shift+L", "threads-dialog dialog[open]", marks=pytest.mark.long),
         ("?", "shortcuts-dialog dialog[open]"),
     ],
 )

@@ -139,7 +139,7 @@ def end(near: Product, agent: str, resume: dict[str, object]) -> tuple[str, str]
     ("protocol", "number"),
     [
         ("uamp", signal.SIGKILL),
-        ("a2a", signal.SIGKILL),
+        pytest.param("a2a", signal.SIGKILL, marks=pytest.mark.long),
         pytest.param("a2a_03", signal.SIGKILL, marks=pytest.mark.long),
         pytest.param("uamp", signal.SIGTERM, marks=pytest.mark.long),
         pytest.param("a2a", signal.SIGTERM, marks=pytest.mark.long),
@@ -170,7 +170,7 @@ def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Produc
     assert end(near, "late", resume) == ("response.done", WORDS)
 
 
-@pytest.mark.parametrize("protocol", ["uamp", "a2a"])
+@pytest.mark.parametrize("protocol", ["uamp", pytest.param("a2a", marks=pytest.mark.long)])
 def test_an_answer_that_was_cancelled_meanwhile_is_stopped_there(
     near: Product, far: Product, protocol: str
 ) -> None:

@@ -174,7 +174,7 @@ def opened(client: UampClient) -> str:
     return session_id
 
 
-@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize("approved", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_batch_on_the_other_process_decides_on_a_call_and_brings_the_answer(
     cluster: Cluster, *, approved: bool
 ) -> None:

@@ -89,6 +89,7 @@ def calls(*wanted: dict[str, str]) -> Answer:
     return answer
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("celery_worker_thread")
 @pytest.mark.parametrize("name", ["count", "count_slowly"])
 @pytest.mark.parametrize("call_id", ["a\0b", "i" * 5000, "zwölf", " "])

@@ -118,7 +118,7 @@ async def through_the_panels(page: Page) -> None:
         await expect(dialog).to_have_count(0)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", ["phone", pytest.param("tablet", marks=pytest.mark.long)])
 async def test_a_small_screen_shows_what_one_writes_and_nothing_sideways(
     deployment: Product, chromium: Browser, tmp_path: Path, screen: str
 ) -> None:

@@ -61,6 +61,7 @@ def state(chat: Chat) -> list[Any]:
     return [*chats.values_list("payer", "payer_user", "budget", "budget_period", "title"), *rows]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("key", [budgeted, writing])
 @pytest.mark.parametrize("commit", list(COMMITS))
 def test_a_key_that_may_not_commit_money_does_not_change_who_pays_what(

@@ -126,6 +126,7 @@ TOO_MUCH = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("transport", ["ws", "http"])
 @pytest.mark.parametrize("case", list(TOO_MUCH))
 def test_a_turn_whose_text_is_too_large_is_refused_before_anything_is_written(

@@ -52,6 +52,7 @@ def open_socket(url: str, headers: dict[str, str], subprotocols: list[str] | Non
         return kind
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("place", [*HEADERS, *QUERIES])
 @pytest.mark.parametrize("page", [{}, FOREIGN], ids=["program", "foreign page"])
 def test_a_key_is_good_in_every_place_by_http_and_on_a_socket(

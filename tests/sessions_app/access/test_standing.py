@@ -124,6 +124,7 @@ def begun(client: UampClient) -> None:
     client.until("response.delta")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("pricing", PRICES, ids=["free", "paid"])
 @pytest.mark.parametrize(("lose", "code"), LOSSES)
 def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(

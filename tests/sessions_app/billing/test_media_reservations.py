@@ -92,6 +92,7 @@ def _send(client: UampClient, name: str, place: str) -> None:
     client.send("response.create")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("place", ["input", "messages"])
 @pytest.mark.parametrize("name", MEDIA)
 def test_as_much_as_a_vendor_counts_is_held_before_the_first_word(

@@ -82,6 +82,7 @@ TEXTS = {"ascii": "word " * (READS // 5), "chinese": "漢字" * (READS // 8)}
 """As many tokens in both, by estimate: an ASCII character is a quarter of one."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("script", TEXTS)
 @pytest.mark.parametrize(
     "place", ["document", "description", "items", "arguments", "schema", "message", "before"]

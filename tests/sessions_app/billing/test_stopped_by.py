@@ -76,6 +76,7 @@ def paid(*people: Person) -> Money:
     return total
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("transport", ["uamp", "rest"])
 @pytest.mark.parametrize(("rule", "stopper"), list(STOPS))
 def test_neither_a_member_nor_a_payee_makes_others_pay_for_what_they_stopped(

@@ -52,6 +52,7 @@ def preflight(web: httpx.Client, path: str, origin: str = PAGE) -> httpx.Respons
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", PROGRAMS)
 @pytest.mark.parametrize("allowed", [[PAGE, "http://other.example"], ["*"]], ids=["listed", "all"])
 def test_a_preflight_of_an_allowed_origin_is_answered(

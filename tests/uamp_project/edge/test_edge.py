@@ -81,6 +81,7 @@ def check_refusal(answer: httpx.Response, status: int, code: str, *, with_event:
 # --- Bodies ---
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize(
     ("path", "limit", "code"),
