@@ -66,6 +66,8 @@ async def conversation(request: HttpRequest, conversation_id: str, name: str = "
             deleted = {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
             return _json(deleted)
         if request.method == "POST":
+            # The answer shows the chat, so a key that may not read it changes nothing.
+            await chats.find(conversation_id)
             body = read_body(request, ConversationChange)
             await chats.set_metadata(conversation_id, body.metadata or {})
         return _json(_shown(await chats.find(conversation_id)))
@@ -121,6 +123,7 @@ async def item(
         chats = _of(request, exchange)
         if request.method != "DELETE":
             return _json(await _item(chats, conversation_id, item_id))
+        await chats.find(conversation_id)
         message_id = await _message_of(chats, conversation_id, item_id)
         await chats.delete_message(conversation_id, message_id)
         return _json(_shown(await chats.find(conversation_id)))

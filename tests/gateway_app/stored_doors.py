@@ -45,6 +45,8 @@ class Stored:
     live_session: str
     response: str
     item: str
+    conversation: str
+    conversation_item: str
     thread: str
     live_thread: str
     live_run: str
@@ -65,6 +67,9 @@ def store(server: ServerAddress, web: httpx.Client, who: Person) -> Stored:
         for event in (new_event("input.text", text=SECRET), new_event("response.create")):
             _open(web, "POST", "/events", named, json=event)
     answer = web.post("/v1/responses", json={"model": "echo", "input": SECRET}, headers=headers)
+    said = {"items": [{"role": "user", "content": SECRET}]}
+    conversation = web.post("/v1/conversations", json=said, headers=headers).json()["id"]
+    items = web.get(f"/v1/conversations/{conversation}/items", headers=headers).json()
     task = send(web, "echo", SECRET, who=who)["id"]
     live_task = send(web, "live", "go", who=who, configuration={"returnImmediately": True})["id"]
     receiver = {"taskId": live_task, "id": RECEIVER, "url": "https://example.org/", "token": TOKEN}
@@ -86,6 +91,8 @@ def store(server: ServerAddress, web: httpx.Client, who: Person) -> Stored:
         live_session=live_session,
         response=answer.json()["id"],
         item=answer.json()["output"][0]["id"],
+        conversation=conversation,
+        conversation_item=items["first_id"],
         thread="old",
         live_thread="a",
         live_run=Response.objects.get(session__transport="ag-ui", agent__name="live").pk,
@@ -214,6 +221,7 @@ def acp_http(method: str, session: str, agent: str = "echo") -> Callable[[Stored
 
 
 _RESPONSE: Final = "/v1/responses/{at.response}"
+_CONVERSATION: Final = "/v1/conversations/{at.conversation}"
 _PUSH: Final = {"taskId": "{at.live_task}"}
 _OLD_PUSH: Final = {"id": "{at.live_task}"}
 _REST: Final = f"{AGENT}/a2a/rest"
@@ -268,6 +276,12 @@ DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
     "UAMP batch, streamed": (http("POST", "/uamp/stream", body=ping("live_session")), SECRET),
     "Responses": (http("GET", _RESPONSE), SECRET),
     "Responses, streamed": (http("GET", f"{_RESPONSE}?stream=true"), SECRET),
+    "Conversation": (http("GET", _CONVERSATION), '"object":"conversation"'),
+    "Conversation, items": (http("GET", f"{_CONVERSATION}/items"), SECRET),
+    "Conversation, item": (
+        http("GET", f"{_CONVERSATION}/items/{{at.conversation_item}}"),
+        SECRET,
+    ),
     "Responses, input": (http("GET", f"{_RESPONSE}/input_items"), SECRET),
     "Responses, cancel": (http("POST", f"{_RESPONSE}/cancel"), SECRET),
     "Responses, continued": (

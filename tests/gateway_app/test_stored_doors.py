@@ -45,6 +45,9 @@ OPENED: Final = {
     "responses/{response_id}",
     "responses/{response_id}/cancel",
     "responses/{response_id}/input_items",
+    "conversations/{conversation_id}",
+    "conversations/{conversation_id}/items",
+    "conversations/{conversation_id}/items/{item_id}",
     "agui",
     "agui/connect",
     "acp",
@@ -55,6 +58,8 @@ OPENED: Final = {
 # Paths that begin something or describe the server: they read nothing by an id of a client's.
 NOTHING_STORED: Final = {
     "chat/completions",
+    "conversations",
+    "responses/compact",
     "realtime/client_secrets",
     "realtime/sessions",
     "tasks",
