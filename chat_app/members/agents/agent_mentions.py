@@ -91,7 +91,7 @@ def agents_asked(
     chat_id: str,
     *,
     by: AgentMember,
-    asker: int | None,
+    asker: int | None = None,
     text: str,
     hops: int,
     but: Collection[str],
