@@ -12,7 +12,7 @@ from chat_app.models import LinkCard
 class LinkCardAdmin(HistoryAdmin):
     """Cards of linked pages, whose addresses are not stored.
 
-    What a page says about itself tells what people wrote about.
+    The words of a linked page reveal what a chat is about, so they are content.
     """
 
     list_display = ("url_sha256", "state", "site", "title", "created_at")

@@ -80,7 +80,7 @@ class AgentMember(msgspec.Struct, frozen=True):
 
 
 def agent_members(chat_id: str) -> list[AgentMember]:
-    """Return the enabled agents of a chat, whoever may use them."""
+    """Return the enabled agents of a chat, including those that only their owners may use."""
     return [member for member in all_agent_members(chat_id, asker=None) if member.is_enabled]
 
 
