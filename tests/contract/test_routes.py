@@ -116,6 +116,7 @@ def staged(web: httpx.Client) -> Stage:
         browsers[name].force_login(who.user)
     rows = {
         "link_id": str(invite.pk),
+        "pk": "1",
         "share_id": str(share.pk),
         "other_item_id": str(factories.queued_turn(user, Session.objects.filter(chat=chat)[0]).pk),
         "asking_id": str(asking.pk),
