@@ -53,7 +53,7 @@ def _reset(user: User, **_: Any) -> None:
 
 
 def _record(action: AuditAction, user: User, detail: str) -> None:
-    """Write a row; the actor is who is signed in, or the person if nobody is."""
+    """Write a row; the actor is who is signed in, or the person if no one is."""
     request = context.request
     is_signed_in = request is not None and request.user.is_authenticated
     record(

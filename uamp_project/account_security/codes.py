@@ -82,7 +82,7 @@ class _CodeForm(forms.Form):
             raise wrong from None
         code: str = self.cleaned_data["code"]
         with transaction.atomic():
-            rows = Authenticator.objects.select_for_update().filter(user_id=self.user.pk)
+            rows = Authenticator.objects.select_for_update(no_key=True).filter(user_id=self.user.pk)
             rows = rows.exclude(type=Authenticator.Type.WEBAUTHN)
             row = next((row for row in rows.order_by("-type") if accept(row, code)), None)
         if row is None:

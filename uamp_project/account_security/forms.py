@@ -26,7 +26,7 @@ class TooManyMails(TooManySignIns):
     template = "registration/too_many_mails.html"
 
 
-class AddressForm(AddEmailForm):
+class EmailAddressForm(AddEmailForm):
     """A new mail address of a person's account, which gets a link to confirm it."""
 
     email = EmailField(max_length=ADDRESS_CHARS)

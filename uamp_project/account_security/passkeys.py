@@ -101,7 +101,7 @@ class _PasskeyForm(AuthenticateWebAuthnForm):
     def clean_credential(self) -> Authenticator:
         """Return the row of the passkey; raises TooManySignIns.
 
-        Wrong answers do not pause the account, because nobody can guess a right one.
+        Wrong answers do not pause the account, because no one can guess a right one.
         """
         request = context.request
         name = self.user.get_username() if self.user is not None else client_address(request)

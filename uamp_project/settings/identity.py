@@ -56,7 +56,7 @@ MFA_RATE_LIMITS = False
 
 ACCOUNT_ADAPTER = "uamp_project.account_security.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
-    "add_email": "uamp_project.account_security.forms.AddressForm",
+    "add_email": "uamp_project.account_security.forms.EmailAddressForm",
     "reset_password": "uamp_project.account_security.forms.ForgottenPasswordForm",
     "reset_password_from_key": "uamp_project.account_security.forms.NewPasswordForm",
 }

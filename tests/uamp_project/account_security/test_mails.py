@@ -85,7 +85,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     assert answer["Location"] == "/login"
     ada.refresh_from_db()
     assert ada.check_password(NEW)
-    # The link signs nobody in: the second factor is still asked for. Everything else has ended.
+    # The link does not sign the person in. Other sessions and keys have ended.
     assert not is_signed_in(client)
     assert not is_signed_in(elsewhere)
     assert not ApiKey.objects.filter(revoked_at__isnull=True).exists()
@@ -99,7 +99,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     assert ada.check_password(NEW)
 
 
-def test_nobody_learns_which_addresses_have_accounts() -> None:
+def test_the_page_does_not_reveal_which_addresses_have_accounts() -> None:
     person()
     person("gone", is_active=False)
     provider = person("bea")
@@ -210,7 +210,7 @@ def test_a_link_of_an_address_that_was_replaced_confirms_nothing() -> None:
     ada.refresh_from_db()
     assert ada.email == "new2@example.org"
     assert [row.email for row in EmailAddress.objects.all()] == ["new2@example.org"]
-    # The former address is told.
+    # The former address gets a notice.
     assert sent(3)[2].to == ["ada@example.org"]
 
 

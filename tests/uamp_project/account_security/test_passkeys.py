@@ -74,7 +74,7 @@ def test_a_passkey_signs_in_alone_and_is_asked_for_after_the_password() -> None:
     ],
     ids=str,
 )
-def test_a_passkey_of_another_place_person_or_key_signs_nobody_in(
+def test_a_passkey_of_another_place_person_or_key_is_refused(
     forgery: dict[str, Any],
 ) -> None:
     factories.user("eve")

@@ -73,7 +73,7 @@ def test_staff_may_have_to_have_a_second_factor(settings: Settings) -> None:
     confirm(client)
     client.post("/account/security/app", {"code": code(new_secret(client))})
     assert client.get(ADMIN).status_code == 200
-    # Whoever has no password signs in with a provider, which asks for its own.
+    # A person without a password signs in with a provider, which asks for its own.
     other = factories.superuser("other")
     other.set_unusable_password()
     other.save()
@@ -81,7 +81,7 @@ def test_staff_may_have_to_have_a_second_factor(settings: Settings) -> None:
     assert client.get(ADMIN).status_code == 200
 
 
-def test_people_without_a_right_to_the_admin_are_told_so() -> None:
+def test_people_without_a_right_to_the_admin_read_so() -> None:
     client = sign_in(factories.user())
     answer = client.get(ADMIN, follow=True)
     assert b"Your account has no access to the administration." in answer.content
