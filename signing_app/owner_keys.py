@@ -89,11 +89,17 @@ def forget() -> None:
 
 def rotate(owner: str) -> SigningKey:
     """Retire the key of an owner, and return the new one; the old one stays published."""
-    with transaction.atomic():
-        _retire(owner)
-        made = _insert(owner, settings.UAMP_SIGNATURE_ALGORITHM)
-    forget()
-    return made
+    for _ in range(_TRIES):
+        try:
+            with transaction.atomic():
+                _retire(owner)
+                made = _insert(owner, settings.UAMP_SIGNATURE_ALGORITHM)
+        except IntegrityError:
+            # Another process rotated it at the same time: its key is the one to retire now.
+            continue
+        forget()
+        return made
+    raise RuntimeError(f"No process could make a key for {owner}.")
 
 
 def withdraw(kid: str) -> bool:

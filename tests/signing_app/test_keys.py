@@ -125,6 +125,29 @@ def test_threads_that_sign_first_at_once_agree_on_one_key() -> None:
     assert len(set(made)) == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_processes_that_rotate_at_once_leave_one_key_that_signs() -> None:
+    owner_keys.signing_key(OWNER)
+    start = threading.Barrier(3)
+    made: list[str] = []
+
+    def rotate() -> None:
+        start.wait(60)
+        try:
+            made.append(owner_keys.rotate(OWNER).kid)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=rotate) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    join_threads(threads)
+    (signing,) = PublishedKey.objects.filter(owner=OWNER, retired_at__isnull=True)
+    assert len(set(made)) == 3
+    assert signing.pk in made
+    assert PublishedKey.objects.filter(owner=OWNER, withdrawn_at__isnull=True).count() == 4
+
+
 def test_the_database_refuses_a_second_key_that_signs() -> None:
     owner_keys.signing_key(OWNER)
     other = new_key("EdDSA")

@@ -135,7 +135,8 @@ def test_a_key_that_signs_another_claim_signs_another_answer(name: str) -> None:
     values = msgspec.to_builtins(ANSWER)
     good = check_answer(message(signature=KEY.sign(values, typ=TYPE)), keys, chat_id="chat_1")
     assert good.is_good
-    for value in (altered(values[name]), None, 7.5, [], {}, "x"):
+    others: list[Any] = [altered(values[name]), None, 7.5, [], {}, "x"]
+    for value in others:
         text = json.dumps({**values, name: value}).encode()
         moved = KEY.sign_bytes(text, typ=TYPE)
         found = check_answer(message(signature=moved), keys, chat_id="chat_1")
@@ -154,7 +155,8 @@ def test_a_key_that_signs_another_claim_signs_another_receipt(name: str) -> None
     shown |= {"paid_at": values["paid_at"], "transfers": ["tr_1"], "response_id": "resp_1"}
     good = check_receipt({**shown, "document": KEY.sign(values, typ=RECEIPT_TYPE)}, keys)
     assert good.is_good
-    for value in (altered(values[name]), None, 7.5, {}):
+    others: list[Any] = [altered(values[name]), None, 7.5, {}]
+    for value in others:
         text = json.dumps({**values, name: value}).encode()
         document = KEY.sign_bytes(text, typ=RECEIPT_TYPE)
         found = check_receipt({**shown, "document": document}, keys, chat_id="chat_1")
