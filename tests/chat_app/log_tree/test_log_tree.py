@@ -132,7 +132,7 @@ def test_processes_that_grow_the_tree_at_once_add_each_head_once(ada: User) -> N
     start = threading.Barrier(3)
 
     def work() -> None:
-        start.wait(30)
+        start.wait(120)
         try:
             grow(timezone.now())
         finally:
@@ -140,7 +140,7 @@ def test_processes_that_grow_the_tree_at_once_add_each_head_once(ada: User) -> N
 
     with thread_pool(3) as pool:
         for job in [pool.submit(work) for _ in range(3)]:
-            job.result(60)
+            job.result(240)
     leaves = LogCheckpoint.objects.order_by("leaf").values_list("leaf", flat=True)
     assert list(leaves) == list(range(6))
     assert checking.check_tree().is_intact
