@@ -35,6 +35,8 @@ class Migration(migrations.Migration):
                 ("seen_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
+                "verbose_name": "process",
+                "verbose_name_plural": "processes",
                 "indexes": [models.Index(fields=["seen_at"], name="process_beats")],
             },
         ),

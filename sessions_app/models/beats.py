@@ -34,6 +34,8 @@ class ProcessBeat(models.Model):
         """Few rows, which are read together."""
 
         indexes: ClassVar = [models.Index(fields=["seen_at"], name="process_beats")]
+        verbose_name = "process"
+        verbose_name_plural = "processes"
 
     def __str__(self) -> str:
         return self.name
