@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
 
@@ -30,6 +30,8 @@ class ColumnSearch(_Admin):
 
     One query over several columns, or over other tables, would use no index.
     """
+
+    ordering: ClassVar[Any]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
