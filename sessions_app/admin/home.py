@@ -30,7 +30,7 @@ _WAITING_IN: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "tools": ("sessions_app_toolcall", {"status__exact": "queued", "kind__exact": "long"}),
     "webhooks": ("sessions_app_webhookdelivery", {"open": "yes"}),
 }
-"""The lists of what waits in a queue."""
+"""The lists of the work in a queue."""
 
 
 def home_context(request: HttpRequest) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
 
 
 def _liveness(found: ServerFigures, user: User) -> dict[str, Any] | None:
-    """Return the processes and queues as {servers, url, queues}, with links to what waits."""
+    """Return the processes and queues as {servers, url, queues}, with links to their work."""
     if not user.has_perm("sessions_app.view_toolcall"):
         return None
     queues = []

@@ -1,4 +1,4 @@
-"""Which server processes and workers are alive, and what waits in their queues."""
+"""Which server processes and workers are alive, and the work in their queues."""
 
 from __future__ import annotations
 
