@@ -25,7 +25,7 @@ function answer(id, parts, more = {}, thread = "") {
 
 function answers() {
   answer("begins", []);
-  answer("pays", [], { waitsFor: "bob’s payment of $0.02" });
+  answer("pays", [], { messageId: "mine", waitsFor: "bob’s payment of $0.02" });
   answer("thinks", [{ kind: "thinking", text: "The totals come first." }]);
   answer("works", [
     tool("csv_report", { progress: { percent: 40, step: 2, total_steps: 5, message: "Counting rows" } }), tool("search", { progress: { stage: "Searching" } }), tool("edit_picture", { asking: true }),
@@ -58,7 +58,7 @@ const payment = (key, more) => ({
   key, responseId: key, agent: "paid-echo", amount: "0.02", currency: "USD", reason: "llm_usage", isTopUp: false, byBalance: true, expiresAt: later(), state: "asked", eventId: "", error: null, ...more,
 });
 const PAYMENTS = [
-  payment("asked", {}), payment("topup", { isTopUp: true }), payment("tool", { reason: "tool_usage" }), payment("paying", { state: "sent" }), payment("too-much", { amount: "9.00" }),
+  payment("asked", { responseId: "pays" }), payment("topup", { isTopUp: true }), payment("tool", { reason: "tool_usage" }), payment("paying", { state: "sent" }), payment("too-much", { amount: "9.00" }),
   payment("refused", { amount: "9.00", state: "refused", error: { code: "insufficient_balance", message: "", required: "9.00", current: "0.41", canRetry: true } }),
   payment("limit", { state: "refused", error: { code: "rate_limited", message: "Your limit of a day is used up.", required: "", current: "", canRetry: true } }), payment("no-balance", { byBalance: false }),
 ];
