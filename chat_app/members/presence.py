@@ -1,6 +1,6 @@
 """Who is online: a row for each open socket of a person, refreshed by its process.
 
-Also tells the members of a person's chats when the person changes their profile.
+It also notifies the members of a person's chats of a changed profile.
 """
 
 from __future__ import annotations
