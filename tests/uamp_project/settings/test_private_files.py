@@ -125,7 +125,7 @@ def paths() -> Iterator[str]:
     yield from sorted(seen)
 
 
-@pytest.mark.parametrize("who", ["anonymous", "person"])
+@pytest.mark.parametrize("who", [pytest.param("anonymous", marks=pytest.mark.long), "person"])
 def test_no_method_on_any_route_is_a_failure_of_the_server(server: ServerAddress, who: str) -> None:
     headers = {"X-Forwarded-Proto": "http"}
     if who == "person":
