@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sessions_app", "0004_ticket_key_version"),
+        ("sessions_app", "0006_tokens_keep_their_limits"),
     ]
 
     operations = [

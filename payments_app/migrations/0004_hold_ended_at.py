@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("payments_app", "0002_adjustments"),
+        ("payments_app", "0003_token_agents"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0007_measure_media_again"),
+        ("chat_app", "0009_chat_metadata_and_deletion"),
     ]
 
     operations = [

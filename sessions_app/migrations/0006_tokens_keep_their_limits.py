@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sessions_app", "0004_ticket_key_version"),
+        ("sessions_app", "0005_continued_calls"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0007_measure_media_again"),
+        ("chat_app", "0008_measure_other_sounds"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
