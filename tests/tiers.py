@@ -88,8 +88,8 @@ def is_short(item: pytest.Item, root: Path, vendor: str) -> bool:
     """Return whether a test is part of `make test` on a database."""
     if item.get_closest_marker("long"):
         return False
-    is_function = isinstance(item, pytest.Function)
-    if is_function and item.get_closest_marker("sampled") and not is_sampled(item):
+    is_marked = item.get_closest_marker("sampled") is not None
+    if is_marked and isinstance(item, pytest.Function) and not is_sampled(item):
         return False
     if vendor != "postgresql" or item.get_closest_marker("postgres"):
         return True
