@@ -152,7 +152,10 @@ def standing_of(agent_ids: Collection[str]) -> dict[str, AgentStanding]:
     """Return the standing of those of these agents that exist."""
     rows = Agent.objects.filter(pk__in=agent_ids)
     found = rows.values_list("pk", "is_enabled", "is_public", "owner_id")
-    return {pk: AgentStanding(*columns) for pk, *columns in found}
+    return {
+        pk: AgentStanding(is_enabled, is_public, owner_id)
+        for pk, is_enabled, is_public, owner_id in found
+    }
 
 
 def barred(
@@ -166,7 +169,7 @@ def barred(
         and not agent.is_public
         and (user_id is None or user_id != agent.owner_id)
     }
-    people = {user_id for _, user_id in private} - {None}
+    people = {user_id for _, user_id in private if user_id is not None}
     if not people:
         return private
     staff = get_user_model().objects.filter(pk__in=people, is_staff=True, is_active=True)

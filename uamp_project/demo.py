@@ -98,9 +98,8 @@ def _prepare(*, is_starting: bool) -> dict[str, Any]:
             token = _connect_token()
         chat = _prepare_chat()
     _write(users, token)
-    agents: list[dict[str, str]] = list(
-        Agent.objects.order_by("name").values("name", "description")
-    )
+    rows = Agent.objects.order_by("name").values_list("name", "description")
+    agents = [{"name": name, "description": description} for name, description in rows]
     for agent in agents:
         if agent["name"] == CONNECTED and _has_connected():
             agent["connect_token"] = "" if was_revoked else token
