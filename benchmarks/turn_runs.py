@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.join_client import JoinOrder
     from benchmarks.room_client import RoomOrder
     from benchmarks.servers import Data, Server
+    from benchmarks.user_client import UserOrder
 
 # 20 words, which the echo agent repeats in 20 deltas.
 TEXT: Final = " ".join(f"word{number:02}" for number in range(1, 21))
@@ -79,7 +80,7 @@ class Turns:
 
 @contextmanager
 def client(
-    order: Order | RoomOrder | JoinOrder, module: str = "benchmarks.client"
+    order: Order | RoomOrder | JoinOrder | UserOrder, module: str = "benchmarks.client"
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a client process with an order."""
     process = subprocess.Popen(  # noqa: S603 our own interpreter

@@ -67,7 +67,7 @@ class Delays:
     """Until a page of history had been read."""
 
 
-class Page(Socket):
+class UserPage(Socket):
     """The socket of one page, which has one chat open and watches the others."""
 
     def __init__(self, order: Order, number: int, delays: Delays) -> None:
@@ -131,7 +131,7 @@ class Page(Socket):
         self._send({"type": "response.create", "event_id": f"c{name}"})
 
 
-async def live(page: Page, number: int, order: UserOrder, history: httpx.AsyncClient) -> None:
+async def live(page: UserPage, number: int, order: UserOrder, history: httpx.AsyncClient) -> None:
     """Do what a person does, until cancelled."""
     habits = order.habits
     dice = random.Random(number)  # noqa: S311 not a secret
@@ -169,13 +169,13 @@ async def run(order: UserOrder) -> None:
     delays = Delays()
     gate = asyncio.Semaphore(OPENING_AT_ONCE)
 
-    def make(session: Order, number: int) -> Page:
-        return Page(session, number, delays)
+    def make(session: Order, number: int) -> UserPage:
+        return UserPage(session, number, delays)
 
-    async def enter(number: int, port: int, key: str, chat: str) -> Page:
+    async def enter(number: int, port: int, key: str, chat: str) -> UserPage:
         async with gate:
             session = Order(port=port, token=key, session={"chat": chat})
-            page: Page = await open_session(make, session, number)
+            page: UserPage = await open_session(make, session, number)
             page.watch()
             return page
 
