@@ -130,7 +130,7 @@ class Conversations:
             if not self._find(conversation_id).is_open:
                 return
             spec = services.agent_by_name(agent, self._principal)
-            members = membership.all_agent_members(conversation_id)
+            members = membership.all_agent_members(conversation_id, asker=None)
             if spec.id in {member.agent_id for member in members}:
                 return
             check_scope(self._principal, "chats:write")

@@ -3,6 +3,8 @@
 It beats on a thread with its own connection, so that neither a busy event loop nor slow statements
 make a living process look dead. A process that was suspended for longer loses its responses, and
 its next beat writes the row again.
+
+On SQLite there are no others, and each write would wake the disk: there it beats slowly.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import logging
 import threading
 from typing import Final
 
+from django.db import connection
 from django.db import connections as database_connections
 
 from agents_app import connections
@@ -19,6 +22,7 @@ from sessions_app import database
 logger = logging.getLogger(__name__)
 
 BEAT_SECONDS: Final = 0.8
+SLOW_BEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 5.0
 
 
@@ -41,12 +45,15 @@ class Heartbeat:
             self._thread.join(STOP_SECONDS)
 
     def _beat(self) -> None:
+        pause, lease = BEAT_SECONDS, connections.LEASE_SECONDS
+        if connection.vendor == "sqlite":
+            pause, lease = SLOW_BEAT_SECONDS, 4 * SLOW_BEAT_SECONDS
         try:
             while not self._stopped.is_set():
                 try:
-                    database.kept(connections.renew, self._process)
+                    database.kept(connections.renew, self._process, seconds=lease)
                 except Exception:
                     logger.exception("the heartbeat of %s was not written", self._process)
-                self._stopped.wait(BEAT_SECONDS)
+                self._stopped.wait(pause)
         finally:
             database_connections.close_all()

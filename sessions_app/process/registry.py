@@ -161,6 +161,7 @@ class Process:
 
     async def stop(self) -> None:
         """Stop the process's tasks and the turn store (for `lifespan.shutdown`)."""
+        await asyncio.to_thread(self.heartbeat.stop)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

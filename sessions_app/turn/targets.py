@@ -57,7 +57,7 @@ async def named_agents(request: TurnRequest, names: Sequence[str]) -> list[Agent
             "It is settled who answers here: leave out `agents`.",
             details={"param": "agents"},
         )
-    members = await database.run(membership.all_agent_members, session.chat_id)
+    members = await _members(session)
     known = {member.name.casefold(): member for member in members}
     known |= {member.agent_id: member for member in members}
     found: dict[str, AgentMember] = {}
@@ -69,8 +69,8 @@ async def named_agents(request: TurnRequest, names: Sequence[str]) -> list[Agent
                 f"There is no agent {name!r} in this chat.",
                 details={"param": "agents"},
             )
-        if not member.is_enabled:
-            raise RemoteProtocolError(*agent_disabled(member.name))
+        if not _may_start(member):
+            raise _refusal(member)
         found[member.agent_id] = member
     _check_may_ask(session, found.values())
     return list(found.values())

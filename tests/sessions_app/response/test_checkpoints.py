@@ -27,7 +27,14 @@ def running(**fields: object) -> Response:
 def save(response: Response, *, fence: int) -> None:
     state = AgentState.initial()
     responses.save_checkpoint(
-        response.pk, fence=fence, text="one", output=SAID, usage=None, state=state, step=1
+        response.pk,
+        fence=fence,
+        text="one",
+        output=SAID,
+        usage=None,
+        inferences=None,
+        state=state,
+        step=1,
     )
 
 

@@ -369,7 +369,7 @@ def test_a_message_names_the_agents_that_answer(web: httpx.Client, alice: Person
     slow = str(Participant.objects.get(chat=chat, agent__name="slow").agent_id)
     limited = Program(web, key_of(alice, agents=[slow]))
     for who, named, code, status in (
-        (program, ["echo", "nobody"], "agent_not_found", 404),
+        (program, ["echo", "absent"], "agent_not_found", 404),
         (program, ["thinker"], "agent_disabled", 404),
         (limited, ["Echo"], "forbidden", 403),
     ):

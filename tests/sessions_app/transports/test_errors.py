@@ -548,7 +548,8 @@ def test_operators_read_what_each_attempt_failed_with(scene: Scene) -> None:
     words = "openai_compat PROVIDER_ERROR (HTTP 503, request req_at_the_provider): HTTP 503: "
     assert last == f"{words}upstream cluster eu-3 is down"
     assert earlier == [f"Attempt {number} failed: {last}" for number in (1, 2)]
-    (inference,) = Response.objects.get().inferences or ()
+    inferences: list[dict[str, Any]] = Response.objects.get().inferences or []
+    (inference,) = inferences
     assert (inference["end"], inference["model"]) == ("failed", "m")
     attempt = {
         "code": "PROVIDER_ERROR",
