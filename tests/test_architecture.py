@@ -85,7 +85,10 @@ def test_only_fanout_sends_to_groups() -> None:
 
 
 # Code that deletes the rows it locks needs the stronger lock.
-DELETES_WHAT_IT_LOCKS = {"sessions_app/process/retention.py"}
+DELETES_WHAT_IT_LOCKS = {
+    "sessions_app/data_rights/deleted_chats.py",
+    "sessions_app/process/retention.py",
+}
 
 
 def test_a_lock_of_a_row_leaves_rows_that_name_it_alone() -> None:

@@ -108,7 +108,7 @@ def read_in_chat(content_id: str, chat_id: str, *, is_paid: bool = False) -> tup
     """Return the bytes and type of a content that appears in a chat; raises ContentNotFound.
 
     The id may come from a client's own history and need not be ours. With `is_paid`, a content is
-    not found if nobody knows how much of it a model counts at most.
+    not found if there is no bound for how much of it a model counts.
     """
     try:
         content = in_chat(str(uuid.UUID(content_id)), chat_id)

@@ -29,7 +29,7 @@ class Receipts(Protocol):
         """Return the receipts, at most one for each id."""
 
 
-class Failures(Protocol):
+class FailedAnswers(Protocol):
     """Looks up the answers to messages that ended without a word, by message id."""
 
     def __call__(self, message_ids: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
@@ -47,7 +47,7 @@ def pages(
     user_id: int,
     *,
     receipts: Receipts,
-    failures: Failures = no_failures,
+    failures: FailedAnswers = no_failures,
     after: int = 0,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the messages of a chat after a `seq` up to its current end, oldest first.

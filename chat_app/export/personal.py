@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
-    from chat_app.export.pages import Failures, Receipts
+    from chat_app.export.pages import FailedAnswers, Receipts
 
 PAGE: Final = 200
 
@@ -46,7 +46,7 @@ def about(user: User) -> dict[str, Any]:
 
 
 def chats(
-    user: User, receipts: Receipts, failures: Failures
+    user: User, receipts: Receipts, failures: FailedAnswers
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Yield the name of a file and its lines for each chat that the person is in."""
     current = Participant.objects.filter(user=user, left_at__isnull=True)

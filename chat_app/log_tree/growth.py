@@ -42,7 +42,7 @@ def grow(now: datetime) -> int:
         return 0
     with transaction.atomic():
         LogTree.objects.get_or_create(pk=LogTree.THE_ROW)
-        tree = LogTree.objects.select_for_update().get(pk=LogTree.THE_ROW)
+        tree = LogTree.objects.select_for_update(no_key=True).get(pk=LogTree.THE_ROW)
         _check_continues(tree.size)
         rows = list(LogCheckpoint.objects.filter(leaf__isnull=True).order_by("pk")[:BATCH])
         if not rows:

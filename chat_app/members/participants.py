@@ -173,7 +173,7 @@ def _leave(participant: Participant, *, by: User) -> None:
 def delete_chat(*, chat_id: str, deleted_by: User) -> None:
     """Delete a chat for everyone: all members leave it, and its answers are cancelled.
 
-    From then on nobody can find it. `sessions_app.data_rights.deleted_chats` deletes its rows when
+    From then on no reader finds it. `sessions_app.data_rights.deleted_chats` deletes its rows when
     its answers have ended. Raises NotAMember, and NotAllowed unless `deleted_by` is an owner.
     """
     with transaction.atomic():

@@ -132,7 +132,7 @@ class Exchange:
         begun_response(self._connection)
 
     async def add(self, turn: ClientTurn, messages: Sequence[Sequence[InputEvent]]) -> list[str]:
-        """Send messages to the chat of a turn, which nobody is asked to answer; return their ids.
+        """Send messages to the chat of a turn, which no agent is asked to answer; return their ids.
 
         A repeated request with the same `Idempotency-Key` gets the ids of the first. Raises
         RemoteProtocolError.

@@ -1,6 +1,6 @@
 """Deletion of the rows of chats that an owner deleted (`members.participants.delete_chat`).
 
-Nobody can find such a chat any more. Its rows stay until its cancelled answers have ended and are
+No reader finds such a chat any more. Its rows stay until its cancelled answers have ended and are
 paid for. Synchronous.
 """
 

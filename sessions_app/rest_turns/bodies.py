@@ -59,7 +59,7 @@ class NewMessageSerializer(StrictSerializer):
         child=serializers.CharField(max_length=100),
         required=False,
         max_length=AGENTS,
-        help_text="The agents of the chat that answer, by name or id; with an empty list nobody"
+        help_text="The agents of the chat that answer, by name or id; with an empty list none"
         " does. Without it, the triggers of the agents decide.",
     )
     wait = serializers.IntegerField(

@@ -148,7 +148,7 @@ class Asker:
     chat_id: str = ""
 
     async def ask_until(self, url: str, stopped: asyncio.Event) -> None:
-        """Ask until told to stop, over one client that reconnects."""
+        """Ask until `stopped` is set, over one client that reconnects."""
         key = self.product.people["alice"]["api_key"]
         async with Client(url, key=key, reconnect_seconds=RECONNECT_SECONDS) as client:
             chat = await client.agent("echo")
@@ -166,7 +166,7 @@ class Asker:
         """Check that each question and each answer was shown once, and is stored once."""
         expected = [self.question(place) for place in range(len(self.answers))]
         assert self.answers == expected
-        stored = [message.text async for message in client.history(self.chat_id)]
+        stored = [message.content async for message in client.history(self.chat_id)]
         assert stored == [text for question in expected for text in (question, question)]
 
 

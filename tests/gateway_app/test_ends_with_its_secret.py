@@ -15,8 +15,8 @@ from websockets.sync.client import connect
 
 from sessions_app.access import keys, tickets
 from sessions_app.access.auth import of_user
+from sessions_app.connection.client_connection import CLOSE_UNAUTHORIZED
 from sessions_app.models import ApiKey, Response, Ticket
-from sessions_app.transports.socket import CLOSE_UNAUTHORIZED
 from tests.client import new_event
 from tests.live_server import Person
 

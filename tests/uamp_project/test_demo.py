@@ -81,7 +81,7 @@ def test_a_program_connects_as_one_of_the_agents() -> None:
     agent = Agent.objects.get(name="connected")
     principal = verify_token(token, protocol="uamp")
     assert only_connects(principal.rights)
-    assert principal.rights.agents == {agent.pk}
+    assert principal.rights.agents == frozenset({agent.pk})
     assert (agent.kind, agent.is_public) == ("connected", True)
     assert connect_token() == token
     # Like a key, it is not made anew for who revoked it, and a lost one is joined by another.
@@ -91,7 +91,7 @@ def test_a_program_connects_as_one_of_the_agents() -> None:
     ApiKey.objects.filter(agents=[agent.pk]).update(revoked_at=timezone.now())
     assert (connect_token(), connect_token()) == ("", "")
     User.objects.all().delete()
-    assert verify_token(connect_token(), protocol="uamp").rights.agents == {agent.pk}
+    assert verify_token(connect_token(), protocol="uamp").rights.agents == frozenset({agent.pk})
 
 
 def test_the_connected_agent_of_another_person_is_left_alone() -> None:

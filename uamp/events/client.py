@@ -198,7 +198,7 @@ class ResponseCreate(Event, frozen=True, kw_only=True, tag="response.create"):
     ``call`` directs the turn's audio to an agent in a call of the chat; only that agent answers.
 
     ``agents``, an addition, are the members of the chat that answer, by name or id, whatever their
-    triggers; with an empty list nobody answers.
+    triggers; with an empty list no agent answers.
     """
 
     response: ResponseConfig | None = None

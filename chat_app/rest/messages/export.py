@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-    from chat_app.export.pages import Failures, Receipts
+    from chat_app.export.pages import FailedAnswers, Receipts
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class ExportView(RestView):
     throttle_scope = "exports"
 
     receipts: ClassVar[Receipts]
-    failures: ClassVar[Failures]
+    failures: ClassVar[FailedAnswers]
 
     @extend_schema(
         operation_id="export_chat",

@@ -93,7 +93,7 @@ def test_a_conversation_is_a_chat_that_agents_answer_in(web: httpx.Client, alice
     assert (error["type"], error["code"]) == ("not_found_error", "chat_not_found")
 
 
-def test_items_are_added_once_and_answered_by_nobody(web: httpx.Client, alice: Person) -> None:
+def test_items_are_added_once_and_not_answered(web: httpx.Client, alice: Person) -> None:
     call = Caller(web, alice)
     first, again, other = (
         call("POST", "", {"metadata": {"n": n}}, Idempotency_Key="a") for n in ("1", "1", "2")

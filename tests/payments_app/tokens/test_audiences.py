@@ -113,12 +113,12 @@ def test_an_agent_that_takes_the_name_is_not_paid(agents: dict[str, Any], case: 
 
 
 def test_a_name_of_no_agent_means_the_first_one_that_is_paid(agents: dict[str, Any]) -> None:
-    token = issue(rich(), audience=["nobody"])
-    assert token_lookup.resolve(token.token, agent="nobody").id == token.id
-    Agent.objects.filter(name=MEANT).update(name="Nobody")
+    token = issue(rich(), audience=["absent"])
+    assert token_lookup.resolve(token.token, agent="absent").id == token.id
+    Agent.objects.filter(name=MEANT).update(name="Absent")
     agents[MEANT][1].post("lock", {"token": token.token, "amount": "0.1"})
-    assert PaymentToken.objects.get(pk=token.id).audience_ids == {"nobody": agents[MEANT][0]}
+    assert PaymentToken.objects.get(pk=token.id).audience_ids == {"absent": agents[MEANT][0]}
     Agent.objects.filter(pk=agents[MEANT][0]).delete()
-    Agent.objects.filter(name=TAKER).update(name="nobody")
+    Agent.objects.filter(name=TAKER).update(name="absent")
     with pytest.raises(TokenRefused):
-        token_lookup.resolve(token.token, agent="nobody")
+        token_lookup.resolve(token.token, agent="absent")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from uamp.command_line.files import verify
+from uamp.command_line.verifying import verify
 
 pytestmark = pytest.mark.any_database
 

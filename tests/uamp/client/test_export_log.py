@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.uamp.test_log_checkpoint import jwk
-from uamp.command_line.files import verify
+from uamp.command_line.verifying import verify
 from uamp.log_chain import chain_hash, chain_start, entry_digest, microseconds, payload_digest
 from uamp.log_checkpoint import LogHead, sign_checkpoint
 

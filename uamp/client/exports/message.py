@@ -37,7 +37,7 @@ _PROOF: Final = b'{"proof":'
 _MESSAGE: Final = b'{"id":'
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+class _LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry, and what leads from it to a signed head."""
 
     seq: int
@@ -54,7 +54,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 class _Proof(msgspec.Struct, frozen=True, kw_only=True):
     chat_id: str
     message_id: str
-    entries: list[_Entry]
+    entries: list[_LogEntry]
     signature: str | None = None
     keys: list[dict[str, Any]] = []
 
@@ -174,7 +174,7 @@ def _message_in(proof: _Proof) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 def _checked(
     chat_id: str,
-    entry: _Entry,
+    entry: _LogEntry,
     keys: Sequence[Mapping[str, Any]],
     witnesses: Iterable[Witness],
 ) -> ProvenEntry:
@@ -191,7 +191,7 @@ def _checked(
     return ProvenEntry(head=head, is_signed=is_signed, tree=tree)
 
 
-def _reached(chat_id: str, entry: _Entry) -> bytes:
+def _reached(chat_id: str, entry: _LogEntry) -> bytes:
     """Return the chain hash at the end of the entries that follow."""
     previous = hash_of(entry.previous)
     digests = [hash_of(one) for one in entry.following]
