@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app.models import Agent
 from chat_app.models import Chat, Message, Participant
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
 from tests.client import open_stream, output_text, text_of, wait_until
@@ -360,7 +361,8 @@ def test_a_message_that_cannot_be_sent_is_refused(
 
 
 def test_a_message_names_the_agents_that_answer(web: httpx.Client, alice: Person) -> None:
-    chat = shared_chat(alice, agents=("echo", "slow", "thinker"))
+    chat = shared_chat(alice, agents=("echo", "slow", "thinker", "careful"))
+    Agent.objects.filter(name="careful").update(is_public=False, owner=None)
     off = Participant.objects.get(chat=chat, agent__name="thinker").agent
     assert off is not None
     off.is_enabled = False
@@ -371,6 +373,7 @@ def test_a_message_names_the_agents_that_answer(web: httpx.Client, alice: Person
     for who, named, code, status in (
         (program, ["echo", "absent"], "agent_not_found", 404),
         (program, ["thinker"], "agent_disabled", 404),
+        (program, ["careful"], "forbidden", 403),
         (limited, ["Echo"], "forbidden", 403),
     ):
         body = {"content": "hello", "agents": named, "queue": named == ["thinker"]}
