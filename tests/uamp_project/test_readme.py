@@ -18,7 +18,7 @@ __all__ = ["data_dir"]
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 DEMO = (ROOT / "docs" / "demo.md").read_text()
-(EXAMPLE,) = re.findall(r"```python\n(.*?)```", DEMO, re.DOTALL)
+(_AGENT, EXAMPLE) = re.findall(r"```python\n(.*?)```", DEMO, re.DOTALL)
 # A request for each protocol.
 (REQUESTS,) = re.findall(r"^```sh\n(B=.*?)^```$", README, re.MULTILINE | re.DOTALL)
 

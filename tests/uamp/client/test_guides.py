@@ -24,7 +24,7 @@ PROGRAMS = dict(
     re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", GUIDE, re.MULTILINE | re.DOTALL)
 )
 DEMO = (ROOT / "docs" / "demo.md").read_text()
-(DEMO_PROGRAM,) = re.findall(r"```python\n(.*?)```", DEMO, re.DOTALL)
+(_AGENT, DEMO_PROGRAM) = re.findall(r"```python\n(.*?)```", DEMO, re.DOTALL)
 COMMANDS = (ROOT / "docs" / "command-line.md").read_text()
 SHELL = "".join(
     re.findall(
