@@ -34,7 +34,7 @@ lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, setti
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(VENV)/browser/node_modules/.bin/tsc
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor --check
 	$(BIN)/node requirements/browser/pages.mjs --check
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config importlinter.toml
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		UAMP_ISSUER=https://chat.example.org UAMP_TRUSTED_PROXIES=10.0.0.0/8 \

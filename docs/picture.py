@@ -1,4 +1,4 @@
-"""Draw docs/images/apps.svg from the import contracts of pyproject.toml.
+"""Draw docs/images/apps.svg from the import contracts of importlinter.toml.
 
 `python -m docs.picture` (part of `make docs`) writes the file. A test compares the committed file
 with what `picture` returns, so the picture shows the contracts that `lint-imports` checks.
@@ -104,9 +104,10 @@ def _names(layer: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in re.split(r"[|:]", layer))
 
 
-def house(pyproject: str) -> House:
-    """Read the contracts of `[tool.importlinter]`; `pyproject` is the text of the file."""
-    contracts: list[dict[str, Any]] = tomllib.loads(pyproject)["tool"]["importlinter"]["contracts"]
+def house(contracts_file: str) -> House:
+    """Read the contracts in the text of importlinter.toml."""
+    tool: dict[str, Any] = tomllib.loads(contracts_file)["tool"]["importlinter"]
+    contracts: list[dict[str, Any]] = tool["contracts"]
     layered = [contract for contract in contracts if contract["type"] == "layers"]
     inside = {
         container: tuple(_names(layer) for layer in contract["layers"])
@@ -268,9 +269,9 @@ def _draw_arrow(upper: Box, lower: Box) -> str:
     return f'<path class="arrow" marker-end="url(#head)" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>'
 
 
-def picture(pyproject: str) -> str:
-    """Return the SVG for the contracts in the text of a pyproject.toml."""
-    drawn = house(pyproject)
+def picture(contracts_file: str) -> str:
+    """Return the SVG for the contracts in the text of importlinter.toml."""
+    drawn = house(contracts_file)
     rows = _boxes(drawn)
     boxes = {box.app.name: box for row in rows for box in row}
     height = max(box.y + box.height for box in rows[-1]) + MARGIN
@@ -291,5 +292,5 @@ def picture(pyproject: str) -> str:
 
 if __name__ == "__main__":
     FILE.write_text(
-        picture((ROOT / "pyproject.toml").read_text(encoding="utf-8")), encoding="utf-8"
+        picture((ROOT / "importlinter.toml").read_text(encoding="utf-8")), encoding="utf-8"
     )

@@ -39,7 +39,12 @@ SHAPELESS_NAMES = {"utils", "helpers", "common", "core", "misc", "base_classes"}
 def test_every_import_contract_is_kept() -> None:
     program = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(  # noqa: S603 of our own environment
-        [program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
+        [program, "--config", "importlinter.toml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
     )
 
     assert done.returncode == 0, done.stdout
@@ -53,7 +58,7 @@ def test_every_room_is_under_the_contracts() -> None:
 
 
 def test_the_protocol_without_its_client_is_under_the_sans_io_contract() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    contracts = tomllib.loads((ROOT / "importlinter.toml").read_text())["tool"]["importlinter"]
     (sans_io,) = [
         set(contract["source_modules"])
         for contract in contracts["contracts"]

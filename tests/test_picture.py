@@ -10,7 +10,7 @@ import pytest
 
 from docs.picture import FILE, PURPOSES, house, picture
 
-PYPROJECT = (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+OWN_CONTRACTS = (Path(__file__).parent.parent / "importlinter.toml").read_text(encoding="utf-8")
 
 CONTRACTS = """
 [[tool.importlinter.contracts]]
@@ -44,11 +44,11 @@ SHOP = CONTRACTS + "".join(
 
 
 def test_the_committed_picture_is_drawn_from_the_contracts_of_today() -> None:
-    assert FILE.read_text(encoding="utf-8") == picture(PYPROJECT), "run `make docs`"
+    assert FILE.read_text(encoding="utf-8") == picture(OWN_CONTRACTS), "run `make docs`"
 
 
 def test_each_app_has_its_purpose() -> None:
-    assert {app.name for level in house(PYPROJECT).levels for app in level} == set(PURPOSES)
+    assert {app.name for level in house(OWN_CONTRACTS).levels for app in level} == set(PURPOSES)
 
 
 def test_arrows_leave_out_barred_imports_and_those_that_lead_through_another_app() -> None:
@@ -72,15 +72,15 @@ def test_a_module_with_a_contract_of_its_own_is_a_folder() -> None:
 
 @pytest.mark.parametrize("app", sorted(PURPOSES))
 def test_every_module_of_an_app_is_in_the_picture(app: str) -> None:
-    texts = [element.text for element in ET.fromstring(picture(PYPROJECT)).iter()]  # noqa: S314 our own file
-    (found,) = [a for level in house(PYPROJECT).levels for a in level if a.name == app]
+    texts = [element.text for element in ET.fromstring(picture(OWN_CONTRACTS)).iter()]  # noqa: S314 our own file
+    (found,) = [a for level in house(OWN_CONTRACTS).levels for a in level if a.name == app]
 
     assert app in texts
     assert {module for layer in found.layers for module in layer} <= set(texts)
 
 
 def test_nothing_is_drawn_outside_the_picture() -> None:
-    root = ET.fromstring(picture(PYPROJECT))  # noqa: S314 our own file
+    root = ET.fromstring(picture(OWN_CONTRACTS))  # noqa: S314 our own file
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
 
     for box in root.iter("{http://www.w3.org/2000/svg}rect"):
@@ -90,7 +90,7 @@ def test_nothing_is_drawn_outside_the_picture() -> None:
 
 
 def test_colours_are_defined_for_a_light_and_a_dark_page() -> None:
-    light, dark = picture(PYPROJECT).split("prefers-color-scheme: dark")
+    light, dark = picture(OWN_CONTRACTS).split("prefers-color-scheme: dark")
     coloured = re.compile(r"\.(paper|app|arrow|head|folder|name|title|purpose|between)\b")
 
     assert set(coloured.findall(light)) == set(coloured.findall(dark))
