@@ -1,37 +1,27 @@
-"""Writes for sessions and the input of their clients (UAMP §5.1-5.3). Synchronous.
+"""Writes for sessions (UAMP §5.1, §5.2). Synchronous.
 
 Responses are written by `store`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Sum
 
 from agents_app import selectors as agents
-from chat_app.contents import media_types, quota, reading_rights, references
 from chat_app.members import chats, membership
 from chat_app.new_rows import insert
-from sessions_app.access.pending_inputs import too_large, too_many
 from sessions_app.access.standing import agent_disabled, is_private
-from sessions_app.models import InboundEvent, PendingInput, Session
+from sessions_app.models import Session
 from sessions_app.selectors import open_session_of, sessions_named
 from sessions_app.transitions import HELD
 from uamp import ErrorCode, RemoteProtocolError, SessionState
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from datetime import datetime
-
-    from django.db.models import QuerySet
-
     import uamp
     from agents_app.selectors import AgentSpec
     from sessions_app.access.principal import Principal
@@ -264,150 +254,3 @@ def keep_payment_token(session: OpenSession, token_id: str) -> None:
     session.payment_token_id = token_id
     if not session.principal.is_visitor:
         Session.objects.filter(pk=session.id).update(payment_token_id=token_id)
-
-
-def keep_input(
-    session_id: str, event_id: str, payload: dict[str, Any], *, size: int, most: int
-) -> bool:
-    """Store an input event of `size` bytes sent over HTTP, up to `most` per session.
-
-    Return False if the event was stored or used by a turn before, even with another `timestamp`.
-    Raises RemoteProtocolError: event_id_conflict if the body differs, or too_many_inputs.
-    """
-    sha256 = _digest(payload)
-    with transaction.atomic():
-        session = Session.objects.select_for_update(no_key=True).filter(pk=session_id).first()
-        known = _known_digest(session_id, event_id)
-        if known is not None:
-            if known != sha256:
-                raise RemoteProtocolError(
-                    ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
-                )
-            return False
-        waiting = PendingInput.objects.filter(session_id=session_id)
-        if waiting.count() >= most:
-            raise too_many()
-        _check_bytes(waiting, size, settings.UAMP_PENDING_BYTES_PER_CONNECTION)
-        if session is not None and session.user_id is not None:
-            theirs = PendingInput.objects.filter(session__user_id=session.user_id)
-            _check_bytes(theirs, size, settings.UAMP_PENDING_BYTES_PER_USER)
-        PendingInput.objects.create(
-            session_id=session_id, event_id=event_id, payload=payload, size_bytes=size
-        )
-    return True
-
-
-def _known_digest(session_id: str, event_id: str) -> str | None:
-    """Return the digest of a known event, whether it is pending or has been used."""
-    kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
-    if kept is not None:
-        return _digest(kept.payload)
-    effects = InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
-    return effects.values_list("sha256", flat=True).first()
-
-
-def _digest(payload: dict[str, Any]) -> str:
-    """Return the digest of an input, ignoring its session and timestamp."""
-    content = {name: payload[name] for name in payload.keys() - {"timestamp", "session_id"}}
-    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
-
-
-def take_inputs(ids: Sequence[int], *, at: datetime, outcome: dict[str, Any]) -> None:
-    """Delete the inputs that a turn uses and record its outcome, so that repeats have no effect.
-
-    Must run in the transaction that writes the turn.
-    """
-    rows = PendingInput.objects.filter(pk__in=ids)
-    InboundEvent.objects.bulk_create(
-        [
-            InboundEvent(
-                session_id=row.session_id,
-                event_id=row.event_id,
-                sha256=_digest(row.payload),
-                outcome=outcome,
-                created_at=at,
-            )
-            for row in rows.order_by("pk")
-        ],
-        # If the turn's own event has the same id, its row wins.
-        ignore_conflicts=True,
-    )
-    rows.delete()
-
-
-def _check_bytes(waiting: QuerySet[PendingInput], size: int, limit: int) -> None:
-    used = waiting.aggregate(used=Sum("size_bytes"))["used"] or 0
-    if used + size > limit:
-        raise too_large(limit)
-
-
-def kept_inputs(session_id: str) -> list[tuple[int, dict[str, Any]]]:
-    """Return a session's pending inputs, in order."""
-    return list(
-        PendingInput.objects.filter(session_id=session_id)
-        .order_by("id")
-        .values_list("id", "payload")
-    )
-
-
-def discard_inputs(ids: Sequence[int]) -> None:
-    """Delete pending inputs; clients may send them again."""
-    PendingInput.objects.filter(pk__in=ids).delete()
-
-
-def take_media(
-    items: Sequence[uamp.ContentItem],
-    principal: Principal,
-    *,
-    new_ids: Collection[str] = (),
-    reuse: bool = False,
-) -> tuple[uamp.ContentItem, ...]:
-    """Store the media that a client sent and return items that refer to them.
-
-    `new_ids` are content ids chosen by the server; the stored content keeps them. With `reuse`,
-    media that the client sent before are not stored again. Raises RemoteProtocolError:
-    invalid_media, quota_exceeded, content_not_found.
-    """
-    with _media_errors():
-        return tuple(
-            references.ingest(items, owner=_owner(principal), new_ids=new_ids, reuse=reuse)
-        )
-
-
-def take_history(
-    messages: Sequence[uamp.Message], principal: Principal
-) -> tuple[list[uamp.Message], list[str]]:
-    """Store the media of a history; return its messages and the ids of their contents.
-
-    Raises RemoteProtocolError: invalid_media, quota_exceeded.
-    """
-    with _media_errors():
-        items, content_ids = references.ingest_history(
-            [message.content_items or () for message in messages], owner=_owner(principal)
-        )
-    taken = [
-        msgspec.structs.replace(message, content_items=tuple(of_message) or None)
-        for message, of_message in zip(messages, items, strict=True)
-    ]
-    return taken, content_ids
-
-
-def _owner(principal: Principal) -> quota.ContentOwner:
-    return quota.ContentOwner(
-        user_id=principal.user_id, key=principal.key, chats=principal.rights.chats
-    )
-
-
-@contextmanager
-def _media_errors() -> Iterator[None]:
-    try:
-        yield
-    except quota.QuotaExceeded as error:
-        raise RemoteProtocolError(ErrorCode.QUOTA_EXCEEDED, str(error)) from error
-    except media_types.InvalidMedia as error:
-        raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, str(error)) from error
-    except reading_rights.ContentNotFound as error:
-        raise RemoteProtocolError(
-            ErrorCode.CONTENT_NOT_FOUND,
-            "There is no such content, or it is not yours. Upload it first.",
-        ) from error

@@ -18,11 +18,12 @@ from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.kept_sessions import SessionReader, own_session
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.open_sessions import opened_session
 from sessions_app.connection.outgoing_queue import DialectFrame
 from sessions_app.handlers import table
+from sessions_app.inputs.media import store_media
 from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.socket import (
     CLOSE_FORBIDDEN,
@@ -152,7 +153,7 @@ class ForeignDialect(SocketDialect, ABC):
         Raises RemoteProtocolError if the caller's storage is full.
         """
         item = uamp.AudioContent(audio=audio, format="wav")
-        keep = partial(services.take_media, [item], self.connection.principal, reuse=True)
+        keep = partial(store_media, [item], self.connection.principal, reuse=True)
         (kept,) = await database.run(keep)
         medium = uamp.media_of(kept)
         return medium.url if isinstance(medium, uamp.MediaUrl) else audio

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio
 
-    from sessions_app.access.pending_inputs import PendingInputs
     from sessions_app.connection.chat_subscription import ChatSubscription
+    from sessions_app.inputs.pending import PendingInputs
     from sessions_app.records import OpenSession
 
 

@@ -18,13 +18,13 @@ from django.conf import settings
 import uamp
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
-from sessions_app.access.pending_inputs import ConnectionBytes, PendingInputs
 from sessions_app.connection.attached_session import AttachedSession
 from sessions_app.connection.chat_subscription import ChatSubscription
 from sessions_app.connection.chat_watch import ChatWatch
 from sessions_app.connection.outgoing_queue import DialectFrame, Outgoing, OutgoingQueue
 from sessions_app.connection.token_watch import TokenWatch
 from sessions_app.frames import now_ms
+from sessions_app.inputs.pending import ConnectionBytes, PendingInputs
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 

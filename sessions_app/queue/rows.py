@@ -18,9 +18,9 @@ import uamp
 from chat_app.log import fanout
 from chat_app.log.entries import lock_chats
 from chat_app.members.membership import has_left_freely, is_member, is_owner
-from sessions_app import services
 from sessions_app.access import keys
 from sessions_app.access.stored_keys import ended_actors
+from sessions_app.inputs.rows import consume_inputs
 from sessions_app.models import InboundEvent, QueuedTurn, Response, Session
 from sessions_app.queue.reading import queue_of
 from sessions_app.session_states import session_like
@@ -131,7 +131,7 @@ def add(new: NewQueuedTurn) -> bool:
         )
         if new.pending_input_ids:
             led_to: dict[str, Any] = {"message_id": None, "response_ids": [], "first_seq": 0}
-            services.take_inputs(new.pending_input_ids, at=timezone.now(), outcome=led_to)
+            consume_inputs(new.pending_input_ids, at=timezone.now(), outcome=led_to)
         _publish(new.chat_id)
     return True
 

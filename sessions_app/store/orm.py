@@ -20,8 +20,8 @@ from chat_app.log import entries
 from chat_app.log.entries import Append
 from chat_app.members import membership
 from chat_app.members.mentions import keep_mentions
-from sessions_app import services
 from sessions_app.billing.reservations import reserve_all, settle_all
+from sessions_app.inputs.rows import consume_inputs
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
 from sessions_app.states import ToolCallTrigger
 from sessions_app.store.lock_wait import apply_limit
@@ -177,9 +177,7 @@ def use_inputs(start: Start, first_seq: int) -> None:
         shown = content_ids(start.message.content_items) if start.message else ()
         reading_rights.use(start.chat_id, start.content_ids, shown=shown)
     if start.pending_input_ids:
-        services.take_inputs(
-            start.pending_input_ids, at=start.at, outcome=_outcome(start, first_seq)
-        )
+        consume_inputs(start.pending_input_ids, at=start.at, outcome=_outcome(start, first_seq))
 
 
 def start_events(start: Start) -> list[entries.NewEvent]:

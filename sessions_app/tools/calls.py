@@ -16,8 +16,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 import uamp
+from sessions_app.inputs.media import store_media
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
-from sessions_app.services import take_media
 from sessions_app.states import ToolCallState, ToolCallTrigger
 from sessions_app.tools.approvals import asker_id, unknown_call
 from sessions_app.tools.delegated_calls import root_chat
@@ -112,7 +112,7 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
         if row is not None and row.status == ToolCallState.WAITING:
             move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
             row.result, row.is_error = result.result, result.is_error
-            items = take_media(result.content_items or (), session.principal)
+            items = store_media(result.content_items or (), session.principal)
             row.content_items = msgspec.to_builtins(items)
             row.finished_at = timezone.now()
             row.save()

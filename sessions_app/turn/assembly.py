@@ -23,6 +23,7 @@ from chat_app.log import history
 from chat_app.log.entries import NewMessage
 from chat_app.members.mentions import mentioned_people
 from sessions_app import database, services
+from sessions_app.inputs.media import store_history, store_media
 from sessions_app.response.request import ResponseRequest
 from sessions_app.turn.options import check_options
 from sessions_app.turn.recall import answered_call, has_calls, recalled
@@ -85,7 +86,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     if stateless and has_calls(context):
         context = await database.run(recalled, context, session.principal.key)
     if stateless and any(message.content_items for message in context):
-        context, of_history = await database.run(services.take_history, context, session.principal)
+        context, of_history = await database.run(store_history, context, session.principal)
     overrides = msgspec.structs.replace(
         _overrides(request, config, context, stateless=stateless),
         replaces=None if replaced is None else replaced.first_id,
@@ -245,9 +246,7 @@ async def _new_message(
     principal = request.session.principal
     text_only = all(isinstance(item, uamp.TextContent) for item in items)
     if not text_only:
-        items = await database.run(
-            services.take_media, items, principal, new_ids=new_ids, reuse=reuse
-        )
+        items = await database.run(store_media, items, principal, new_ids=new_ids, reuse=reuse)
     if request.attachments:
         own = items or (uamp.TextContent(text=message.content or ""),)
         items, text_only = (*own, *request.attachments), False

@@ -14,14 +14,15 @@ from django.conf import settings
 
 import uamp
 from chat_app.ids import new_event_id
-from sessions_app import database, selectors, services
-from sessions_app.access.pending_inputs import may_pass, size_of
+from sessions_app import database, selectors
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.billing import payers
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.handlers.turns.payments import take_payment_token
 from sessions_app.handlers.turns.repeats import reply_again, reply_created
 from sessions_app.handlers.turns.turns import admit, digest
+from sessions_app.inputs.pending import may_pass, size_of
+from sessions_app.inputs.rows import discard_inputs, pending_inputs, store_input
 from sessions_app.process import registry
 from sessions_app.queue.reading import queue_of
 from sessions_app.turn.call_speech import agent_spoken_to
@@ -50,11 +51,11 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
         # Two HTTP requests may reach two processes, so the input is stored as a row.
         principal = attached.session.principal
         if principal.kind is not PrincipalKind.PERSON:
-            # `keep_input` limits a person's pending rows, but cannot identify anyone else.
+            # `store_input` limits a person's pending rows, but cannot identify anyone else.
             await check_text(connection, principal, size_of(event), attached.session.wire_id)
         event_id = event.event_id or new_event_id()
         await database.run(
-            services.keep_input,
+            store_input,
             attached.session.id,
             event_id,
             uamp.to_dict(event),
@@ -141,7 +142,7 @@ async def _start(
     if connection.transport != "sse":
         await _start_with(connection, event, attached, inputs)
         return
-    kept = await database.run(services.kept_inputs, attached.session.id)
+    kept = await database.run(pending_inputs, attached.session.id)
     attached.pending_input_ids = [pk for pk, _ in kept]
     try:
         inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc] # only inputs are stored
@@ -149,7 +150,7 @@ async def _start(
     except Exception as error:
         if kept and not may_pass(error):
             # If kept, they would make every later turn of the session fail.
-            await database.run(services.discard_inputs, attached.pending_input_ids)
+            await database.run(discard_inputs, attached.pending_input_ids)
         raise
 
 
@@ -188,7 +189,7 @@ async def _start_with(
     elif started.repeated:
         if attached.pending_input_ids:
             # Its inputs were repeated too; if kept, they would become part of the next turn.
-            await database.run(services.discard_inputs, attached.pending_input_ids)
+            await database.run(discard_inputs, attached.pending_input_ids)
         await reply_again(connection, event, attached, started.response_ids)
     elif listener is not None:
         for run in started.runs:

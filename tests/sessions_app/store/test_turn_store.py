@@ -142,7 +142,7 @@ def test_strangers_and_ended_sessions_are_refused_and_the_rest_is_written(bodies
     assert (Message.objects.count(), InboundEvent.objects.count()) == (1, 1)
 
 
-def test_a_beginning_uses_up_its_kept_inputs(bodies: Bodies) -> None:
+def test_a_beginning_consumes_its_stored_inputs(bodies: Bodies) -> None:
     bodies.start([start(pending_input_ids=(1, 2))])
     assert list(PendingInput.objects.order_by("pk").values_list("pk", flat=True)) == [3, 4]
     # Sent again, they are known by what they led to.

@@ -2,7 +2,7 @@
 
 The limits cover the inputs of a session, and the bytes of all pending inputs on a connection and,
 in this process, of a person or of the visitors from an address. Inputs over HTTP are stored as rows
-(`services.keep_input`) with the same limits. A refused turn drops its inputs. Over HTTP they are
+(`rows.store_input`) with the same limits. A refused turn drops its inputs. Over HTTP they are
 kept if the refusal has a `retry_after`, so that the same `response.create` can be repeated.
 """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.models import Message
-from sessions_app.access import pending_inputs
+from sessions_app.inputs import pending
 from sessions_app.models import PendingInput
 from tests.client import new_event
 from tests.live_server import counted_rows
@@ -77,7 +77,7 @@ def test_a_person_has_room_for_few_bytes_until_their_sockets_close(
         assert time.monotonic() < deadline
     for client in clients:
         client.close()
-    while pending_inputs._of_person:
+    while pending._of_person:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
