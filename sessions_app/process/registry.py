@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sessions_app.connection.client_connection import ClientConnection
     from sessions_app.records import OpenSession
     from sessions_app.response.context import RunContext
-    from sessions_app.response.finish import CommittedEnd
+    from sessions_app.response.end.finish import CommittedEnd
     from sessions_app.response.tool_broker import Delegate
 
     AskMentioned: TypeAlias = Callable[[RunContext, NewMessage], Awaitable[None]]
@@ -96,7 +96,7 @@ class Process:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def take_end(self, context: RunContext, end: CommittedEnd) -> None:
-        """Follow up on the committed end of a response (response.finish.OnEnd)."""
+        """Follow up on the committed end of a response (response.end.finish.OnEnd)."""
         self.history.append(context.chat_id, end.first_seq, end.count, end.message)
         parent = context.parent
         if parent is not None:

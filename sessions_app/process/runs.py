@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sessions_app.connected.directory import ConnectedAgents
     from sessions_app.process.capacity import Capacity
     from sessions_app.response.context import Listener, RunContext
-    from sessions_app.response.finish import OnEnd
+    from sessions_app.response.end.finish import OnEnd
     from sessions_app.response.run import Give
     from sessions_app.response.tool_broker import Delegate
     from sessions_app.store.group_commit import TurnStore

@@ -23,7 +23,7 @@ from sessions_app import database
 from sessions_app.billing.usage import Cause
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.daemons import ResponseDaemons
-from sessions_app.response.finish import Ending, ResponseEnd
+from sessions_app.response.end.finish import Ending, ResponseEnd
 from sessions_app.response.measured import MeasuredResponse
 from sessions_app.response.output.spoken_sound import milliseconds_of, sound_of
 from sessions_app.response.payment_guard import PaymentGuard
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sessions_app.models import PaymentRequest, ToolCall
     from sessions_app.response.clock import IdleResponses
     from sessions_app.response.context import Listener, RunContext
-    from sessions_app.response.finish import OnEnd
+    from sessions_app.response.end.finish import OnEnd
     from sessions_app.response.output.answer import RunningAnswer
     from sessions_app.response.tool_broker import Delegate
     from sessions_app.store.group_commit import TurnStore

@@ -27,7 +27,8 @@ from chat_app.models import Participant, ParticipantRole
 from payments_app.money import Money
 from payments_app.spending import budgets
 from sessions_app.billing import reservations, unfinished, usage
-from sessions_app.response import finish, payment_guard
+from sessions_app.response import payment_guard
+from sessions_app.response.end import finish
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.store import orm
 from sessions_app.turn import assembly, holds

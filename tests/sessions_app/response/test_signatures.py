@@ -17,7 +17,7 @@ from chat_app.log import chain
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Transfer
 from payments_app.spending import approvals
-from sessions_app.response.signature import UNSIGNED
+from sessions_app.response.end.signature import UNSIGNED
 from signing_app import owner_keys
 from telemetry import metrics
 from tests.client import TERMINAL, wait_until

@@ -31,7 +31,7 @@ from sessions_app.billing.weights import step_usage
 from sessions_app.frames import now_ms
 from sessions_app.models import Response
 from sessions_app.records import CallAnswer
-from sessions_app.response.signature import is_signed, signed
+from sessions_app.response.end.signature import is_signed, signed
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
 from uamp import events as ev
