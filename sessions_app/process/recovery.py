@@ -37,7 +37,8 @@ from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process.signals import send_decision
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.context import AnsweredMessage, RunContext
-from sessions_app.response.end.finish import Ending, ResponseEnd
+from sessions_app.response.end.endings import Ending
+from sessions_app.response.end.finish import ResponseEnd
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, at_its_prices, run_request

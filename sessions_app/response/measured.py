@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
 
     from sessions_app.response.context import RunContext
-    from sessions_app.response.end.finish import Ending
+    from sessions_app.response.end.endings import Ending
 
 
 class MeasuredResponse:

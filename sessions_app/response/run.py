@@ -23,7 +23,8 @@ from sessions_app import database
 from sessions_app.billing.usage import Cause
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.daemons import ResponseDaemons
-from sessions_app.response.end.finish import Ending, ResponseEnd
+from sessions_app.response.end.endings import Ending
+from sessions_app.response.end.finish import ResponseEnd
 from sessions_app.response.measured import MeasuredResponse
 from sessions_app.response.output.spoken_sound import milliseconds_of, sound_of
 from sessions_app.response.payment_guard import PaymentGuard

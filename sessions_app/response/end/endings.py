@@ -1,0 +1,49 @@
+"""How a response ends, and whose doing that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sessions_app.billing.usage import CAUSES, Cause
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sessions_app.store.responses import Canceller
+    from uamp import events as ev
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a response ends: its final state `status` and the `error` if it failed.
+
+    `cause` names the party at fault if the error code does not imply it. `error_cause` is the
+    original error message, for operators. `canceller` is the person who cancelled, if any.
+    """
+
+    status: str
+    finish_reason: str | None = None
+    error: ev.ErrorDetail | None = None
+    cause: Cause | None = None
+    canceller: Canceller | None = None
+    error_cause: str = ""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the asker or the payer kept the response from completing."""
+        if self.error is None:
+            return self.status == "cancelled"
+        return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
+
+    @property
+    def is_by_others(self) -> bool:
+        """Whether someone other than the asker and the payer ended the response."""
+        code = self.error.code if self.error else ""
+        return (self.cause or CAUSES.get(code)) is Cause.OTHERS
+
+    def judged(self, people: Collection[int | None]) -> Ending:
+        """Return the ending with its cause, if it was cancelled by none of these people."""
+        if self.canceller is None or self.canceller.user_id in people:
+            return self
+        return replace(self, cause=Cause.OTHERS)
