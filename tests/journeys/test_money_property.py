@@ -28,7 +28,7 @@ from payments_app.money import Money
 from payments_app.spending import budgets
 from sessions_app.billing import reservations, unfinished, usage
 from sessions_app.response import payment_guard
-from sessions_app.response.end import finish
+from sessions_app.response.end import writes
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.store import orm
 from sessions_app.turn import assembly, holds
@@ -185,7 +185,7 @@ def _nothing_reserved(stack: ExitStack) -> None:
 
 
 def _stopping_free(stack: ExitStack) -> None:
-    _set(stack, finish, "of_stopped", lambda whole, *_, **__: unfinished.without_answer(whole))
+    _set(stack, writes, "of_stopped", lambda whole, *_, **__: unfinished.without_answer(whole))
 
 
 def _every_owner_sponsors(stack: ExitStack) -> None:
