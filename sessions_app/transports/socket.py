@@ -135,7 +135,7 @@ class SocketApplication:
         try:
             dialect = await self._admitted(scope)
         except HandshakeRefused as refused:
-            await send({"type": "websocket.close", "code": refused.code})
+            await _refuse(scope, send, refused.code)
             return
         await send(
             {
@@ -195,6 +195,19 @@ class SocketApplication:
             return await database.run(partial(auth.identify_bound, handshake, protocol=protocol))
         identify = partial(auth.identify, handshake, protocol=protocol)
         return await database.run(identify), None
+
+
+async def _refuse(scope: Scope, send: Send, code: int) -> None:
+    """Refuse a handshake: servers answer a close before `accept` with 403.
+
+    A process that stops answers 503 instead, where its server can, so that clients try another.
+    """
+    if code != CLOSE_RESTART or "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": code})
+        return
+    headers = [(b"retry-after", b"1"), (b"content-length", b"0")]
+    await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": b""})
 
 
 class ClientSocket:

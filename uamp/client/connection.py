@@ -205,7 +205,11 @@ class ServerConnection:
             )
         except UpgradeRefused as refused:
             if refused.status in {401, 403}:
-                raise await self._why_refused(refused) from None
+                error = await self._why_refused(refused)
+                if self._had_socket and isinstance(error, NotPermittedError):
+                    # The server may still count the lost connection, or is about to stop.
+                    raise ConnectionError(str(refused)) from None
+                raise error from None
             if refused.status in _OF_CALLER or self._choice == "websocket" or self._had_socket:
                 raise ConnectionError(str(refused)) from None
             logger.info("no WebSocket (%s): going on over HTTP", refused)

@@ -100,8 +100,9 @@ def test_an_answer_ends_at_its_socket_and_nothing_new_begins(
         ready = f"http://127.0.0.1:{server.port}/readyz"
         wait_until(lambda: httpx.get(ready).status_code == 503)
         assert httpx.get(ready).json()["reasons"] == ["draining"]
-        with pytest.raises(InvalidStatus):
+        with pytest.raises(InvalidStatus) as turned_away:
             server.dial()
+        assert turned_away.value.response.status_code == 503
     else:
         # Its port closes first.
         wait_until(lambda: is_closed(server.port))
