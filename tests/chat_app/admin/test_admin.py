@@ -254,7 +254,7 @@ def test_messages_of_all_chats_are_listed_by_time() -> None:
 
 
 def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat_app.admin.history_pages.COUNTED_ROWS", 2)
+    monkeypatch.setattr("audit_app.admin.column_search.COUNTED_ROWS", 2)
     ada, echo = factories.user("ada"), factories.agent("echo")
     chat = factories.chat(ada, echo)
     factories.message(chat, echo, "Rare")

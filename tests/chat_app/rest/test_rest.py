@@ -241,7 +241,8 @@ def test_a_chat_is_created_with_people_and_agents() -> None:
         "last_seq": 0,
     }
     assert [
-        {k: v for k, v in p.items() if k != "participant_id"} for p in data["participants"]
+        {k: v for k, v in p.items() if k not in {"participant_id", "joined_at"}}
+        for p in data["participants"]
     ] == [
         {
             "kind": "user",
@@ -588,6 +589,7 @@ def test_a_member_adds_people_and_agents() -> None:
     assert added.status_code == 201
     member = Participant.objects.get(user=bob)
     assert added.json() == {
+        "joined_at": member.joined_at.isoformat().replace("+00:00", "Z"),
         "participant_id": member.pk,
         "kind": "user",
         "id": str(bob.pk),

@@ -23,7 +23,8 @@ NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 # Of uamp_project.settings.environment; `database` is asked for what was read already.
 READERS = {
     "amount", "choice", "folder", "group_bytes", "ice_servers", "integer", "items",
-    "json_object", "jwt_issuers", "networks", "number", "origins", "redis", "string", "switch",
+    "json_object", "jwt_issuers", "networks", "number", "origins", "redis", "redis_servers",
+    "string", "switch",
     "witnesses",
 }  # fmt: skip
 
