@@ -62,13 +62,13 @@ def shared_chat(
 def counted_rows() -> dict[str, int]:
     """Return the number of rows in each table of the protocol.
 
-    Presence and the records of counted hours are left out.
+    Presence, the rows of processes and the records of counted hours are left out.
     """
     models = [
         model
         for app in ("chat_app", "sessions_app")
         for model in apps.get_app_config(app).get_models()
-        if model.__name__ not in {"Presence", "ApiKey", "CountedHour"}
+        if model.__name__ not in {"Presence", "ApiKey", "CountedHour", "ProcessBeat"}
     ]
     return {model.__name__: model._default_manager.count() for model in models}
 

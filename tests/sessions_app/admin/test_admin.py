@@ -34,6 +34,8 @@ from sessions_app.models import (
     InboundEvent,
     PaymentRequest,
     PendingInput,
+    ProcessBeat,
+    ProcessKind,
     Response,
     Session,
     SessionTransport,
@@ -91,6 +93,7 @@ def one_of_each(number: int) -> Session:
         reason="llm_usage", deadline=response.created_at,
     )  # fmt: skip
     InboundEvent.objects.create(session=session, event_id="1", sha256="0" * 64)
+    ProcessBeat.objects.create(name=f"server{number}", kind=ProcessKind.SERVER)
     PendingInput.objects.create(session=session, event_id="2", payload={"type": "input.text"})
     FollowUp.objects.create(response=response, message_id="3", parts=[{"text": "yes"}], digest="4")
     factories.queued_turn(person, session)
