@@ -8,9 +8,9 @@ import { gettext } from "./words.js";
 
 /** For which only parts in `later.js` listen. */
 const EVENTS = [
-  "add-members", "chat-menu", "chat-settings", "delete-message", "message-menu", "new-chat", "open-member",
-  "open-search", "open-settings", "open-threads", "pick-emoji", "react", "set-payer", "share-chat",
-  "show-frames", "show-revisions", "show-shortcuts", "view-media",
+  "add-members", "ask-to-call", "chat-menu", "chat-settings", "delete-message", "message-menu", "new-chat",
+  "open-member", "open-profile", "open-search", "open-settings", "open-threads", "pick-emoji", "react",
+  "set-payer", "share-chat", "show-frames", "show-revisions", "show-shortcuts", "view-media",
 ];
 
 /** @type {Promise<boolean>|null} */

@@ -17,6 +17,7 @@ from agents_app.rest.rights import Rights
 from audit_app.models import AuditRecord
 from chat_app.log.entries import NewEvent, append
 from chat_app.models import ChatEvent, Participant
+from payments_app.spending.approvals import approve
 from sessions_app.access import rates
 from sessions_app.access.keys import KeyRequest, make_key
 from sessions_app.models import Response, Webhook, WebhookDelivery
@@ -25,7 +26,7 @@ from sessions_app.webhooks import chat_changes, chat_webhooks, deliveries
 from sessions_app.webhooks.signature import symmetric
 from tests.client import wait_until
 from tests.live_server import shared_chat
-from tests.sessions_app.billing.paid_agents import priced, rich
+from tests.sessions_app.billing.paid_agents import priced, rich, usd
 
 if TYPE_CHECKING:
     import httpx
@@ -159,20 +160,22 @@ def test_only_the_types_that_were_asked_for_are_sent(
 def test_what_an_answer_cost_is_sent_after_its_end(
     web: httpx.Client, alice: Person, bob: Person, receiver: Receiver, types: list[str]
 ) -> None:
-    priced("paid", per_answer="1")
+    agent = priced("paid", per_answer="1")
     chat = shared_chat(rich(alice), bob, agents=("paid", "echo"))
+    approve(alice.user.pk, agent.pk, usd("5"))
     make(web, bob, chat, receiver, types=types)
     for name in ("echo", "paid"):
         say(web, alice, chat, f"@{name} hello")
         wait_until(lambda: Response.objects.filter(finished_at__isnull=True).count() == 0)
     wait_until(lambda: "payment.settled" in [body["type"] for body in receiver.bodies])
     wait_until(all_sent)
+    place = [body["type"] for body in receiver.bodies].index("payment.settled")
+    body = receiver.bodies[place]
     if types:
         assert len(receiver.bodies) == 1
     else:
-        *_, before = receiver.bodies[:-1]
-        assert (before["type"], before["seq"]) == ("response.done", receiver.bodies[-1]["seq"])
-    body = receiver.bodies[-1]
+        before = receiver.bodies[place - 1]
+        assert (before["type"], before["seq"]) == ("response.done", body["seq"])
     response = Response.objects.get(agent__name="paid")
     assert (body["id"], body["data"]["paid_by"]) == (f"paid_{response.pk}", "other")
     path = f"/api/v1/chats/{chat.pk}/payments"
