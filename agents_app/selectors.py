@@ -195,9 +195,13 @@ def any_agent_takes_calls() -> bool:
 
 
 def any_agent_has_a_model() -> bool:
-    """Return whether an agent here answers with a model, on this server or on another one."""
-    scripted = Q(provider=ModelProvider.SCRIPTED, kind=AgentKind.HOSTED)
-    return Agent.objects.filter(is_enabled=True).exclude(scripted).exists()
+    """Return whether an agent here answers with a model, on this server or on another one.
+
+    One that connects from elsewhere counts while it is connected.
+    """
+    is_elsewhere = Q(kind=AgentKind.REMOTE) | Q(kind=AgentKind.CONNECTED, is_connected=True)
+    is_hosted = Q(kind=AgentKind.HOSTED) & ~Q(provider=ModelProvider.SCRIPTED)
+    return Agent.objects.filter(is_hosted | is_elsewhere, is_enabled=True).exists()
 
 
 def models_without_a_price() -> list[tuple[str, str]]:

@@ -289,7 +289,8 @@ async def test_an_operator_stops_an_agent_and_sees_its_answer_end(
         live = asker.get_by_test_id("live-response").filter(has_text="slow")
         await expect(live).to_contain_text("2")
         # Its timeline, open beside, shows the end without a reload.
-        running_one = number_of(product, "Response.objects.get(finished_at=None).pk")
+        newest = "Response.objects.filter(agent__name='slow').latest('created_at').pk"
+        running_one = number_of(product, newest)
         beside = await desk.page.context.new_page()
         timeline = f"{product.url}/admin/sessions_app/response/{running_one.replace('_', '_5F')}"
         await beside.goto(f"{timeline}/timeline/")
