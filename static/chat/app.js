@@ -135,10 +135,13 @@ class ChatApp extends HTMLElement {
 
   /** Open a chat that the person chose, with the focus where they write. @param {string} chatId "" for none */
   async _openToWrite(chatId) {
+    const origin = document.activeElement;
     this._go(chatId, "push");
     await this._opened;
+    // The person may work elsewhere by now.
+    const isFree = [origin, document.body].includes(document.activeElement) && !document.querySelector("dialog[open]");
     // On a phone the keyboard would cover the chat.
-    if (chatId && chatId === this._chatId && matchMedia("(pointer: fine)").matches && !document.querySelector("dialog[open]")) this._view.focusComposer();
+    if (chatId && chatId === this._chatId && matchMedia("(pointer: fine)").matches && isFree) this._view.focusComposer();
   }
 
   /** Who has one chat, and nothing in it, begins there. */

@@ -83,7 +83,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "account/address/confirm/{key}": {"GET": (N, None), "POST": (N, None)},
     "account": {"GET": (P, None)},
     "account/security": {"GET": (P, None)},
-    "account/security/passkeys": {"GET": (P, None)},
+    "account/security/passkeys": {"GET": (E, None)},
     "account/security/confirm": {"GET": (P, None), "POST": (P, None)},
     # They need a factor, or the password again.
     "account/security/confirm/code": {"GET": (P, None), "POST": (P, None)},
