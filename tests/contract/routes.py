@@ -332,9 +332,10 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "agents/{name}/responses/input_tokens": {"POST": (O, {"input": "a"})},
     "agents/{name}/responses/compact": {"POST": (N, {})},
     "agents/{name}/conversations": {"POST": (O, {})},
+    # The agent is not in that chat.
     "agents/{name}/conversations/{conversation_id}/items": {
         "GET": (M, None),
-        "POST": (M, {"items": [{"role": "user", "content": "a"}]}),
+        "POST": (N, {"items": [{"role": "user", "content": "a"}]}),
     },
     "agents/{name}/conversations/{conversation_id}/items/{item_id}": {
         "GET": (M, None),
