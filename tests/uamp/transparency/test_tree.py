@@ -114,6 +114,17 @@ def test_every_tree_is_the_beginning_of_every_later_one() -> None:
     empty = {"first_root": tree.EMPTY_ROOT, "second_root": root(0, SIZE)}
     assert tree.is_consistent([], first=0, second=SIZE, **empty)
     assert not tree.is_consistent([], first=SIZE, second=0, **empty)
+    some = {"first_root": root(0, 3), "second_root": root(0, 5)}
+    assert not tree.is_consistent([], first=3, second=5, **some)
+
+
+def test_a_tree_that_grows_has_the_roots_of_the_definition() -> None:
+    assert tree.joined([]) == tree.EMPTY_ROOT
+    for size, nodes in enumerate(tree.roots(iter(LEAVES)), start=1):
+        assert tree.joined(nodes) == root(0, size)
+        places = tree.complete_nodes(tree.LeafRange(0, size))
+        spans = [(index << level, (index + 1) << level) for level, index in places]
+        assert nodes == [root(*span) for span in spans]
 
 
 def test_node_verifies_the_proofs_and_the_notes() -> None:
@@ -162,6 +173,7 @@ def test_a_checkpoint_is_verified_by_the_key_of_the_tree_alone() -> None:
     [
         lambda text: text[:0],
         lambda text: text[:-1],
+        lambda text: text[:-2] + "\n",
         lambda text: text + "\n",
         lambda text: text.replace("\n\n", "\nextra\n\n"),
         lambda text: text.replace(f"\n{SIZE}\n", f"\n0{SIZE}\n"),
@@ -189,6 +201,7 @@ def test_a_cosignature_is_that_of_its_witness_and_of_this_checkpoint() -> None:
         cosignature(note(7)),
         cosignature(note()).replace(WITNESS.name, "witness.example/w2"),
         cosignature(note(), at=1 << 63),
+        f"\N{EM DASH} {WITNESS.name} {base64.b64encode(WITNESS.key_id + bytes(60)).decode()}\n",
     ):
         assert notes.cosignatures(notes.read_note(note() + line), [WITNESS]) == {}
 
