@@ -107,7 +107,7 @@ class InferenceLog:
         del self._clocks[inference.number]
 
     def rows(self) -> list[dict[str, Any]] | None:
-        """Return the stored inferences as JSON values, oldest first; None if there are none."""
+        """Return the stored inferences as JSON values, oldest first, or None."""
         return msgspec.to_builtins(self._kept) if self._kept else None
 
     def _elapsed(self, inference: Inference) -> int:

@@ -141,7 +141,7 @@ def list_agents(viewer: Any) -> list[AgentSpec]:
 
 
 class AgentStanding(NamedTuple):
-    """What decides whether an agent may go on answering, read from the database."""
+    """The facts that decide whether an agent may keep answering, as stored."""
 
     is_enabled: bool
     is_public: bool

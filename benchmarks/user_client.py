@@ -33,7 +33,7 @@ WORDS = " ".join(f"word{number:03}" for number in range(200))
 
 @dataclass(frozen=True, kw_only=True)
 class Habits:
-    """What a person does while the page is open; the times are means, in seconds.
+    """The habits of a person whose page is open; the times are means, in seconds.
 
     Every `ask_every`-th message asks the agent of the room, whose answer has 200 words.
     """

@@ -1,4 +1,4 @@
-"""Additions to Markdown for every script, and for tags that models write.
+"""Extensions of Markdown: emphasis in every script, and the HTML tags that models write.
 
 Emphasis works beside letters of scripts without spaces, and a bare address ends before them.
 `static/chat/markdown/scripts.js` has the same rules for the browser.

@@ -54,8 +54,8 @@ def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
 def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
     """Return an upper bound of `Extent.amount` for a content; 0 for kinds that are not measured.
 
-    UNMEASURED if there is none, and None if too many files are being measured now. Files of one
-    `asker` wait for each other.
+    UNMEASURED if no bound can be read, and None while too many files are being measured. Files of
+    one `asker` are measured one after another.
     """
     match kind_of(mime_type):
         case "sound" | "pdf":

@@ -30,7 +30,7 @@ class Receipts(Protocol):
 
 
 class FailedAnswers(Protocol):
-    """Looks up the answers to messages that ended without a word, by message id."""
+    """Looks up answers that failed before their first word, by the message that they answer."""
 
     def __call__(self, message_ids: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
         """Return the failures of those messages that have any."""

@@ -60,7 +60,8 @@ def grow(now: datetime) -> int:
 def leaf_of(row: LogCheckpoint) -> bytes:
     """Return the leaf hash of a log head: that of its signed text.
 
-    A stored note that cannot be read was changed; it is hashed as it is, and never verifies.
+    A stored note that cannot be parsed has been tampered with: it is hashed unparsed, and no proof
+    of it verifies.
     """
     try:
         text = read_checkpoint(row.note).text

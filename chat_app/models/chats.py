@@ -92,7 +92,7 @@ class Chat(models.Model):
     )
     created_at = models.DateTimeField(default=timezone.now)
     latest_at = models.DateTimeField(default=timezone.now)
-    # Pairs of strings that programs attach (OpenAI's Conversations API); None if there are none.
+    # Pairs of strings that programs attach (OpenAI's Conversations API).
     metadata = models.JSONField(null=True, blank=True)
     # When an owner deleted it. It has no members since then, and its rows are deleted soon after.
     deleted_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""What people who use their browsers cost: processors, memory, and how long they wait.
+"""The cost of people who use their browsers: processors, memory, and waiting times.
 
 A user has one page open: a socket in a chat of 20 people that watches the others of the person.
 On average once a minute, a user types for three seconds and writes a message, which the other 19

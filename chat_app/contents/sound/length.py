@@ -63,7 +63,7 @@ def _us(data: bytes, mime_type: str) -> int:
 
 
 def _measure_of(data: bytes) -> Callable[[bytes], int] | None:
-    """Return what measures a container; None if the bytes are none."""
+    """Return the function that measures a container; None for unknown containers."""
     if data[4:8] == b"ftyp":
         return mp4_us
     form = _FORMS.get((data[:4], data[8:12]))

@@ -156,7 +156,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     failed_answers = serializers.ListField(
         child=serializers.DictField(),
         required=False,
-        help_text="With `expand=failed_answers`: answers to it that ended without a word.",
+        help_text="With `expand=failed_answers`: answers that failed before their first word.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers that ended without a word, which are no messages of their chat (docs/rest.md)."""
+"""Answers that failed before their first word, and have no message in the chat (docs/rest.md)."""
 
 from __future__ import annotations
 
