@@ -135,8 +135,11 @@ class ChatApp extends HTMLElement {
 
   /** Open a chat that the person chose, with the focus where they write. @param {string} chatId "" for none */
   async _openToWrite(chatId) {
-    const origin = document.activeElement;
     this._go(chatId, "push");
+    const dialog = document.querySelector("dialog[open]");
+    // A dialog returns the focus when it closes.
+    if (dialog) await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
+    const origin = document.activeElement;
     await this._opened;
     // The person may work elsewhere by now.
     const isFree = [origin, document.body].includes(document.activeElement) && !document.querySelector("dialog[open]");
