@@ -273,6 +273,14 @@ def get_spec(agent_id: str) -> AgentSpec:
     return spec
 
 
+def is_owned(agent_id: str, user_id: int | None) -> bool:
+    """Return whether an agent belongs to a person; from the cache if possible."""
+    try:
+        return user_id is not None and get_spec(agent_id).owner_id == user_id
+    except AgentNotFoundError:
+        return False
+
+
 def connect_cache() -> None:
     """Drop cached specs when rows change in this process."""
     post_save.connect(_forget, sender=Agent, dispatch_uid="agents_app.selectors")

@@ -135,22 +135,34 @@ def _agent_of_session(
     if agent_name is None and chat_id is not None:
         return None  # the chat's members and their trigger rules decide
     name = agent_name or settings.UAMP_DEFAULT_AGENT
-    members: list[membership.AgentMember] = []
     if chat_id is not None:
-        members = membership.all_agent_members(chat_id, asker=principal.user_id)
-    if any(member.is_named(name) and not member.is_usable for member in members):
-        raise RemoteProtocolError(ErrorCode.FORBIDDEN, is_private(name))
-    spec = agents.remembered_agent(name, user_id=principal.user_id)
-    spec = agent_by_name(name, principal) if spec is None else spec
+        spec = _agent_of_chat(principal, name, chat_id)
+    else:
+        known = agents.remembered_agent(name, user_id=principal.user_id)
+        spec = agent_by_name(name, principal) if known is None else known
     if not principal.rights.may_ask(spec.id):
         raise _agent_not_found(name)
     if principal.is_visitor and not settings.UAMP_ALLOW_ANONYMOUS:
         raise RemoteProtocolError(ErrorCode.UNAUTHORIZED, "Sign in, or send a token.")
-    if chat_id is not None and spec.id not in {member.agent_id for member in members}:
+    return spec
+
+
+def _agent_of_chat(principal: Principal, name: str, chat_id: str) -> AgentSpec:
+    members = membership.all_agent_members(chat_id, asker=principal.user_id)
+    member = next((one for one in members if one.is_named(name)), None)
+    if member is None:
+        # The name may be spelled in another form; an unknown agent is refused as everywhere.
+        agent_id = agent_by_name(name, principal).id
+        member = next((one for one in members if one.agent_id == agent_id), None)
+    if member is None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} in this chat."
         )
-    return spec
+    if not member.is_usable:
+        raise RemoteProtocolError(ErrorCode.FORBIDDEN, is_private(name))
+    if not member.is_enabled:
+        raise RemoteProtocolError(*agent_disabled(member.name))
+    return agents.get_spec(member.agent_id)
 
 
 def agent_by_name(name: str, principal: Principal) -> AgentSpec:

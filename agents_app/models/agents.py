@@ -175,7 +175,8 @@ class Agent(models.Model):
     )
     is_public = models.BooleanField(
         default=False,
-        help_text="Everybody who is signed in may use it, otherwise only its owner and staff."
+        help_text="Everybody who is signed in may use it, otherwise only its owner, staff and the"
+        " members of chats that its owner added it to."
         " Visitors may use it too, unless a model answers without a price"
         " (UAMP_ANONYMOUS_MODELS).",
     )

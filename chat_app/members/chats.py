@@ -13,6 +13,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.rest.rights import ALL
+from agents_app.selectors import is_owned
 from agents_app.sponsorships import sponsors_of
 from chat_app.contents.quota import ContentOwner
 from chat_app.ids import new_event_id
@@ -74,7 +75,13 @@ def create_chat(
         for user_id in dict.fromkeys(user_ids)
     ]
     members += [
-        Participant(chat=chat, agent_id=agent_id, trigger=trigger) for agent_id, trigger in agents
+        Participant(
+            chat=chat,
+            agent_id=agent_id,
+            trigger=trigger,
+            is_lent=is_owned(agent_id, created_by_id),
+        )
+        for agent_id, trigger in agents
     ]
     if members:
         insert(*members)

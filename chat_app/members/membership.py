@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from django.db.models import BooleanField, ExpressionWrapper
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 
 from agents_app.selectors import usable_by
 from chat_app.models import Participant, ParticipantRole
@@ -89,7 +89,9 @@ def all_agent_members(chat_id: str, *, asker: int | None) -> list[AgentMember]:
     rows = (
         Participant.objects.filter(chat_id=chat_id, agent__isnull=False, left_at__isnull=True)
         .order_by("id")
-        .annotate(is_usable=ExpressionWrapper(usable_by(asker, "agent__"), BooleanField()))
+        .annotate(
+            is_usable=ExpressionWrapper(usable_by(asker, "agent__") | _is_lent(), BooleanField())
+        )
         .values_list(
             "agent_id",
             "agent__name",
@@ -116,6 +118,24 @@ def all_agent_members(chat_id: str, *, asker: int | None) -> list[AgentMember]:
         )
         for agent_id, name, trigger, keywords, context, most, quiet, is_enabled, is_usable in rows
     ]
+
+
+def lent(uses: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return which of these pairs are a chat and an agent that is lent there."""
+    chats, agents = {chat_id for chat_id, _ in uses}, {agent_id for _, agent_id in uses}
+    rows = Participant.objects.filter(_is_lent(), chat__in=chats, agent__in=agents)
+    return set(rows.filter(left_at__isnull=True).values_list("chat_id", "agent_id")) & set(uses)
+
+
+def _is_lent() -> Q:
+    """Match agents that everyone in their chat may use: their owners added them and are in it."""
+    owner = Participant.objects.filter(
+        chat=OuterRef("chat"),
+        user=OuterRef("agent__owner"),
+        user__is_active=True,
+        left_at__isnull=True,
+    )
+    return Q(is_lent=True) & Q(Exists(owner))
 
 
 def is_owner(chat_id: str, user_id: int | None) -> bool:

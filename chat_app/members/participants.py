@@ -13,6 +13,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.rest.rights import ALL
+from agents_app.selectors import is_owned
 from audit_app.record import AuditAction, record
 from chat_app.calls.agents import end_agent_participation
 from chat_app.calls.changes import end_participation
@@ -108,15 +109,22 @@ def join(
     trigger: str = ParticipantReplyTrigger.MENTION,
     role: str = ParticipantRole.MEMBER,
 ) -> Participant:
-    """Put a person or an agent into a locked chat; one who is already in it stays as they are."""
+    """Put a person or an agent into a locked chat.
+
+    One who is already in it stays as they are, but an owner who adds their agent again lends it.
+    """
+    is_lent = agent_id is not None and is_owned(agent_id, by.pk)
     participant, created = Participant.objects.get_or_create(
-        chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger}
+        chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger, "is_lent": is_lent}
     )
     if not created and participant.left_at is None:
+        if is_lent and not participant.is_lent:
+            participant.is_lent = True
+            participant.save(update_fields=["is_lent"])
         return participant
     participant.left_at = participant.left_freely = None
     participant.role = ParticipantRole(role)
-    participant.trigger = trigger
+    participant.trigger, participant.is_lent = trigger, is_lent
     participant.keywords = participant.context = participant.context_messages = None
     participant.budget = participant.budget_period = None
     participant.muted_at = participant.notifications = None

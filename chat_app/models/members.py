@@ -66,6 +66,8 @@ class Participant(models.Model):
     # prices.
     budget = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
     budget_period = models.CharField(max_length=10, choices=ChatBudgetPeriod, null=True, blank=True)  # noqa: DJ001 as above
+    # For an agent: whether its owner added it. Then the members may use it although it is private.
+    is_lent = models.BooleanField(default=False, db_default=False)
     # For a person: when they muted the chat.
     muted_at = models.DateTimeField(null=True, blank=True)
     # For a person: which of the chat's messages notify them; None follows their settings.

@@ -49,12 +49,18 @@ class Loss(NamedTuple):
 def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons.
 
-    Takes three queries in total, and one more each if private agents answer others than their
-    owners, and if tokens were passed on.
+    Takes three queries in total, two more if private agents answer others than their owners, and
+    another one if tokens were passed on.
     """
     standing = agents.standing_of({one.agent_id for one in asked.values()})
     uses = {(one.agent_id, one.user_id) for one in asked.values() if not one.is_delegated}
     barred = agents.barred(uses, standing)
+    at_stake = {
+        (one.chat_id, one.agent_id)
+        for one in asked.values()
+        if one.user_id is not None and (one.agent_id, one.user_id) in barred
+    }
+    lent = membership.lent(at_stake) if at_stake else set()
     people = {one.user_id for one in asked.values() if one.user_id is not None}
     chats = {one.chat_id for one in asked.values() if one.user_id is not None}
     members = membership.active_members(chats, people) if people else set()
@@ -66,7 +72,11 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
         if agent is None or not agent.is_enabled:
             code, message = agent_disabled(one.agent)
             losses[response_id] = Loss(code, message, is_by_others=True)
-        elif not one.is_delegated and (one.agent_id, one.user_id) in barred:
+        elif (
+            not one.is_delegated
+            and (one.agent_id, one.user_id) in barred
+            and (one.chat_id, one.agent_id) not in lent
+        ):
             message = is_private(one.agent)
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, message, is_by_others=True)
         elif one.credential in ended:

@@ -219,7 +219,6 @@ def test_the_least_busy_daemon_answers(dial: Dial, alice: Person, settings: Sett
 
 def test_a_mention_in_a_shared_chat_asks_the_daemon(dial: Dial, alice: Person, bob: Person) -> None:
     daemon = connected(dial, alice)
-    Agent.objects.filter(name="helper").update(is_public=True)
     chat = shared_chat(alice, bob, agents=("helper",))
     readers = [dial(who) for who in (alice, bob)]
     for reader in readers:
