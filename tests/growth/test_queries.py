@@ -154,7 +154,7 @@ def test_a_list_of_tasks_reads_those_of_its_caller(filled: FilledTables) -> None
     """A hundred tasks of one person among those of others, each with a session of its own."""
     responses_of_all = Response.objects.filter(pk__startswith="resp_")
     responses_of_all.update(session=Concat(Value("sess_"), Substr("id", 6)))
-    mine = Principal(key="user:1001", user_id=1001, username="author")
+    mine = _principal(filled)
     few = [f"sess_{number}" for number in range(1, 101)]
     Session.objects.filter(pk__in=few).update(principal=mine.key)
     Session.objects.filter(pk__startswith="sess_").update(transport="a2a")
