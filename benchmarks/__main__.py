@@ -32,6 +32,9 @@ COMMANDS: Final = {
         "answers", "a streamed completion, against the WebSocket and servers of others"
     ),
     "paid": Command("answers", "a paid turn, against a free one"),
+    "instructions": Command(
+        "answers", "the instructions of a turn, free and paid, which hardly vary with the load"
+    ),
     "fanout": Command("chats", "an answer that streams to 100 members, in one process and in two"),
     "connected": Command(
         "agents",
