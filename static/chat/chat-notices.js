@@ -20,7 +20,7 @@ export const nothingOpen = (begin) => notice("message", gettext("Choose a chat")
 
 /** Why the chat is not shown. @param {Problem} problem @param {() => void} again tries once more */
 export function failure({ status, code = "", message }, again) {
-  if (code === "removed") return notice("alert", gettext("You're no longer in this chat"), gettext("Someone removed you. Ask a member to add you again."));
+  if (code === "removed") return notice("alert", gettext("You're no longer in this chat"), gettext("Someone removed you or deleted the chat."));
   if (status === 404 || ["chat_not_found", "forbidden"].includes(code)) {
     return notice("alert", gettext("Chat not found"), gettext("It doesn't exist, or you're not a member. Ask a member to add you."));
   }

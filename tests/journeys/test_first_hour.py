@@ -324,6 +324,30 @@ async def test_chats_are_pinned_marked_archived_and_left_from_the_list(
         no_complaints(alice)
 
 
+async def test_an_owner_deletes_a_chat_for_everyone(product: Product, chromium: Browser) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Doomed")
+        alice = await sign_in(await running.new_context(), product, "alice", chat_id)
+        bob = await sign_in(await running.new_context(), product, "bob", chat_id)
+        menus = [page.get_by_test_id("chat-menu") for page in (alice, bob)]
+        for page in (bob, alice):
+            row = page.locator(".chat-row").filter(has_text="Doomed")
+            await row.get_by_test_id("chat-item").click(button="right")
+        await expect(menus[1].get_by_role("menuitem", name="Leave")).to_be_visible()
+        await expect(menus[1].get_by_role("menuitem", name="Delete for everyone")).to_have_count(0)
+        await bob.keyboard.press("Escape")
+        alice.once("dialog", lambda dialog: dialog.accept())
+        await menus[0].get_by_role("menuitem", name="Delete for everyone").click()
+        await alice.wait_for_url(f"{product.url}/")
+        for page in (alice, bob):
+            row = page.locator(".chat-row").filter(has_text="Doomed")
+            await expect(row).to_have_count(0)
+        await expect(bob.get_by_text("You're no longer in this chat")).to_be_visible()
+        with product.api("alice") as client:
+            assert client.get(f"/api/v1/chats/{chat_id}").status_code == 404
+        no_complaints(alice)
+
+
 async def test_an_invited_person_makes_an_account_and_writes(
     product: Product, chromium: Browser
 ) -> None:

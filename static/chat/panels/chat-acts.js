@@ -1,4 +1,4 @@
-/** What a person does with a chat in their list: pin, mute, archive, mark as unread, leave. */
+/** What a person does with a chat in their list: pin, mute, archive, mark as unread, leave, delete. */
 
 import { isApiError } from "../api.js";
 import { api, me, store } from "../context.js";
@@ -34,11 +34,24 @@ export function seen(chatId) {
 }
 
 /** @param {Chat} chat */
+const membership = (chat) => chat.participants.find(({ kind, id }) => kind === "user" && String(id) === me.id);
+
+/** @param {Chat} chat */
 async function leave(chat) {
-  const own = chat.participants.find(({ kind, id }) => kind === "user" && String(id) === me.id);
+  const own = membership(chat);
   if (!own || !confirm(interpolate(gettext("Leave %(name)s? You will no longer see its messages."), { name: store.nameOf(chat) }))) return;
   await attempt(gettext("You left the chat."), async () => {
     await api.send("DELETE", `${pathOf(chat)}/participants/${own.participant_id}`);
+    dispatchEvent(new CustomEvent("left-chat", { detail: chat.id }));
+    await store.refresh();
+  });
+}
+
+/** @param {Chat} chat */
+async function remove(chat) {
+  if (!confirm(interpolate(gettext("Delete %(name)s for everyone? Its messages and files cannot be recovered."), { name: store.nameOf(chat) }))) return;
+  await attempt(gettext("Chat deleted."), async () => {
+    await api.send("DELETE", pathOf(chat));
     dispatchEvent(new CustomEvent("left-chat", { detail: chat.id }));
     await store.refresh();
   });
@@ -54,6 +67,7 @@ export const CHAT_ACTIONS = [
   { name: "mark-unread", icon: "message", label: () => gettext("Mark as unread"), isOffered: ({ unread, marked_unread: marked }) => !unread && !marked, run: (chat) => attempt(gettext("Marked as unread."), () => place(chat, { marked_unread: true })) },
   { name: "archive-chat", icon: "down", label: ({ archived }) => (archived ? gettext("Move to the chats") : gettext("Archive")), run: (chat) => attempt(chat.archived ? gettext("Moved to the chats.") : gettext("Archived."), () => place(chat, { archived: !chat.archived })) },
   { name: "leave-chat", icon: "back", label: () => gettext("Leave…"), isDangerous: true, run: leave },
+  { name: "delete-chat", icon: "bin", label: () => gettext("Delete for everyone…"), isDangerous: true, isOffered: (chat) => membership(chat)?.role === "owner", run: remove },
 ];
 
 /**
