@@ -11,7 +11,7 @@ import msgspec
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 
 from agents_app.selectors import usable_by
-from chat_app.models import Participant, ParticipantRole
+from chat_app.models import ChatEvent, Participant, ParticipantRole
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,6 +45,24 @@ def has_left_freely(chat_id: str, user_id: int) -> bool:
     return Participant.objects.filter(
         chat_id=chat_id, user_id=user_id, left_at__isnull=False, left_freely=True
     ).exists()
+
+
+def ended_by(chat_id: str, user_id: int) -> int | None:
+    """Return who ended a person's membership, themselves included; None if nobody known did."""
+    has_left = Participant.objects.filter(
+        chat_id=chat_id, user_id=user_id, left_at__isnull=False
+    ).exists()
+    if not has_left:
+        return None
+    entries = ChatEvent.objects.filter(
+        chat_id=chat_id,
+        type="participant.left",
+        payload__participant__kind="user",
+        payload__participant__id=str(user_id),
+    )
+    entry = entries.order_by("-seq").values_list("payload", flat=True).first()
+    by = (entry or {}).get("by") or {}
+    return int(by["id"]) if str(by.get("id", "")).isdecimal() else None
 
 
 def active_members(

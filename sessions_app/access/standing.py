@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agents_app import selectors as agents
 from chat_app.members import membership
 from sessions_app.access import keys
-from sessions_app.access.stored_keys import ended_actors
+from sessions_app.access.stored_keys import ended_actors, owner_of_key
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
@@ -44,13 +44,15 @@ class Loss(NamedTuple):
     message: str
     is_by_others: bool = False
     """Whether others than the asker and the payer may have caused it."""
+    by: int | None = None
+    """The person who caused it, if known: it is not by others if they asked or pay."""
 
 
 def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons.
 
     Takes three queries in total, two more if private agents answer others than their owners, and
-    another one if tokens were passed on.
+    another one if tokens were passed on; a loss takes up to two more.
     """
     standing = agents.standing_of({one.agent_id for one in asked.values()})
     uses = {(one.agent_id, one.user_id) for one in asked.values() if not one.is_delegated}
@@ -82,9 +84,13 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
         elif one.credential in ended:
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, KEY_ENDED)
         elif not gone.isdisjoint(one.actors):
-            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, PASSED_ON, is_by_others=True)
+            by = owner_of_key(next(actor for actor in one.actors if actor in gone))
+            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, PASSED_ON, is_by_others=True, by=by)
         elif one.user_id is not None and (one.chat_id, one.user_id) not in members:
-            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, NOT_IN_CHAT, is_by_others=True)
+            by = membership.ended_by(one.chat_id, one.user_id)
+            losses[response_id] = Loss(
+                ErrorCode.UNAUTHORIZED, NOT_IN_CHAT, is_by_others=True, by=by
+            )
     return losses
 
 

@@ -83,6 +83,12 @@ def ended_actors(actors: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
     }
 
 
+def owner_of_key(actor: tuple[str, int]) -> int | None:
+    """Return the person whose key is one of `Principal.actors`; None if the key was deleted."""
+    rows = ApiKey.objects.filter(pk=int(actor[0].removeprefix(KEY_CREDENTIAL)))
+    return rows.values_list("user_id", flat=True).first()
+
+
 @lru_cache(maxsize=1024)
 def _rights(
     scopes: str, chats: str | None, agents: str | None, protocols: str | None, *, has_budget: bool

@@ -165,7 +165,9 @@ class Run:
         """
         if not self._is_cancelled:
             self._revoked = replace(
-                _failed(loss.code, loss.message), cause=Cause.OTHERS if loss.is_by_others else None
+                _failed(loss.code, loss.message),
+                cause=Cause.OTHERS if loss.is_by_others else None,
+                ended_by=loss.by,
             )
             self.cancel()
         return self._task

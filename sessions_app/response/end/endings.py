@@ -19,7 +19,8 @@ class Ending:
     """How a response ends: its final state `status` and the `error` if it failed.
 
     `cause` names the party at fault if the error code does not imply it. `error_cause` is the
-    original error message, for operators. `canceller` is the person who cancelled, if any.
+    original error message, for operators. `canceller` is the person who cancelled, if any, and
+    `ended_by` the one who took the asker's right to the answer.
     """
 
     status: str
@@ -27,6 +28,7 @@ class Ending:
     error: ev.ErrorDetail | None = None
     cause: Cause | None = None
     canceller: Canceller | None = None
+    ended_by: int | None = None
     error_cause: str = ""
 
     @property
@@ -43,7 +45,8 @@ class Ending:
         return (self.cause or CAUSES.get(code)) is Cause.OTHERS
 
     def judged(self, people: Collection[int | None]) -> Ending:
-        """Return the ending with its cause, if it was cancelled by none of these people."""
-        if self.canceller is None or self.canceller.user_id in people:
+        """Return the ending with its cause, by whether one of these people ended the response."""
+        by = self.ended_by if self.canceller is None else self.canceller.user_id
+        if by is None:
             return self
-        return replace(self, cause=Cause.OTHERS)
+        return replace(self, cause=None if by in people else Cause.OTHERS)

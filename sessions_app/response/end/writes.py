@@ -142,8 +142,8 @@ def _used(
         )
         usage = usage or (uamp.UsageStats() if is_delivered else None)
     if ending.is_by_others:
-        most = pricing.expected_tokens or step_usage(context.spec, context.request).output_tokens
-        bill = of_others(bill, whole, tokens=tokens, of=most or 1)
+        most = pricing.expected_tokens or _usual_output(context)
+        bill = of_others(bill, whole, tokens=tokens, of=most)
     # A charge never exceeds the amount held, so report that as the cost.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:
@@ -156,6 +156,17 @@ def _used(
         protocol=context.protocol,
         transfer_id=ledger.new_transfer_id(),
     )
+
+
+def _usual_output(context: RunContext) -> int:
+    """Return the output tokens of a step: those reserved, without an asker's higher limit.
+
+    Otherwise the asker could choose which share of the price is charged.
+    """
+    reserved = msgspec.structs.replace(context.request, history=(), resume=())
+    unasked = msgspec.structs.replace(reserved, params={})
+    steps = (step_usage(context.spec, request) for request in (reserved, unasked))
+    return min(step.output_tokens or 1 for step in steps)
 
 
 def _call_answer(

@@ -150,7 +150,7 @@ def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(
     kept = Message.objects.get(chat=chat, role="assistant")
     assert (kept.content, kept.status) == (TEXT, "failed")
     wait_until(clean)
-    if pricing and lose in {deactivate, remove, leave, switch_off, make_private}:
+    if pricing and lose in {deactivate, remove, switch_off, make_private}:
         # Others may have done that: no more than a share of the price is due.
         assert usd("0") < usd(earned(agent)) < usd("1")
     else:

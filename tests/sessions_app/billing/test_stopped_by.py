@@ -8,9 +8,10 @@ import pytest
 
 from chat_app.models import Participant, ParticipantRole
 from payments_app.spending import approvals
+from sessions_app.access import keys
 from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
-from tests.live_server import shared_chat
+from tests.live_server import Person, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd, wallet
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from chat_app.models import Chat
     from payments_app.money import Money
     from tests.client import UampClient
-    from tests.live_server import Dial, Person
+    from tests.live_server import Dial
 
 ASKER, OWNER, OTHER_OWNER, ADMIN, MEMBER = "bob", "alice", "mallory", "admin", "member"
 WHOLE, PART, REFUSED = "whole", "part", "refused"
@@ -149,3 +150,76 @@ def test_a_member_stops_an_answer_without_a_price(
     cancel = web.post(f"/api/v1/responses/{response_id}/cancel", headers=bob.headers)
     assert cancel.is_success
     assert client.until(*TERMINAL)[-1]["type"] == "response.cancelled"
+
+
+@pytest.mark.parametrize("how", ["leaves", "deletes the chat", "the payer removes the asker"])
+def test_an_asker_or_payer_who_takes_the_right_to_an_answer_pays_its_whole_price(
+    dial: Dial, web: httpx.Client, slow: Agent, alice: Person, bob: Person, how: str
+) -> None:
+    by_payer = how == "the payer removes the asker"
+    people = [rich(alice), bob] if by_payer else [rich(bob), alice]
+    chat = shared_chat(*people, agents=("dear",), trigger="always")
+    path = f"/api/v1/chats/{chat.pk}"
+    if by_payer:
+        assert web.patch(path, json={"payer": "owner"}, headers=alice.headers).is_success
+    else:
+        approvals.approve(bob.user.pk, slow.pk, usd("2"))
+    ask(dial, bob, chat)
+    place = Participant.objects.get(chat=chat, user=bob.user).pk
+    what = path if how == "deletes the chat" else f"{path}/participants/{place}"
+    by = alice if by_payer else bob
+    assert web.delete(what, headers=by.headers).is_success
+    wait_until(lambda: Response.objects.get().finished_at is not None)
+    wait_until(clean)
+    assert paid(people[0]) == usd("2")
+
+
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS = "urn:ietf:params:oauth:token-type:access_token"
+
+
+@pytest.mark.parametrize("whose", ["the asker's", "another's"])
+def test_an_asker_who_revokes_the_key_that_passed_their_token_on_pays_the_whole_price(
+    dial: Dial, web: httpx.Client, slow: Agent, bob: Person, mallory: Person, whose: str
+) -> None:
+    chat = shared_chat(rich(bob), agents=("dear",), trigger="always")
+    approvals.approve(bob.user.pk, slow.pk, usd("2"))
+    owner = bob if whose == "the asker's" else mallory
+    passing = keys.make_key(owner.user.pk, keys.KeyRequest(name="passes on"))
+    own = keys.make_key(bob.user.pk, keys.KeyRequest(name="own"))
+    client = {"client_id": own.key.prefix, "client_secret": own.secret}
+    form = {"grant_type": "client_credentials", **client}
+    token = web.post("/auth/token", data=form).json()["access_token"]
+    form = {
+        "grant_type": EXCHANGE,
+        "subject_token": token,
+        "subject_token_type": ACCESS,
+        "client_id": passing.key.prefix,
+        "client_secret": passing.secret,
+    }
+    token = web.post("/auth/token", data=form).json()["access_token"]
+    ask(dial, Person(bob.user, token), chat)
+    keys.revoke_key(passing.key, by=owner.user)
+    wait_until(lambda: Response.objects.get().finished_at is not None)
+    wait_until(clean)
+    if whose == "the asker's":
+        assert paid(bob) == usd("2")
+    else:
+        assert usd("0") < paid(bob) < usd("1")
+
+
+def test_an_asker_does_not_choose_the_share_that_others_leave_to_pay(
+    dial: Dial, web: httpx.Client, slow: Agent, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, rich(bob), agents=("dear",), trigger="always")
+    approvals.approve(bob.user.pk, slow.pk, usd("2"))
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask("Count", response={"max_tokens": 1_000_000})
+    response_id = client.until("response.delta")[-1]["response_id"]
+    cancel = web.post(f"/api/v1/responses/{response_id}/cancel", headers=alice.headers)
+    assert cancel.is_success
+    client.until(*TERMINAL)
+    wait_until(clean)
+    # At least one token of 512, which are reserved without a limit.
+    assert usd("0.0039") <= paid(bob) < usd("1")
