@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext_lazy
@@ -154,6 +154,16 @@ class Rights:
 
 ALL: Final = Rights(scopes=frozenset({EVERYTHING}))
 """The rights of a signed-in person."""
+
+
+def limited_to(rights: Rights) -> tuple[str, ...] | None:
+    """Return the ids of the only agents that a credential may ask, for a row; None for all."""
+    return None if rights.agents is None else tuple(sorted(rights.agents))
+
+
+def asking_only(agent_ids: Iterable[str] | None) -> Rights:
+    """Return all rights of a person, but to ask other agents than those of `limited_to`."""
+    return ALL if agent_ids is None else replace(ALL, agents=frozenset(agent_ids))
 
 
 def unknown_scopes(scopes: Iterable[str]) -> list[str]:

@@ -72,7 +72,7 @@ class ChatsView(RestView):
         user = caller(request)
         names = body.validated_data
         others = user_ids(names["users"])
-        invited = agents_named(names["agents"], user)
+        invited = agents_named(names["agents"], request)
         if not others and len(invited) == 1:
             # In a chat with a single agent, every message addresses it.
             invited = [(invited[0][0], ParticipantReplyTrigger.ALWAYS)]

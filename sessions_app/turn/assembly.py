@@ -16,6 +16,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers.options import audio_formats
+from agents_app.rest.rights import limited_to
 from chat_app.contents import references, storage
 from chat_app.conversation.threads import followers_of
 from chat_app.ids import new_hex
@@ -182,6 +183,7 @@ def _overrides(
         hops=request.hops,
         credential=request.session.principal.credential,
         actors=request.session.principal.actors,
+        agents=limited_to(request.session.principal.rights),
         servers=request.session.principal.servers,
         payment_token=request.session.payment_token_id,
     )

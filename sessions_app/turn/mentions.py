@@ -1,8 +1,8 @@
 """Agents mentioned in another agent's answer: a turn without a client message.
 
 The turn runs on behalf of the original asker: in their session, against their limits, and at their
-expense like their other turns. Guards in `chat_app.members.agents.agent_mentions` bound how far it
-goes.
+expense like their other turns, within the agents that their credential may ask. Guards in
+`chat_app.members.agents.agent_mentions` bound how far it goes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 import uamp
+from agents_app.rest.rights import asking_only
 from chat_app.members.agents.agent_mentions import MentionStop, agents_asked, append_stops
 from chat_app.members.membership import AgentMember
 from sessions_app import database
@@ -25,10 +28,14 @@ from sessions_app.turn.start import start_response
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chat_app.log.entries import NewMessage
     from sessions_app.response.context import RunContext
 
 logger = logging.getLogger(__name__)
+
+NOT_FOR_IT: Final = "the credential of who asked is not for it."
 
 
 async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
@@ -36,23 +43,34 @@ async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
     request = await database.run(_request, context, message)
     if request is None:
         return
+    rights = request.session.principal.rights
+    asked = [member for member in request.asked if rights.may_ask(member.agent_id)]
+    refused = [member for member in request.asked if member not in asked]
+    await _append_refusals(context, message, refused, NOT_FOR_IT)
+    if not asked:
+        return
     try:
-        await start_response(request, None)
+        await start_response(msgspec.structs.replace(request, asked=asked), None)
     except uamp.RemoteProtocolError as error:
         logger.info("the mentions of %s are not answered: %s", context.response_id, error.message)
-        stops = [
-            MentionStop(
-                agent_id=member.agent_id,
-                agent=member.name,
-                reason="refused",
-                words=f"{context.spec.name} mentioned {member.name}, which does not answer:"
-                f" {error.message}",
-                mentioned_by=context.spec.name,
-            )
-            for member in request.asked
-        ]
-        write = partial(append_stops, message_id=message.id, thread=context.thread)
-        await database.run(write, context.chat_id, stops)
+        await _append_refusals(context, message, asked, error.message)
+
+
+async def _append_refusals(
+    context: RunContext, message: NewMessage, members: Sequence[AgentMember], why: str
+) -> None:
+    stops = [
+        MentionStop(
+            agent_id=member.agent_id,
+            agent=member.name,
+            reason="refused",
+            words=f"{context.spec.name} mentioned {member.name}, which does not answer: {why}",
+            mentioned_by=context.spec.name,
+        )
+        for member in members
+    ]
+    write = partial(append_stops, message_id=message.id, thread=context.thread)
+    await database.run(write, context.chat_id, stops)
 
 
 def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
@@ -83,6 +101,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         username=session.user.get_username() if session.user else "",
         credential=str(row.request.get("credential", "")),
         actors=context.actors,
+        rights=asking_only(row.request.get("agents")),
         servers=int(row.request.get("servers", 0)),
     )
     return TurnRequest(

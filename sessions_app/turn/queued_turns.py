@@ -7,7 +7,6 @@ written only once, since its session and event id identify the turn.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +14,7 @@ import msgspec
 from django.utils import timezone
 
 import uamp
-from agents_app.rest.rights import ALL
+from agents_app.rest.rights import asking_only
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
@@ -76,7 +75,7 @@ def _request(row: QueuedTurn) -> TurnRequest:
         credential=row.credential,
         actors=rows.actors_of(row),
         servers=row.servers,
-        rights=ALL if row.agents is None else replace(ALL, agents=frozenset(row.agents)),
+        rights=asking_only(row.agents),
     )
     create = uamp.decode(msgspec.json.encode(row.create))
     if not isinstance(create, ev.ResponseCreate):

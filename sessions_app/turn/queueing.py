@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 import uamp
+from agents_app.rest.rights import limited_to
 from sessions_app import database, services
 from sessions_app.queue import rows
 from uamp import ErrorCode, RemoteProtocolError
@@ -56,7 +57,7 @@ async def queued(request: TurnRequest) -> bool:
         files=sum(isinstance(given, _MEDIA) for given in request.inputs),
         credential=session.principal.credential,
         actors=session.principal.actors,
-        agents=None if (asked := session.principal.rights.agents) is None else sorted(asked),
+        agents=limited_to(session.principal.rights),
         servers=session.principal.servers,
         pending_input_ids=request.pending_input_ids,
     )

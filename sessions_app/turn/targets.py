@@ -36,6 +36,7 @@ async def targets_of(
     person may not use, or its credential may not ask one of them.
     """
     if request.asked:
+        _check_may_ask(request.session, request.asked)
         return list(request.asked), []
     if request.create.agents is not None:
         return _unless_quiet(await named_agents(request, request.create.agents), is_message=True)

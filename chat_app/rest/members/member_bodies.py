@@ -11,7 +11,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.serializers import ValidationError
 
 from agents_app import selectors as agents
-from agents_app.rest.views import caller
+from agents_app.rest.views import caller, rights_of
 from chat_app.members.agents.agent_settings import NoKeywords
 from chat_app.members.avatars import InvalidAvatar
 from chat_app.members.chats import NoSponsor
@@ -67,12 +67,19 @@ def user_ids(usernames: list[str], pointer: str = "/users") -> list[int]:
     return [known[name] for name in usernames]
 
 
-def agents_named(names: list[str], user: User, pointer: str = "/agents") -> list[tuple[str, str]]:
-    """Return ids and trigger rules of agents that a person may use; raises ValidationError."""
+def agents_named(
+    names: list[str], request: Request, pointer: str = "/agents"
+) -> list[tuple[str, str]]:
+    """Return ids and trigger rules of agents that the caller and the credential may use.
+
+    Raises ValidationError that names the others.
+    """
+    user, rights = caller(request), rights_of(request)
     found: dict[str, str] = {}
     missing = []
     for name in names:
-        if (spec := agents.get_agent(name, viewer=user)) is None:
+        spec = agents.get_agent(name, viewer=user)
+        if spec is None or not rights.may_ask(spec.id):
             missing.append(name)
         else:
             found[spec.id] = spec.trigger

@@ -75,7 +75,7 @@ class ParticipantsView(RestView):
                 added = User.objects.get(pk=user_ids([names["user"]], "/user")[0])
                 row = participants.add_participant(chat_id=chat_id, added_by=user, user=added)
             else:
-                ((agent_id, trigger),) = agents_named([names["agent"]], user, "/agent")
+                ((agent_id, trigger),) = agents_named([names["agent"]], request, "/agent")
                 row = participants.add_participant(
                     chat_id=chat_id,
                     added_by=user,
