@@ -43,6 +43,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "audit_app.auditrecord", "signing_app.publishedkey", "chat_app.treecheckpoint",
         "axes.accessattempt", "axes.accesslog", "axes.accessfailurelog",
     ),
+    "Server": ("chat_app.site",),
 }  # fmt: skip
 INTERNALS: Final = "Internals"
 NUL: Final = "\0"

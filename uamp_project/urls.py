@@ -11,7 +11,7 @@ from chat_app.browser import pages
 from chat_app.rest import reference
 from chat_app.rest.edge import UnknownPathView
 from uamp_project import languages, messages_path
-from uamp_project.first_start.views import connect_model, setup
+from uamp_project.first_start.views import connect_model, first_invitation, setup
 from uamp_project.monitoring.metrics import show_metrics
 from uamp_project.sign_in import views as sign_in
 from uamp_project.single_sign_on import views as single_sign_on
@@ -27,6 +27,7 @@ urlpatterns = [
     path("jsi18n/<str:language>", languages.catalogue, name="jsi18n"),
     path("metrics", show_metrics, name="metrics"),
     path("setup", setup, name="setup"),
+    path("setup/invitation/<str:chat_id>", first_invitation, name="first_invitation"),
     path("connect-model", connect_model, name="connect_model"),
     path("login", sign_in.LoginView.as_view(), name="login"),
     path("login", sign_in.LoginView.as_view(), name="account_login"),

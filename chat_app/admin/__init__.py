@@ -12,6 +12,7 @@ from chat_app.admin import (
     messages,
     people,
     repeats,
+    site,
     transcripts,
     uploads,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "messages",
     "people",
     "repeats",
+    "site",
     "transcripts",
     "uploads",
 ]

@@ -3,10 +3,10 @@
 `chats` has chats, messages and contents, `logs` the logs, `log_tree` the tree of their heads,
 `members` who is in a chat, `links` the ways in for others, `conversation` what members did with
 messages, `calls` voice calls, `forks` chats that begin with the history of others, `link_cards`
-previews of linked pages, `people` profiles and settings, `threads` replies to messages,
-`transcripts` the words of recordings, `repeats` requests with an `Idempotency-Key`, `uploads` files
-that arrive in parts. Other apps call the functions of `log`, `members`, `links`, `contents` and
-`calls`, not these classes.
+previews of linked pages, `people` profiles, settings and the server's name, `threads` replies to
+messages, `transcripts` the words of recordings, `repeats` requests with an `Idempotency-Key`,
+`uploads` files that arrive in parts. Other apps call the functions of `log`, `members`, `links`,
+`contents` and `calls`, not these classes.
 """
 
 from chat_app.models.calls import (
@@ -54,12 +54,14 @@ from chat_app.models.members import (
     ParticipantRole,
 )
 from chat_app.models.people import (
+    SITE_NAME_CHARS,
     Density,
     NotificationLevel,
     PersonSettings,
     Profile,
     ProfilePicture,
     SendKey,
+    Site,
     Theme,
 )
 from chat_app.models.repeats import RepeatedRequest
@@ -69,6 +71,7 @@ from chat_app.models.uploads import Upload, UploadPart
 
 __all__ = [
     "EMOJI_CHARS",
+    "SITE_NAME_CHARS",
     "AgentMention",
     "CallAgentReason",
     "CallMemberState",
@@ -111,6 +114,7 @@ __all__ = [
     "SendKey",
     "ShareLink",
     "SharedState",
+    "Site",
     "Theme",
     "ThreadFollower",
     "Transcript",

@@ -1,13 +1,15 @@
-"""People's profiles and their settings for the pages."""
+"""People's profiles and their settings for the pages, and the name of the server."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+SITE_NAME_CHARS: Final = 60
 
 
 class Theme(models.TextChoices):
@@ -117,3 +119,21 @@ class ProfilePicture(models.Model):
 
     def __str__(self) -> str:
         return f"picture of {self.profile_id}"
+
+
+class Site(models.Model):
+    """What the operator calls this server: at most one row."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    name = models.CharField(max_length=SITE_NAME_CHARS)
+
+    class Meta:
+        """One row."""
+
+        verbose_name_plural = "site"
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(id=1), name="site_is_one_row"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -15,6 +15,7 @@ import "./notifications/notification-banner.js";
 import { rootOf } from "./store/threads.js";
 import { gettext, interpolate, ngettext } from "./words.js";
 
+const siteName = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name="application-name"]')).content;
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
 const isVeryWide = matchMedia("(min-width: 1560px)");
@@ -198,7 +199,7 @@ class ChatApp extends HTMLElement {
     const unread = store.list
       .map((one) => ({ ...unreadOf(one), replies: one.muted ? 0 : one.unread_replies || 0 }))
       .reduce((sum, { shown, counts, replies }) => sum + (counts ? shown : 0) + replies, 0);
-    document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : gettext("Chats")} · UAMP`;
+    document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : gettext("Chats")} · ${siteName}`;
   }
 
   /** The person at the foot of the list. */

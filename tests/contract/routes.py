@@ -69,6 +69,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "jsi18n/{language}": {"GET": (E, None)},
     # Accounts exist, and none of the four is an administrator.
     "setup": {"GET": (N, None), "POST": (N, None)},
+    "setup/invitation/{chat_id}": {"GET": (N, None), "POST": (N, None)},
     "connect-model": {"GET": (N, None), "POST": (N, None)},
     "login": {"GET": (E, None)},
     "admin/password_change/": {"GET": (E, None)},

@@ -45,8 +45,17 @@ async def test_the_first_operator_sets_up_a_server_on_a_phone(
             await expect(page.get_by_role("alert")).to_contain_text("too short")
             await expect(page.get_by_label("Username")).to_have_value("olga")
             await page.get_by_label("Password").fill(PASSWORD)
+            await expect(page.get_by_label("Name of this server")).to_have_value("UAMP")
+            await page.get_by_label("Name of this server").fill("Harbour")
             await page.keyboard.press("Enter")
 
+            await expect(page.get_by_role("heading", name="Harbour is ready")).to_be_visible()
+            await page.get_by_role("button", name="Create an invitation link").press("Enter")
+            link = page.get_by_label("Invitation link")
+            await expect(link).to_be_focused()
+            await _join(engine, await link.input_value())
+            assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            await page.get_by_role("link", name="Open the chat").press("Enter")
             await page.wait_for_url(re.compile(r"/chats/"))
             await expect(page.get_by_text("I answer everything you write here.")).to_be_visible()
             hint = page.get_by_test_id("needs-model").get_by_role("link")
@@ -54,9 +63,10 @@ async def test_the_first_operator_sets_up_a_server_on_a_phone(
             await page.get_by_test_id("try-ask").click()
             await expect(page.get_by_test_id("composer")).to_have_value("What can you do?")
             await page.keyboard.press("Enter")
-            link = page.get_by_role("link", name="connect one")
+            await expect(page).to_have_title("Welcome · Harbour")
+            connecting = page.get_by_role("link", name="connect one")
             async with context.expect_page() as opened:
-                await link.press("Enter")
+                await connecting.press("Enter")
             models = await opened.value
             await models.get_by_label("Anthropic, with your API key").check()
             await models.get_by_role("button", name="Connect").press("Enter")
@@ -66,3 +76,16 @@ async def test_the_first_operator_sets_up_a_server_on_a_phone(
     finally:
         product.close()
         product.stop()
+
+
+async def _join(engine: Browser, address: str) -> None:
+    """Join by an invitation, as a visitor without an account."""
+    page = await engine.new_page()
+    await page.goto(address)
+    await expect(page).to_have_title(re.compile(r"· Harbour$"))
+    await page.get_by_label("Choose a username").fill("vera")
+    await page.get_by_label("Choose a password").fill(PASSWORD)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(re.compile(r"/chats/"))
+    await expect(page).to_have_title("Welcome · Harbour")
+    await page.close()

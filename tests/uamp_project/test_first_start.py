@@ -8,7 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
+from django.utils import timezone
 
 from agents_app.demo import prepare_agents
 from agents_app.models import Agent
@@ -16,7 +18,10 @@ from agents_app.outbound.keys import key_for
 from agents_app.providers import local_servers
 from agents_app.providers.clients import model_place
 from audit_app.models import AuditRecord
+from chat_app.browser.site import name_site, site_name
+from chat_app.models import InviteLink
 from tests.agents_app.providers.test_model_choice import NAMES, OLLAMA, listing
+from uamp_project.account_security.adapters import SecondFactorAdapter
 from uamp_project.first_start.token import forget, is_token, setup_path
 
 if TYPE_CHECKING:
@@ -28,6 +33,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 PASSWORD: Final = "correct horse battery"
+FORM: Final = {
+    "username": "olga",
+    "password": PASSWORD,
+    "site_name": "Harbour",
+    "model": "later",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +62,7 @@ def token() -> str:
 
 
 def post(client: Client, **values: str) -> Any:
-    form = {"token": token(), "username": "olga", "password": PASSWORD, "model": "later"}
+    form = FORM | {"token": token()}
     return client.post("/setup", form | values)
 
 
@@ -81,13 +92,14 @@ def test_the_operator_gets_an_account_an_assistant_and_a_chat(tmp_path: Path) ->
     olga = User.objects.get()
     assert (olga.username, olga.is_staff, olga.is_superuser) == ("olga", True, True)
     assert olga.check_password(PASSWORD)
-    assert re.fullmatch(r"/chats/chat_\w+", answer["Location"])
-    assert client.get(answer["Location"]).status_code == 200
+    assert re.fullmatch(r"/setup/invitation/chat_\w+", answer["Location"])
+    path = answer["Location"].removeprefix("/setup/invitation")
+    assert client.get(f"/chats{path}").status_code == 200
     agent = Agent.objects.get()
     assert (agent.name, agent.provider, agent.owner, agent.secret) == (
         *("assistant", "scripted", olga, ""),
     )
-    chat = client.get(f"/api/v1{answer['Location']}").json()
+    chat = client.get(f"/api/v1/chats{path}").json()
     assert chat["title"] == "Welcome"
     assert AuditRecord.objects.filter(action="person.made", actor=olga).exists()
     assert not (tmp_path / "setup_token").exists()
@@ -126,6 +138,8 @@ def test_a_key_is_tried_and_stored_for_its_vendor(monkeypatch: pytest.MonkeyPatc
         ({"username": ""}, "username", "required"),
         ({"password": "short"}, "password", "too short"),
         ({"password": "password1"}, "password", "too common"),
+        ({"site_name": "\u200e \n"}, "site_name", "required"),
+        ({"site_name": "x" * 61}, "site_name", "at most 60"),
         ({"model": "elsewhere"}, "model", "valid choice"),
         ({"model": "local:http://10.0.0.1/v1"}, "model", "valid choice"),
         ({"model": "openai_compat"}, "key", "Enter the key"),
@@ -161,10 +175,105 @@ def test_another_person_who_was_faster_keeps_the_server(monkeypatch: pytest.Monk
     secret, client = token(), Client()
     monkeypatch.setattr("uamp_project.first_start.views.is_token", lambda text: text == secret)
     User.objects.create_user("first")
-    form = {"token": secret, "username": "olga", "password": PASSWORD, "model": "later"}
-    assert client.post("/setup", form)["Location"] == "/login"
+    assert client.post("/setup", FORM | {"token": secret})["Location"] == "/login"
     assert [user.username for user in User.objects.all()] == ["first"]
     assert not Agent.objects.exists()
+
+
+# --- The name of the server ---
+
+
+def test_the_name_is_shown_on_pages_and_in_authenticators() -> None:
+    client = Client()
+    assert "<title>Sign in · UAMP</title>" in client.get("/login").content.decode()
+    post(client, site_name=" <Harbour>:\nNorth\u202e ")
+
+    for path in ("/", "/admin/"):
+        page = client.get(path).content.decode()
+        assert "&lt;Harbour&gt;: North</title>" in page
+    visitor = Client().get("/login").content.decode()
+    assert "<h1>&lt;Harbour&gt;: North</h1>" in visitor
+    assert 'name="application-name" content="&lt;Harbour&gt;: North"' in visitor
+    factors = SecondFactorAdapter()
+    assert factors.get_totp_issuer() == "<Harbour>  North"
+    assert factors.get_public_key_credential_rp_entity()["name"] == "<Harbour>: North"
+
+
+def test_without_a_name_authenticators_show_the_host() -> None:
+    assert SecondFactorAdapter().get_totp_issuer() == "localhost"
+    assert SecondFactorAdapter().get_public_key_credential_rp_entity()["name"] == "UAMP"
+
+
+def test_a_page_without_the_database_has_the_default_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> str:
+        raise OperationalError
+
+    name_site("Harbour")
+    assert site_name() == "Harbour"
+    monkeypatch.setattr("chat_app.browser.site.given_name", fail)
+    assert site_name() == "UAMP"
+
+
+def test_an_administrator_changes_the_name_in_the_admin() -> None:
+    client = signed_in()
+    added = client.post("/admin/chat_app/site/add/", {"name": "\u202eHarbour"})
+    assert added.status_code == 302
+    assert site_name() == "Harbour"
+    assert client.post("/admin/chat_app/site/1/change/", {"name": ""}).status_code == 200
+    assert client.post("/admin/chat_app/site/1/change/", {"name": "Quay"}).status_code == 302
+    assert site_name() == "Quay"
+    assert client.post("/admin/chat_app/site/add/", {"name": "Two"}).status_code == 403
+    assert client.post("/admin/chat_app/site/1/delete/", {"post": "yes"}).status_code == 403
+    assert AuditRecord.objects.filter(kind="chat_app.site").count() == 2
+
+
+# --- The first invitation ---
+
+
+def test_the_operator_makes_an_invitation_and_a_visitor_joins() -> None:
+    client = Client()
+    page = post(client)["Location"]
+    assert "Create an invitation link" in client.get(page).content.decode()
+    assert not InviteLink.objects.exists()
+
+    made = client.post(page).content.decode()
+    (address,) = re.findall(r'value="(http://testserver/join/[^"]+)"', made)
+    assert "can create an account" in made
+    assert InviteLink.objects.get().expires_at > timezone.now()
+    assert address not in client.get(page).content.decode()
+    visitor = Client()
+    joined = visitor.post(
+        urlsplit(address).path, {"username": "vera", "password": "battery correct horse"}
+    )
+    assert joined["Location"] == page.replace("/setup/invitation", "/chats")
+
+
+def test_where_visitors_make_no_accounts_the_page_says_so(settings: Settings) -> None:
+    settings.UAMP_INVITED_ACCOUNTS = False
+    client = Client()
+    page = post(client)["Location"]
+    assert "signs in can join" in client.post(page).content.decode()
+
+
+def test_a_chat_with_as_many_links_as_it_may_have_gets_no_other(settings: Settings) -> None:
+    client = Client()
+    page = post(client)["Location"]
+    settings.UAMP_LINKS_PER_CHAT = 0
+    assert "Revoke one first" in client.post(page).content.decode()
+    assert not InviteLink.objects.exists()
+
+
+def test_only_administrators_in_the_chat_make_the_first_invitation() -> None:
+    page = post(Client())["Location"]
+    assert Client().post(page)["Location"].startswith("/login")
+    stranger = Client()
+    stranger.force_login(User.objects.create_superuser("stan"))
+    assert stranger.post(page).status_code == 404
+    person = Client()
+    person.force_login(User.objects.create_user("pia"))
+    assert person.get(page).status_code == 403
+    assert person.post(page).status_code == 403
+    assert not InviteLink.objects.exists()
 
 
 # --- Connect a model ---

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from chat_app.browser.site import given_name, site_name
 from signing_app.encryption import cipher
 from uamp_project.account_security import mails
 
@@ -141,7 +142,7 @@ class AccountAdapter(DefaultAccountAdapter):
             return
         values = {**context, "server": settings.UAMP_ISSUER}
         subject, text = mails.compose(template_prefix, values)
-        mails.deliver(EmailMessage(subject, text, to=[email]))
+        mails.deliver(EmailMessage(f"[{site_name()}] {subject}", text, to=[email]))
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):
@@ -165,8 +166,8 @@ class SecondFactorAdapter(DefaultMFAAdapter):
             raise self.validation_error("incorrect_code") from error
 
     def get_totp_issuer(self) -> str:
-        """Return the name of this server in authenticator apps."""
-        return _host()
+        """Return the name of this server in authenticator apps, which read `:` as its end."""
+        return given_name().replace(":", " ") or _host()
 
     def get_totp_label(self, user: AbstractBaseUser) -> str:
         """Return the name of an account in authenticator apps."""
@@ -174,7 +175,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         """Return the host that passkeys are for, whatever the request's Host is."""
-        return {"id": _host(), "name": "UAMP"}
+        return {"id": _host(), "name": site_name()}
 
     def get_public_key_credential_user_entity(self, user: AbstractBaseUser) -> dict[str, Any]:
         """Return how authenticators name an account, without its mail address."""

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from agents_app.outbound.keys import KEY_CHARS
 from agents_app.remote.rules import NO_KEY, is_key
+from chat_app.browser.site import DEFAULT_NAME, SiteNameField
 from uamp_project.first_start.models import LATER, VENDORS, Choice
 
 
@@ -42,10 +43,11 @@ class ModelForm(forms.Form):
 
 
 class SetupForm(ModelForm):
-    """The first account, and what answers for its assistant."""
+    """The first account, the name of the server, and what answers for the assistant."""
 
     username = forms.CharField(max_length=150, validators=[User.username_validator])
     password = forms.CharField(max_length=4096, strip=False)
+    site_name = SiteNameField(initial=DEFAULT_NAME)
 
     def clean(self) -> dict[str, Any]:
         """Check the password together with the name."""

@@ -14,6 +14,7 @@ from django.db import transaction
 from agents_app import editing
 from agents_app.models import Agent, AgentKind
 from audit_app.record import AuditAction, record
+from chat_app.browser.site import name_site
 from chat_app.members.chats import create_chat
 from uamp_project.first_start import token
 
@@ -28,9 +29,11 @@ class AccountExists(Exception):
 
 
 def make_operator(
-    username: str, password: str, *, assistant: Mapping[str, Any], title: str
+    username: str, password: str, *, site: str, assistant: Mapping[str, Any], title: str
 ) -> tuple[User, str]:
     """Return the first account, and the id of its chat; `assistant` are the agent's fields.
+
+    `site` becomes the name of the server.
 
     Raises AccountExists, and ValidationError for fields that make no agent.
     """
@@ -45,6 +48,7 @@ def make_operator(
         chat = create_chat(
             title=title, created_by_id=user.pk, user_ids=[user.pk], agents=[(agent.pk, "always")]
         )
+        name_site(site)
         record(user, AuditAction.PERSON_MADE, user, detail="on the setup page")
     token.forget()
     return user, chat.pk

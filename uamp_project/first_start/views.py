@@ -1,14 +1,19 @@
-"""The setup page, which does not exist without its token, and the page that connects a model."""
+"""The setup page, which does not exist without its token, and the pages that follow it.
+
+One offers an invitation, the other connects a model.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -17,6 +22,11 @@ from django.views.decorators.http import require_http_methods
 from agents_app.providers.local_servers import find_servers
 from agents_app.providers.model_choice import NoModelError
 from agents_app.rest.views import caller
+from chat_app.links.invite_links import create_invite_link
+from chat_app.members.links import TooManyLinks
+from chat_app.members.membership import NotAMember
+from chat_app.members.rights import NotAllowed
+from sessions_app.rest.access.account import counted
 from uamp_project.first_start.forms import ModelForm, SetupForm
 from uamp_project.first_start.models import assistant, choices
 from uamp_project.first_start.operator import AccountExists, connect, make_operator
@@ -44,7 +54,11 @@ def setup(request: HttpRequest) -> HttpResponse:
         try:
             fields = assistant(values["model"], values["key"], servers)
             user, chat_id = make_operator(
-                values["username"], values["password"], assistant=fields, title=_("Welcome")
+                values["username"],
+                values["password"],
+                site=values["site_name"],
+                assistant=fields,
+                title=_("Welcome"),
             )
         except NoModelError as error:
             form.add_error("key" if values["key"] else "model", str(error))
@@ -54,9 +68,38 @@ def setup(request: HttpRequest) -> HttpResponse:
             form.add_error("model", " ".join(error.messages))
         else:
             login(request, user, backend=_BACKEND)
-            return redirect("chat", chat_id)
+            return redirect("first_invitation", chat_id)
     context = {"form": form, "ways": ways, "token": given["token"]}
     return render(request, "registration/setup.html", context, status=400 if form.errors else 200)
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@counted
+def first_invitation(request: HttpRequest, chat_id: str) -> HttpResponse:
+    """Offer an administrator a link that invites people to the first chat; show it once made."""
+    user = caller(request)
+    if not user.is_superuser:
+        raise PermissionDenied
+    context: dict[str, Any] = {"chat_id": chat_id, "makes_accounts": _visitors_make_accounts()}
+    if request.method == "POST":
+        try:
+            link, secret = create_invite_link(chat_id=chat_id, made_by=user)
+        except (NotAMember, NotAllowed) as error:
+            raise Http404 from error
+        except TooManyLinks:
+            context["is_full"] = True
+        else:
+            context["address"] = request.build_absolute_uri(
+                reverse("sessions_app:join", args=[secret])
+            )
+            context["until"] = link.expires_at
+    return render(request, "registration/first_invitation.html", context)
+
+
+def _visitors_make_accounts() -> bool:
+    return bool(settings.UAMP_INVITED_ACCOUNTS and not settings.UAMP_OIDC_ISSUER)
 
 
 @sensitive_post_parameters("key")

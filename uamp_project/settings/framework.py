@@ -100,6 +100,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "chat_app.browser.appearance.appearance",
+                "chat_app.browser.site.site",
             ],
         },
     }

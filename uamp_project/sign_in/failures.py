@@ -22,6 +22,7 @@ from django.db.models import Q, Sum
 from django.shortcuts import render
 from django.utils import timezone
 
+from chat_app.browser.site import site_name
 from uamp_project.sign_in.devices import known_device
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def locked_response(request: HttpRequest, *_: object) -> HttpResponse:
     until: datetime = getattr(request, "sign_in_paused_until", timezone.now() + pause)
     seconds = max(1, math.ceil((until - timezone.now()).total_seconds()))
     minutes = math.ceil(seconds / 60)
-    response = render(None, "registration/locked.html", {"minutes": minutes}, status=429)
+    context = {"minutes": minutes, "server_name": site_name()}
+    response = render(None, "registration/locked.html", context, status=429)
     response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
     return response

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
 from agents_app.workers import connections
+from chat_app.browser.site import site_name
 from sessions_app.access import rates
 from uamp_project.sign_in.devices import known_device
 from uamp_project.sign_in.failures import client_address
@@ -77,7 +78,9 @@ class RefusalMiddleware(MiddlewareMixin):
             status, seconds = HTTPStatus.SERVICE_UNAVAILABLE, BUSY_SECONDS
         else:
             return None
-        response = render(None, template, {"seconds": seconds}, status=status)
+        response = render(
+            None, template, {"seconds": seconds, "server_name": site_name()}, status=status
+        )
         response["Retry-After"] = str(seconds)
         response["Cache-Control"] = "no-store"
         return response

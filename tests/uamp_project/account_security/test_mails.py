@@ -77,7 +77,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     assert ask("ADA@example.org")["Location"] == f"{FORGOTTEN}/sent"
     (message,) = sent(1)
     assert message.to == ["ada@example.org"]
-    assert message.subject == "Choose a new password"
+    assert message.subject == "[UAMP] Choose a new password"
     link, client = link_of(message), Client()
     form = open_link(client, link)
     assert "set-password" in form
@@ -90,7 +90,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     assert not is_signed_in(elsewhere)
     assert not ApiKey.objects.filter(revoked_at__isnull=True).exists()
     assert AuditRecord.objects.latest("pk").action == "password.reset"
-    assert sent(2)[1].subject == "Your account was changed"
+    assert sent(2)[1].subject == "[UAMP] Your account was changed"
     # Used, also in the session that has it still.
     assert open_link(Client(), link) == ""
     again = client.post(form, {"password1": "another long one", "password2": "another long one"})
@@ -238,4 +238,4 @@ def test_a_mail_is_in_the_language_of_its_reader() -> None:
     Client(headers={"Accept": "text/html", "Accept-Language": "de"}).post(
         FORGOTTEN, {"email": "ada@example.org"}
     )
-    assert sent(1)[0].subject == "Neues Passwort wählen"
+    assert sent(1)[0].subject == "[UAMP] Neues Passwort wählen"
