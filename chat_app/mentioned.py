@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from chat_app.folding import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Letters of scripts that are written without spaces: a mention may stand between them, and a name
 # in other letters ends before them.
@@ -16,12 +22,33 @@ MENTION: Final = re.compile(
     rf"(?<!(?![{JOINED}])[\w@/.])[@\uff20]"
     rf"([{JOINED}][\w.-]*|(?![{JOINED}])\w(?:(?![{JOINED}])[\w.-])*)"
 )
+_JOINED_START: Final = re.compile(f"[{JOINED}]")
 # The same as in static/chat/store/mentions.js.
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
-def mentioned_names(text: str) -> set[str]:
-    """Return the names mentioned outside code in a text, in lower case."""
+def has_sign(text: str) -> bool:
+    """Return whether a text has the sign of a mention, of either width."""
+    return "@" in text or "\uff20" in text
+
+
+def mentioned_names(text: str, names: Iterable[str]) -> set[str]:
+    """Return which of these names a text mentions outside code, folded.
+
+    Where a script is written without spaces, the longest name that the letters begin with counts.
+    """
+    if not has_sign(text):
+        return set()
     if "`" in text:
         text = _CODE.sub(" ", text)
-    return {name.rstrip(".-").casefold() for name in MENTION.findall(text)}
+    known = {folded(name) for name in names}
+    written = {name.rstrip(".-") for name in MENTION.findall(unicodedata.normalize("NFC", text))}
+    return {name for one in written if (name := _known(one, known))}
+
+
+def _known(written: str, known: set[str]) -> str:
+    """Return the known name that the letters after an @ are or begin with; '' if none."""
+    name = folded(written)
+    if name in known or _JOINED_START.match(written) is None:
+        return name if name in known else ""
+    return max((one for one in known if name.startswith(one)), key=len, default="")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chat_app.mentioned import mentioned_names
+from chat_app.folding import folded
+from chat_app.mentioned import has_sign, mentioned_names
 from chat_app.models import MessageMention, Participant
 
 if TYPE_CHECKING:
@@ -19,14 +20,14 @@ MENTIONS_MAX: Final = 200
 
 def mentioned_people(chat_id: str, text: str, *, author: int | None = None) -> tuple[int, ...]:
     """Return the ids of the people of a chat whom a text mentions, except its author."""
-    names = mentioned_names(text) if "@" in text else set()
-    if not names:
+    if not has_sign(text):
         return ()
     members = Participant.objects.filter(
         chat_id=chat_id, user__isnull=False, left_at__isnull=True
     ).values_list("user__pk", "user__username")
+    names = mentioned_names(text, (name for _, name in members))
     found = sorted(
-        user_id for user_id, name in members if name.casefold() in names and user_id != author
+        user_id for user_id, name in members if folded(name) in names and user_id != author
     )
     return tuple(found[:MENTIONS_MAX])
 

@@ -23,6 +23,7 @@ from chat_app.ids import new_hex
 from chat_app.log import history
 from chat_app.log.entries import NewMessage
 from chat_app.members.mentions import mentioned_people
+from chat_app.mentioned import has_sign
 from sessions_app import database, services
 from sessions_app.inputs.media import store_history, store_media
 from sessions_app.response.request import ResponseRequest
@@ -119,7 +120,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
 
 
 async def _mentions(session: OpenSession, message: NewMessage) -> tuple[int, ...]:
-    if not session.is_shared or "@" not in message.content:
+    if not session.is_shared or not has_sign(message.content):
         return ()
     return await database.run(
         mentioned_people, session.chat_id, message.content, author=message.sender_user_id

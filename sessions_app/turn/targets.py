@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agents_app import selectors as agents
+from chat_app.folding import folded
 from chat_app.members import membership
 from chat_app.members.agents.agent_mentions import DISABLED, PRIVATE, MentionStop
 from chat_app.members.agents.triggers import triggered
@@ -142,7 +143,7 @@ def _kept_from(called: Sequence[AgentMember], text: str) -> list[MentionStop]:
 
     Agents that were not mentioned by name are left out if others answer.
     """
-    named = mentioned_names(text)
+    named = mentioned_names(text, (member.name for member in called))
     is_answered = any(map(_may_start, called))
     return [
         MentionStop(
@@ -153,7 +154,7 @@ def _kept_from(called: Sequence[AgentMember], text: str) -> list[MentionStop]:
             f" {'switched off' if member.is_usable else 'private'}.",
         )
         for member in called
-        if not _may_start(member) and (member.name.casefold() in named or not is_answered)
+        if not _may_start(member) and (folded(member.name) in named or not is_answered)
     ]
 
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Drafts } from "../../static/chat/store/drafts.js";
 import { History } from "../../static/chat/store/history.js";
-import { unknownMentions } from "../../static/chat/store/mentions.js";
+import { UNFINISHED, unknownMentions } from "../../static/chat/store/mentions.js";
 import { REDUCERS, emptyChat } from "../../static/chat/store/open-chat.js";
 import { rowsOf } from "../../static/chat/store/rows.js";
 import { Store } from "../../static/chat/store/store.js";
@@ -21,6 +21,18 @@ test("a mention of one who is not there is found when its name is written", () =
   assert.deepEqual(unknownMentions("@bob and @critic, or (@critic)", members), ["critic"]);
   assert.deepEqual(unknownMentions("@echo. and @cri", members), []);
   assert.deepEqual(unknownMentions("mail me@example.org `@code ` @all ", members), []);
+  const chinese = [{ name: "小明" }, { name: "Zoë" }];
+  assert.deepEqual(unknownMentions("@小明你好，请@李雷 看", chinese), ["李雷"]);
+  assert.deepEqual(unknownMentions("@zoe\u0308 \uff20\uff3a\uff2f\u00cb 오늘@critic에게 ", chinese), ["critic"]);
+  assert.deepEqual(unknownMentions("오늘@cri", chinese), []);
+});
+
+test("names are offered behind an @ beside letters without spaces, and of full width", () => {
+  for (const [text, typed] of [
+    ["@", ""], ["hi @bo", "bo"], ["(@bo", "bo"], ["请@", ""], ["请@bo", "bo"], ["오늘@bo", "bo"], ["\uff20bo", "bo"], ["你好，@小", "小"],
+    ["ขอ@bo", "bo"], ["「@bo", "bo"], ["“@bo", "bo"], ["—@bo", "bo"], ["@jos\u00e9-m.", "jos\u00e9-m."], ["@zoe\u0308", "zoe\u0308"], ["\u{20000}@bo", "bo"],
+  ]) assert.equal(UNFINISHED.exec(text)?.[1], typed, text);
+  for (const text of ["me@bo", "a.@bo", "x/@bo", "@@bo", "@bo ", "é@bo", "1@bo"]) assert.equal(UNFINISHED.exec(text), null, text);
 });
 
 test("drafts survive a reload, and go when the person signs out", () => {

@@ -97,8 +97,13 @@ test("a message notifies as the chat says, else as the person does", () => {
 });
 
 test("a text mentions names outside of code, as the server reads it", () => {
-  assert.deepEqual(mentioned("ask @alice-b, `@bob` and (@Carol.)"), ["alice-b", "carol"]);
-  assert.deepEqual(mentioned("```\n@bob\n``` mail@alice.example /@x @@y *@zoë*"), ["zoë"]);
+  const names = ["Alice-B", "alice", "Bob", "carol", "Zoë", "x", "y", "小明", "小明华", "지민", "Straße", "Ida"];
+  for (const [text, found] of /** @type {[string, string[]][]} */ ([
+    ["ask @alice-b, `@bob` and (@Carol.)", ["alice-b", "carol"]],
+    ["```\n@bob\n``` mail@alice.example /@x @@y *@zoë*", ["zoë"]],
+    ["请@bob看一下", ["bob"]], ["오늘@bob", ["bob"]], ["\uff20bob", ["bob"]], ["この@ｂｏｂを", ["bob"]], ["@BOB\u00ad", ["bob"]], ["@zoe\u0308", ["zoë"]],
+    ["@小明你好", ["小明"]], ["请@小明华看一下", ["小明华"]], ["@小李你好", []], ["@지민에게", ["지민"]], ["@STRASSE @\u0130da", ["strasse", "ida"]], ["@bobby", []], ["bob", []],
+  ])) assert.deepEqual([...mentioned(text, names)], found, text);
 });
 
 test("a muted chat counts only its mentions, and none where nothing notifies", () => {

@@ -19,6 +19,15 @@ test("the server is sent each filter once, in quotes where it has a space", () =
   assert.deepEqual(wordsOf('museum in:"Weekend in Lyon"'), ["museum"]);
 });
 
+test("words are marked in any case, width and composition", () => {
+  for (const [text, word, found] of [
+    ["Die Straße", "STRASSE", "Straße"], ["STRASSE", "straße", "STRASSE"], ["\u0130stanbul", "istanbul", "\u0130stanbul"], ["\u0131sparta", "ISPARTA", "\u0131sparta"],
+    ["cafe\u0301 noir", "café", "cafe\u0301"], ["café noir", "cafe\u0301", "café"], ["Donau\u00addampf", "donaudampf", "Donau\u00addampf"],
+    ["\uff26\uff35\uff2c\uff2c", "full", "\uff26\uff35\uff2c\uff2c"], ["\uff76\uff9e\uff72\uff84\uff9e", "ガイド", "\uff76\uff9e\uff72\uff84\uff9e"], ["\u039f\u03b4\u03cc\u03c2", "\u039f\u0394\u038c\u03a3", "\u039f\u03b4\u03cc\u03c2"],
+    ["a of\ufb01ce", "office", "of\ufb01ce"], ["\u{1f600} needle", "NEEDLE", "needle"], ["会议记录", "记录", "记录"], ["\u1f84\u03b4\u03b5", "\u1f04\u03b9", "\u1f84"],
+  ]) assert.deepEqual(excerpt(text, wordsOf(word)).filter(({ isFound }) => isFound).map((piece) => piece.text), [found], text);
+});
+
 test("an excerpt is around the first word that was found, and marks all of them", () => {
   const text = `${"a ".repeat(100)}Needle and needles ${"b ".repeat(200)}`;
   const pieces = excerpt(text, ["needle"]);

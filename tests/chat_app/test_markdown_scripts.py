@@ -33,7 +33,23 @@ def test_the_server_draws_what_the_browser_draws(text: str, html: str) -> None:
         ("@bob, @Zoë-2!", {"bob", "zoë-2"}),
         ("me@bob.org a/@bob x@bob", set()),
         ("`@bob`", set()),
+        # A name of such a script ends where a member's name does, the longest one first.
+        ("@小明你好", {"小明"}),
+        ("请@小明华看一下", {"小明华"}),
+        ("@小李你好", set()),
+        ("@田中さん、お願い", {"田中"}),
+        ("@지민에게", {"지민"}),
+        ("@bob的 @bobさん", {"bob"}),
+        ("この@ｂｏｂを", {"bob"}),
+        ("@BOB\u00ad? @bo\u200bb", {"bob"}),
+        ("@zoe\u0308-2", {"zoë-2"}),
+        ("@STRASSE @\u0130da", {"strasse", "ida"}),
+        ("「@bob」・@bob。『@bob』", {"bob"}),
+        ("@bobby @bob-x", set()),
+        ("ขอ@bobช่วย", {"bob"}),
+        ("\U00020000@bob\U00020001", {"bob"}),
     ],
 )
 def test_a_mention_stands_beside_letters_without_spaces(text: str, names: set[str]) -> None:
-    assert mentioned_names(text) == names
+    members = ["Bob", "bob.smith", "小明", "小明华", "李雷", "田中", "지민", "Zoë-2", "Straße"]
+    assert mentioned_names(text, [*members, "Ida"]) == names

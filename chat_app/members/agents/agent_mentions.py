@@ -18,10 +18,11 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from chat_app.folding import folded
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, lock_chats, milliseconds
 from chat_app.members.membership import AgentMember, all_agent_members
-from chat_app.mentioned import mentioned_names
+from chat_app.mentioned import has_sign, mentioned_names
 from chat_app.models import AgentMention, ChatKind
 from uamp import events as ev
 
@@ -53,7 +54,7 @@ class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
 
 def may_mention(message: NewMessage) -> bool:
     """Return whether an answer may mention an agent: it must be complete."""
-    return message.status == "completed" and "@" in message.content
+    return message.status == "completed" and has_sign(message.content)
 
 
 def append_stops(
@@ -105,16 +106,18 @@ def agents_asked(
     well, `thread` is the thread of the answer, if any.
     Mentions stopped by a guard are logged.
     """
-    names = mentioned_names(_QUOTED.sub("", text))
+    said = _QUOTED.sub("", text)
     with transaction.atomic():
         chat = lock_chats([chat_id]).get(chat_id)
         if chat is None or chat.kind != ChatKind.GROUP:
             return []
         most = settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops
+        members = all_agent_members(chat_id, asker=asker)
+        names = mentioned_names(said, (member.name for member in members))
         meant = [
             member
-            for member in all_agent_members(chat_id, asker=asker)
-            if member.name.casefold() in names
+            for member in members
+            if folded(member.name) in names
             and member.trigger != "never"
             and member.agent_id not in {by.agent_id, *but}
         ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from chat_app.folding import folded
 from chat_app.mentioned import JOINED, mentioned_names
 
 if TYPE_CHECKING:
@@ -17,15 +17,11 @@ if TYPE_CHECKING:
 # Where a keyword may begin and end.
 _START: Final = rf"(?:(?<!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
 _END: Final = rf"(?:(?!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
-# The soft hyphen, joiners, direction marks, and variation selectors.
-_NOT_SHOWN: Final = re.compile(
-    "[\u00ad\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufe00-\ufe0f\ufeff]"
-)
 
 
 def triggered(text: str, members: Sequence[AgentMember]) -> list[AgentMember]:
     """Return the agents that answer a message of a shared chat, in the order of joining."""
-    mentioned = mentioned_names(text)
+    mentioned = mentioned_names(text, (member.name for member in members))
     return [member for member in members if _answers(member, text, mentioned)]
 
 
@@ -34,9 +30,9 @@ def _answers(member: AgentMember, text: str, mentioned: set[str]) -> bool:
         case "always":
             return True
         case "mention":
-            return member.name.casefold() in mentioned
+            return folded(member.name) in mentioned
         case "keyword":
-            return member.name.casefold() in mentioned or _has_keyword(text, member.keywords)
+            return folded(member.name) in mentioned or _has_keyword(text, member.keywords)
     return False
 
 
@@ -47,14 +43,13 @@ def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
     """
     if not keywords:
         return False
-    words = "|".join(re.escape(_folded(word)) for word in keywords)
-    return re.search(rf"{_START}(?:{words}){_END}", _folded(text)) is not None
+    words = "|".join(re.escape(word) for keyword in keywords if (word := _spaced(keyword)))
+    return bool(words) and re.search(rf"{_START}(?:{words}){_END}", _spaced(text)) is not None
 
 
-def _folded(text: str) -> str:
-    """Return a text in one case, width and spacing, without characters that are not shown."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(_NOT_SHOWN.sub("", folded).split())
+def _spaced(text: str) -> str:
+    """Return a text folded, with one space between words."""
+    return " ".join(folded(text).split())
 
 
 def shown_to(
@@ -99,7 +94,7 @@ def _shown_in_thread(
 def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:
     if message.agent_id == member.agent_id:
         return True
-    mentioned = mentioned_names(message.content)
+    mentioned = mentioned_names(message.content, [member.name])
     if message.agent_id is not None:
-        return member.name.casefold() in mentioned
+        return folded(member.name) in mentioned
     return _answers(member, message.content, mentioned)

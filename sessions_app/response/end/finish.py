@@ -14,6 +14,7 @@ import msgspec
 from chat_app.conversation.threads import followers_of
 from chat_app.log.entries import NewMessage
 from chat_app.members.mentions import mentioned_people
+from chat_app.mentioned import has_sign
 from chat_app.transcripts.transcripts import keep_words
 from sessions_app import database
 from sessions_app.models import Response
@@ -138,7 +139,7 @@ class ResponseEnd:
             port.answer.meter.count_begun(rows)
         text = port.answer.builder.text
         concerned = Concerned()
-        if port.context.fan_out and ("@" in text or port.context.thread is not None):
+        if port.context.fan_out and (has_sign(text) or port.context.thread is not None):
             concerned = await database.run(
                 _concerned, port.context.chat_id, port.context.thread, text
             )

@@ -11,6 +11,7 @@ import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
 import { COMMANDS, commandOf } from "./commands.js";
 import { withEmoji } from "../emoji.js";
+import { UNFINISHED } from "../store/mentions.js";
 import "./mention-hint.js";
 import { Suggestions } from "./suggestions.js";
 import { VoiceNote } from "./voice-note.js";
@@ -55,7 +56,7 @@ export class ChatComposer extends View {
     this._files = new Attachments(this, (text) => this.say(text));
     this._voice = new VoiceNote(this, (text) => this.say(text), (file) => this._files.add([file]));
     this._suggestions = new Suggestions(this, () => this._text, [
-      { label: gettext("Mention"), pattern: /(?:^|[\s(])@([\w.-]*)$/, all: () => this._mentionable() },
+      { label: gettext("Mention"), pattern: UNFINISHED, all: () => this._mentionable() },
       { label: gettext("Commands"), pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
     ]);
     this._onChats = () => this._chatsChanged();

@@ -3,6 +3,7 @@
 import { isApiError } from "../api.js";
 import { api, store } from "../context.js";
 import { announce } from "../dom.js";
+import { folded } from "../folding.js";
 import { offlineMentions, unknownMentions } from "../store/mentions.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -15,10 +16,10 @@ const ASK_AFTER_MS = 500;
 /** Who is called so: an agent that one may use, or a person; null when the name is unknown. @param {string} name @returns {Promise<Member|null>} */
 async function whoIs(name) {
   const agents = await api.get("/agents");
-  const agent = (agents.data || agents).find((/** @type {{name: string}} */ one) => one.name.toLowerCase() === name);
+  const agent = (agents.data || agents).find((/** @type {{name: string}} */ one) => folded(one.name) === name);
   if (agent) return { kind: "agent", name: agent.name };
   const users = await api.get(`/users?q=${encodeURIComponent(name)}`);
-  const user = users.data.find((/** @type {{username: string}} */ one) => one.username.toLowerCase() === name);
+  const user = users.data.find((/** @type {{username: string}} */ one) => folded(one.username) === name);
   return user ? { kind: "user", name: user.username } : null;
 }
 

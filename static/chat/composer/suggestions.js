@@ -1,6 +1,7 @@
 /** The menu above the text: members behind "@", commands behind "/" at its beginning. */
 
 import { announce } from "../dom.js";
+import { folded } from "../folding.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
@@ -53,10 +54,10 @@ export class Suggestions {
     for (const { label, pattern, all } of this._sources) {
       const match = pattern.exec(before);
       if (!match) continue;
-      const typed = match[1].toLowerCase();
+      const typed = folded(match[1]);
       this._label = label;
       this._from = before.length - match[1].length;
-      this._found = all().filter(({ name }) => name.toLowerCase().startsWith(typed)).slice(0, SHOWN);
+      this._found = all().filter(({ name }) => folded(name).startsWith(typed)).slice(0, SHOWN);
       break;
     }
     if (!wasOpen && this._found.length) announce(interpolate(ngettext("%(n)s entry matches. Use the arrow keys.", "%(n)s entries match. Use the arrow keys.", this._found.length), { n: this._found.length }));

@@ -146,7 +146,7 @@ export class ChatMessage extends View {
   /** Whether it mentions the person at this page. */
   get _mentionsMe() {
     const { content, deletedAt } = this.entry;
-    return !this.isMine && !deletedAt && content.includes("@") && mentioned(content).includes(me.username.toLowerCase());
+    return !this.isMine && !deletedAt && mentioned(content, [me.username]).size > 0;
   }
 
   /** What a screen reader reads when the message gets the focus: who wrote it, what, when. */

@@ -1,5 +1,6 @@
 /** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
 
+import { folded, foldedWithPlaces } from "../folding.js";
 import { plainOf } from "../markdown/plain.js";
 
 /** What each filter takes, as an example. @type {Record<string, string>} */
@@ -44,34 +45,33 @@ export function queryOf(filters, text) {
   return [...named, text.trim()].filter(Boolean).join(" ");
 }
 
-/** The words that a message has to have, in lower case: those of a filter are none. @param {string} text */
-export const wordsOf = (text) => Array.from(takeFilters(text, true).text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) => (quoted ?? bare).toLowerCase());
+/** The words that a message has to have, folded: those of a filter are none. @param {string} text */
+export const wordsOf = (text) => Array.from(takeFilters(text, true).text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) => folded(quoted ?? bare));
 
 const BEFORE = 50;
 const SHOWN = 220;
 
 /**
  * The part of a text around the first word that was found, in pieces.
- * @param {string} text @param {string[]} words in lower case
+ * @param {string} text @param {string[]} words folded
  * @returns {Piece[]}
  */
 export function excerpt(text, words) {
   const line = lineOf(text, words);
-  const lower = line.toLowerCase();
-  // Some letters have another length in lower case: their text is shown without marks.
-  const places = lower.length === line.length ? words.map((word) => lower.indexOf(word)).filter((at) => at >= 0) : [];
+  const found = placesOf(line, words);
+  const places = found.map(({ at }) => at);
   const from = Math.max(0, Math.min(...places, line.length) - BEFORE);
   const start = places.length ? from : 0;
   const shown = line.slice(start, start + SHOWN);
   /** @type {Piece[]} */
   const pieces = start > 0 ? [{ text: "…", isFound: false }] : [];
   let at = 0;
-  while (at < shown.length) {
-    const next = nextFound(shown.toLowerCase(), places.length ? words : [], at);
-    if (!next) break;
-    if (next.at > at) pieces.push({ text: shown.slice(at, next.at), isFound: false });
-    pieces.push({ text: shown.slice(next.at, next.at + next.length), isFound: true });
-    at = next.at + next.length;
+  for (const place of found) {
+    const [first, last] = [place.at - start, Math.min(place.end - start, shown.length)];
+    if (first < at || first >= last) continue;
+    if (first > at) pieces.push({ text: shown.slice(at, first), isFound: false });
+    pieces.push({ text: shown.slice(first, last), isFound: true });
+    at = last;
   }
   if (at < shown.length) pieces.push({ text: shown.slice(at), isFound: false });
   if (start + SHOWN < line.length) pieces.push({ text: "…", isFound: false });
@@ -81,12 +81,24 @@ export function excerpt(text, words) {
 /** A text without marks, or with them where a word is only in them, as in the address of a link. @param {string} text @param {string[]} words */
 function lineOf(text, words) {
   const plain = plainOf(text);
-  const lower = plain.toLowerCase();
-  return words.every((word) => lower.includes(word)) ? plain : text.replace(/\s+/g, " ");
+  const letters = folded(plain);
+  return words.every((word) => letters.includes(word)) ? plain : text.replace(/\s+/g, " ");
 }
 
-/** @param {string} lower @param {string[]} words @param {number} from */
-function nextFound(lower, words, from) {
-  const found = words.map((word) => ({ at: lower.indexOf(word, from), length: word.length })).filter(({ at, length }) => at >= 0 && length > 0);
-  return found.sort((a, b) => a.at - b.at || b.length - a.length)[0];
+/** Where words are in a line, in its order, the longer of two at one place first. @param {string} line @param {string[]} words */
+function placesOf(line, words) {
+  const { text, starts } = foldedWithPlaces(line);
+  const found = words.filter(Boolean).flatMap((word) => {
+    const places = [];
+    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) places.push({ at: starts[at], end: endOf(starts, at + word.length) });
+    return places;
+  });
+  return found.toSorted((a, b) => a.at - b.at || b.end - a.end);
+}
+
+/** Where the letter ends before a place: one letter may be folded to several. @param {number[]} starts @param {number} at */
+function endOf(starts, at) {
+  const letter = starts[at - 1];
+  while (at < starts.length - 1 && starts[at] === letter) at += 1;
+  return starts[at];
 }

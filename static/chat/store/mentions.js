@@ -1,5 +1,7 @@
 /** The names that a text mentions. */
 
+import { folded } from "../folding.js";
+
 /**
  * Letters of scripts that are written without spaces: a mention may stand between them, and a name in other letters ends
  * before them.
@@ -9,12 +11,30 @@ const LETTER = String.raw`\p{L}\p{N}_`;
 /** As in chat_app/mentioned.py, which decides whom a message that is sent mentions. */
 export const MENTION = new RegExp(String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${JOINED}][${LETTER}.\-]*|(?![${JOINED}])[${LETTER}](?:(?![${JOINED}])[${LETTER}.\-])*)`, "gu");
 
-/** @param {string} text @returns {string[]} in lower case, each once, in their order */
-export function mentioned(text) {
+const JOINED_START = new RegExp(`^[${JOINED}]`, "u");
+/** What ends with a mention that may still be written, up to the caret: the name so far is its group. */
+export const UNFINISHED = new RegExp(String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${LETTER}\p{M}.\-]*)$`, "u");
+
+/** @param {string} text @returns {string[]} as written, each once, in their order */
+function written(text) {
   // What is code is not said to anyone.
-  const said = text.replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
-  const names = Array.from(said.matchAll(MENTION), ([, name]) => name.toLowerCase().replace(/[.-]+$/, ""));
+  const said = text.normalize("NFC").replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
+  const names = Array.from(said.matchAll(MENTION), ([, name]) => name.replace(/[.-]+$/, ""));
   return [...new Set(names.filter(Boolean))];
+}
+
+/** The known name that the letters behind an @ are or, where a script has no spaces, begin with; "" if none. @param {string} name @param {Set<string>} known */
+function knownName(name, known) {
+  const letters = folded(name);
+  if (known.has(letters) || !JOINED_START.test(name)) return known.has(letters) ? letters : "";
+  return [...known].filter((one) => letters.startsWith(one)).toSorted((a, b) => b.length - a.length)[0] ?? "";
+}
+
+/** Whether a text mentions one of these names, and which. @param {string} text @param {string[]} names @returns {Set<string>} folded */
+export function mentioned(text, names) {
+  if (!/[@\uff20]/.test(text)) return new Set();
+  const known = new Set(names.map(folded));
+  return new Set(written(text).map((name) => knownName(name, known)).filter(Boolean));
 }
 
 /**
@@ -23,9 +43,9 @@ export function mentioned(text) {
  * @param {{name: string}[]} members
  */
 export function unknownMentions(text, members) {
-  const known = new Set(members.map(({ name }) => name.toLowerCase()));
-  const finished = text.replace(/(^|[\s(])@[\w.-]*$/, "$1");
-  return mentioned(finished).filter((name) => !known.has(name) && !["all", "everyone", "here"].includes(name));
+  const known = new Set([...members.map(({ name }) => folded(name)), "all", "everyone", "here"]);
+  const finished = text.normalize("NFC").replace(UNFINISHED, "");
+  return [...new Set(written(finished).filter((name) => !knownName(name, known)).map(folded))];
 }
 
 /**
@@ -34,6 +54,6 @@ export function unknownMentions(text, members) {
  * @returns {string[]} their names
  */
 export function offlineMentions(text, members) {
-  const names = mentioned(text);
-  return members.filter(({ kind, name, online }) => kind === "agent" && online === false && names.includes(name.toLowerCase())).map(({ name }) => name);
+  const names = mentioned(text, members.map(({ name }) => name));
+  return members.filter(({ kind, name, online }) => kind === "agent" && online === false && names.has(folded(name))).map(({ name }) => name);
 }

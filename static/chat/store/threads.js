@@ -54,7 +54,7 @@ export function withReply(state, { thread, seq, at, versionOf, sender_id: id, se
 }
 
 /** @param {string} content @param {string} username */
-const mentions = (content, username) => mentioned(content).includes(username.toLowerCase());
+const mentions = (content, username) => mentioned(content, [username]).size > 0;
 
 /**
  * After the person at this page has read a thread, here or elsewhere.

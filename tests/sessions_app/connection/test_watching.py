@@ -188,10 +188,13 @@ def test_mentions_are_sent_and_counted_alike_and_end_where_they_were_read(
     assert counts(web, alice, chat) == (0, 0)
 
 
-def test_an_answer_mentions_people(dial: Dial, alice: Person, bob: Person) -> None:
+@pytest.mark.parametrize(
+    "text", ["@echo tell @bob and @alice", "请\uff20echo告诉\uff20\uff22ob和\uff20alice看"]
+)
+def test_an_answer_mentions_people(dial: Dial, alice: Person, bob: Person, text: str) -> None:
     chat = shared_chat(alice, bob)
     watcher = watching(dial, bob)
-    spoken(dial, alice, chat, "@echo tell @bob and @alice").until("response.done")
+    spoken(dial, alice, chat, text).until("response.done")
     frames = watcher.until("chat.activity") + watcher.until("chat.activity")
     asked, answered = [f["message"]["mentions"] for f in activities(frames)]
     assert asked == [str(bob.user.pk)]
