@@ -10,9 +10,15 @@ from typing import Final
 
 from django.db import connection
 
+from chat_app.folding import folded
 from chat_app.models import Message
 from chat_app.search import index
-from chat_app.search.search import matching_grams, pattern_of
+from chat_app.search.search import (
+    conditions,
+    has_words,
+    matching_grams,
+    searched_words,
+)
 
 CANDIDATES: Final = 500
 
@@ -22,8 +28,7 @@ def find_messages(text: str, *, limit: int) -> list[Message]:
 
     Words of fewer than three letters alone find nothing.
     """
-    words = [word.replace("\0", "").lower() for word in text.split()]
-    words = [word for word in words if word]
+    words = searched_words(text.split())
     grams = matching_grams(words)
     if not grams or not index.is_kept(str(connection.settings_dict["NAME"])):
         return []
@@ -36,20 +41,17 @@ def find_messages(text: str, *, limit: int) -> list[Message]:
             for chat_id, seqs in _of_sqlite(grams).items()
             for message in rows.filter(chat_id=chat_id, seq__in=seqs)
         ]
-    hits = [
-        message
-        for message in found
-        if all(word in message.content[: index.CHARS].lower() for word in words)
-    ]
+    wanted = [folded(word) for word in words]
+    hits = [message for message in found if has_words(message, wanted)]
     return sorted(hits, key=lambda message: message.created_at, reverse=True)[:limit]
 
 
 def _of_postgresql(words: list[str]) -> list[str]:
-    likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
+    likes, patterns = conditions(words)
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id FROM chat_app_message WHERE {likes} LIMIT %s",  # noqa: S608 placeholders only
-            [*(pattern_of(word) for word in words), CANDIDATES],
+            [*patterns, CANDIDATES],
         )
         return [pk for (pk,) in cursor.fetchall()]
 

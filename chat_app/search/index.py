@@ -1,9 +1,10 @@
 """The index of words in messages, maintained by the database itself on every write.
 
-PostgreSQL: a GIN index on the chat and the trigrams of the text (extensions pg_trgm and btree_gin,
-which the owner of a database may create). SQLite: an FTS5 table with the trigrams of each text,
-written by triggers. The row number of a message combines the chat and the place in its log, so that
-a search reads only its own chat, newest first.
+PostgreSQL: a GIN index on the chat and the trigrams of the folded text (extensions pg_trgm and
+btree_gin, which the owner of a database may create). SQLite: an FTS5 table with the trigrams of
+each folded text, written by triggers, which call a function of this program (`add_function`). The
+row number of a message combines the chat and the place in its log, so that a search reads only its
+own chat, newest first.
 
 Only the first CHARS characters of a text are indexed: the index is written in the message's
 transaction, and its cost grows with the text. Searches look at the same characters.
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections, transaction
 
+from chat_app.folding import folded, folded_sql
+
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -28,10 +31,10 @@ logger = logging.getLogger(__name__)
 
 CHARS: Final = 16_384
 """Characters of a text that are indexed. Changing it requires new names below: see FORMER."""
-INDEX: Final = "chat_app_message_search_start"
-FORMER: Final = "chat_app_message_search"
-"""The former index of whole texts, which `prepare` replaces; on SQLite also its triggers."""
-TEXT: Final = f"upper(left(content, {CHARS}))"
+INDEX: Final = "chat_app_message_search_folded"
+FORMER: Final = ("chat_app_message_search", "chat_app_message_search_start")
+"""The former indexes, of whole texts and of capitals, which `prepare` replaces."""
+TEXT: Final = folded_sql(f"left(content, {CHARS})")
 """The indexed expression on PostgreSQL. A query must use the same one to hit the index."""
 EXTENSIONS: Final = ("pg_trgm", "btree_gin")
 SEQ_BITS: Final = 32
@@ -45,31 +48,44 @@ CREATE TABLE chat_app_search_chat (
 CREATE VIRTUAL TABLE chat_app_search USING fts5(
     content, content='', columnsize=0, detail='none', tokenize='trigram')""",
 )
+_FOLDED: Final = "chat_app_folded"
 _ADD: Final = f"""
     INSERT OR IGNORE INTO chat_app_search_chat (chat_id) VALUES (NEW.chat_id);
     INSERT INTO chat_app_search (rowid, content)
-        SELECT (number << {SEQ_BITS}) | NEW.seq, substr(NEW.content, 1, {CHARS})
+        SELECT (number << {SEQ_BITS}) | NEW.seq, {_FOLDED}(substr(NEW.content, 1, {CHARS}))
         FROM chat_app_search_chat WHERE chat_id = NEW.chat_id;"""  # noqa: S608 constants
 _REMOVE: Final = f"""
     INSERT INTO chat_app_search (chat_app_search, rowid, content)
-        SELECT 'delete', (number << {SEQ_BITS}) | OLD.seq, substr(OLD.content, 1, {CHARS})
+        SELECT 'delete', (number << {SEQ_BITS}) | OLD.seq,
+            {_FOLDED}(substr(OLD.content, 1, {CHARS}))
         FROM chat_app_search_chat WHERE chat_id = OLD.chat_id;"""  # noqa: S608 constants
 _TRIGGERS: Final = {
-    "chat_app_search_start_added": f"AFTER INSERT ON chat_app_message BEGIN {_ADD} END",
-    "chat_app_search_start_removed": f"AFTER DELETE ON chat_app_message BEGIN {_REMOVE} END",
-    "chat_app_search_start_changed": (
+    "chat_app_search_folded_added": f"AFTER INSERT ON chat_app_message BEGIN {_ADD} END",
+    "chat_app_search_folded_removed": f"AFTER DELETE ON chat_app_message BEGIN {_REMOVE} END",
+    "chat_app_search_folded_changed": (
         f"AFTER UPDATE OF content, chat_id, seq ON chat_app_message BEGIN {_REMOVE} {_ADD} END"
     ),
 }
-_FORMER_TRIGGERS: Final = tuple(name.replace("_start_", "_") for name in _TRIGGERS)
+_FORMER_TRIGGERS: Final = tuple(
+    name.replace("_folded_", infix) for name in _TRIGGERS for infix in ("_", "_start_")
+)
 _BACKFILL: Final = (
     "INSERT INTO chat_app_search_chat (chat_id) SELECT DISTINCT chat_id FROM chat_app_message",
     f"""
 INSERT INTO chat_app_search (rowid, content)
-    SELECT (number << {SEQ_BITS}) | seq, substr(content, 1, {CHARS})
+    SELECT (number << {SEQ_BITS}) | seq, {_FOLDED}(substr(content, 1, {CHARS}))
     FROM chat_app_message JOIN chat_app_search_chat USING (chat_id)
     ORDER BY number, seq""",  # noqa: S608 constants
 )
+
+
+def add_function(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Give a new connection to SQLite the function that the triggers call.
+
+    A receiver of connection_created. A program without it can read messages, but not write them.
+    """
+    if connection.vendor == "sqlite":
+        connection.connection.create_function(_FOLDED, 1, folded, deterministic=True)
 
 
 def prepare(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
@@ -127,7 +143,7 @@ def _prepare_postgresql(database: BaseDatabaseWrapper) -> None:
         try:
             for extension in EXTENSIONS:
                 cursor.execute(f"CREATE EXTENSION IF NOT EXISTS {extension}")
-            cursor.execute(f"DROP INDEX IF EXISTS {INDEX}, {FORMER}")
+            cursor.execute(f"DROP INDEX IF EXISTS {INDEX}, {', '.join(FORMER)}")
             cursor.execute(
                 f"CREATE INDEX {concurrently} {INDEX} ON chat_app_message"
                 f" USING gin (chat_id, {TEXT} gin_trgm_ops)"

@@ -1,9 +1,9 @@
 """Searching the messages of a chat for words, for the people and agents in it.
 
-A word matches anywhere in the first `search_index.CHARS` characters of a text, in any case. Words
-with three letters or digits in a row are looked up in the index (`chat_app.search.index`). Shorter
-words, or all words on a database without an index, require reading: then only the newest WINDOW
-messages of the chat are searched.
+A word matches anywhere in the first `index.CHARS` characters of a text, in any case, width and
+composition (`chat_app.folding`). Words with three letters or digits in a row are looked up in the
+index (`chat_app.search.index`). Shorter words, or all words on a database without an index, require
+reading: then only the newest WINDOW messages of the chat are searched.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection
 from django.db.models import Q
 
+from chat_app.folding import composed, folded, folded_sql
 from chat_app.models import Message
 from chat_app.search import index
 
@@ -32,6 +33,7 @@ GRAMS: Final = 24
 BATCH: Final = 200
 
 _INDEXED: Final = re.compile(r"[^\W_]{3}")
+_PATTERN: Final = folded_sql("%s::text")
 _SPECIAL: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
@@ -48,19 +50,30 @@ def search_messages(
     `without` is the id of a message to leave out, `filters` a further condition. No words find
     nothing.
     """
-    wanted = [word.replace("\0", "").lower() for word in words]
-    wanted = [word for word in wanted if word]
+    words = searched_words(words)
+    wanted = [folded(word) for word in words]
     found: list[Message] = []
     if not wanted:
         return found
     rows = Message.objects.filter(filters or Q(), chat_id=chat_id, replaced_by__isnull=True)
-    for message in _candidates(rows, chat_id, wanted, limit=limit + 1):
-        text = message.content[: index.CHARS].lower()
-        if message.pk != without and all(word in text for word in wanted):
+    for message in _candidates(rows, chat_id, words, limit=limit + 1):
+        if message.pk != without and has_words(message, wanted):
             found.append(message)
             if len(found) == limit:
                 break
     return _whole(found)
+
+
+def searched_words(words: Iterable[str]) -> list[str]:
+    """Return the words of a search as written, without what no text contains."""
+    letters = [composed(word.replace("\0", "")) for word in words]
+    return [word for word in letters if word]
+
+
+def has_words(message: Message, words: Iterable[str]) -> bool:
+    """Return whether a message contains all of these folded words where it is searched."""
+    text = folded(message.content[: index.CHARS])
+    return all(word in text for word in words)
 
 
 def filtered_messages(chat_id: str, filters: Q, *, limit: int) -> list[Message]:
@@ -76,13 +89,13 @@ def _candidates(
     messages: QuerySet[Message], chat_id: str, words: Sequence[str], *, limit: int
 ) -> Iterator[Message]:
     """Yield messages that may contain the words, newest first."""
-    indexed = [word for word in words if _INDEXED.search(word)]
+    indexed = [word for word in words if _INDEXED.search(folded(word))]
     if not indexed or not index.is_kept(str(connection.settings_dict["NAME"])):
         yield from _newest(messages, words, window=WINDOW, limit=limit)
     elif connection.vendor == "postgresql":
         yield from _of_postgresql(messages, words, limit=limit)
     else:
-        yield from _of_sqlite(messages, chat_id, [word for word in words if len(word) >= GRAM])
+        yield from _of_sqlite(messages, chat_id, words)
 
 
 def _newest(
@@ -95,7 +108,7 @@ def _newest(
         newest = Message.objects.filter(pk__in=ids).order_by("-seq")
         yield from newest
         return
-    # SQLite folds only ASCII case: every text is read, but other columns only for hits.
+    # SQLite cannot compare folded texts: every text is read, but other columns only for hits.
     yield from newest.only("content").iterator(chunk_size=BATCH)
 
 
@@ -110,8 +123,7 @@ def _whole(found: list[Message]) -> list[Message]:
 def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) -> list[str]:
     """Return the ids of the newest of some messages that contain the words (PostgreSQL)."""
     rows, parameters = messages.values("id", "seq", "content").query.sql_with_params()
-    likes = " AND ".join([f"{index.TEXT} LIKE upper(%s)"] * len(words))
-    patterns = [pattern_of(word) for word in words]
+    likes, patterns = conditions(words)
     # Materialised, or the planner might read the chat backwards and wait for the last hit.
     statement = f"""
 WITH found AS MATERIALIZED (SELECT id, seq FROM ({rows}) message WHERE {likes})
@@ -163,14 +175,17 @@ def _of_sqlite(
         before = rows[-1]
 
 
-def pattern_of(word: str) -> str:
-    """Return the LIKE pattern for a word anywhere in a text."""
-    return f"%{word.translate(_SPECIAL)}%"
+def conditions(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the SQL for PostgreSQL by which a text contains the words, and its parameters."""
+    like = f"{index.TEXT} LIKE {_PATTERN}"
+    patterns = [f"%{word.translate(_SPECIAL)}%" for word in words]
+    parameters = [pattern for pattern in patterns for _ in range(_PATTERN.count("%s"))]
+    return " AND ".join([like] * len(words)), parameters
 
 
 def matching_grams(words: Iterable[str]) -> list[str]:
-    """Return the trigrams that a text with these words contains; short words have none."""
-    return list(dict.fromkeys(gram for word in words for gram in _grams(word)))
+    """Return the trigrams that a folded text with these words contains; short words have none."""
+    return list(dict.fromkeys(gram for word in words for gram in _grams(folded(word))))
 
 
 def _grams(word: str) -> list[str]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 
+from chat_app.folding import folded
 from chat_app.models import Chat, Message
-from chat_app.search import index
+from chat_app.search import index, search
+from chat_app.search.everywhere import find_messages
 from chat_app.search.search import search_messages
 from tests import factories
 
@@ -73,6 +75,95 @@ def test_words_are_found_anywhere_in_any_case(
     chat: Chat, words: list[str], found: list[str]
 ) -> None:
     assert texts(chat, *words) == found
+
+
+# Texts, each with what is looked for in it, and what is not.
+ALIKE = [
+    ("caf\u00e9", ["cafe\u0301", "CAFÉ", "CAFE\u0301"]),
+    ("cafe\u0301 noir", ["café", "CAFÉ"]),
+    ("A\u030angstro\u0308m \u212b", ["ångström", "Å", "\u212b", "A\u030angstr\u00f6m"]),
+    ("\uff26\uff35\uff2c\uff2c width", ["full", "\uff46\uff55\uff4c\uff4c", "FULL WIDTH"]),
+    ("full width", ["\uff26\uff35\uff2c\uff2c", "\uff57\uff49\uff44\uff54\uff48"]),
+    ("\uff76\uff9e\uff72\uff84\uff9e", ["ガイド", "\u30ab\u3099イド"]),
+    ("ガイド", ["\uff76\uff9e\uff72\uff84\uff9e"]),
+    ("Hauptstraße", ["STRASSE", "strasse", "stra\u1e9ee", "HAUPTSTRA\u1e9eE"]),
+    ("STRASSE", ["straße", "stra\u1e9ee"]),
+    ("\u0130stanbul", ["istanbul", "ISTANBUL", "\u0131stanbul", "I\u0307stanbul"]),
+    ("\u0131sparta", ["Isparta", "isparta", "ISPARTA", "\u0130SPARTA"]),
+    ("ISTANBUL", ["\u0130stanbul", "\u0131stanbul"]),
+    (
+        "\u039f\u03b4\u03cc\u03c2 \u03a3\u03c9\u03ba\u03c1\u03ac\u03c4\u03bf\u03c5\u03c2",
+        [
+            "\u039f\u0394\u038c\u03a3",
+            "\u03bf\u03b4\u03cc\u03c3",
+            "\u03c3\u03c9\u03ba\u03c1\u03ac\u03c4\u03bf\u03c5\u03c3",
+        ],
+    ),
+    ("\u0391\u0399\u039d\u0395\u0399\u0391\u03a3", ["\u03b1\u03b9\u03bd\u03b5\u03b9\u03b1\u03c2"]),
+    (
+        "\u1f84\u03b4\u03b5\u03b9\u03bd",
+        ["\u1f8c\u0394\u0395\u0399\u039d", "\u1f04\u03b9\u03b4\u03b5\u03b9\u03bd"],
+    ),
+    ("Donau\u00addampf\u00adschiff", ["donaudampf", "dampfschiff", "DONAUDAMPFSCHIFF"]),
+    ("Donaudampfschiff", ["donau\u00addampf", "dampf\u200bschiff", "\ufeffdonau"]),
+    (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ["\u0645\u06cc\u062e\u0648\u0627\u0647\u0645"],
+    ),
+    ("zero\u200bwidth\u2060joined", ["zerowidthjoined"]),
+    ("of\ufb01ce \ufb02ow", ["office", "flow", "OFFICE"]),
+    ("H\u2082O and m\u00b2", ["h2o", "m2"]),
+    ("\u2167 \u2460", ["viii", "1"]),
+    (
+        "\u041a\u0418\u0415\u0412 \u0419\u043e\u0434",
+        ["\u043a\u0438\u0435\u0432", "\u0438\u0306\u043e\u0434"],
+    ),
+    ("\ud55c\uae00 \ubb38\uc11c", ["\u1112\u1161\u11ab\u1100\u1173\u11af"]),
+    ("\u1112\u1161\u11ab\u1100\u1173\u11af", ["\ud55c\uae00"]),
+    ("\u0e01\u0e33\u0e25\u0e31\u0e07", ["\u0e01\u0e4d\u0e32\u0e25\u0e31\u0e07"]),
+    ("Vi\u1ec7t Nam", ["vie\u0323\u0302t", "VI\u1ec6T"]),
+    ("\U00010412\U00010430", ["\U0001043a\U00010430"]),
+    ("\u13a0\u13a1\u13a2", ["\u13a0\u13a1\u13a2", "\uab70\uab71\uab72"]),
+    ("100\uff05 \uff3cpath\uff3f", ["100%", "\\path_", "\uff3cpath", "00\uff05"]),
+    ("non\u00a0breaking\u3000space", ["non breaking space"]),
+    ("\u2764\ufe0f heart", ["\u2764", "\u2764\ufe0e"]),
+    ("\u01c4ungla \u01c6", ["d\u017eungla", "D\u017dUNGLA", "\u01c5"]),
+]
+
+
+@pytest.mark.parametrize("kept", ["with the index", "without"])
+@pytest.mark.parametrize(("text", "words"), ALIKE)
+def test_texts_are_compared_in_one_case_width_and_composition(
+    person: User, text: str, words: list[str], kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_kept = kept == "with the index"
+    chat = factories.chat(person)
+    factories.message(chat, person, text)
+    factories.message(chat, person, "something else entirely")
+    monkeypatch.setattr(index, "is_kept", lambda _name: is_kept)
+    monkeypatch.setattr(search, "RECENT", 1)  # PostgreSQL looks the first message up in the index.
+    for word in words:
+        assert texts(chat, word) == [text], ascii(word)
+        is_indexed = is_kept and any(len(part) >= 3 for part in folded(word).split())
+        everywhere = [message.content for message in find_messages(word, limit=9)]
+        assert everywhere == ([text] if is_indexed else []), ascii(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("resume", "r\u00e9sum\u00e9"),
+        ("\u0627\u0644\u0639\u0631\u0628", "\u0627\u0644\u063a\u0631\u0628"),
+        ("masse", "ma\u0161e"),
+        ("\u00e4rger", "aerger"),
+        ("abc", "ab\u2009c"),
+        ("anything", "\u00ad\u200b"),
+    ],
+)
+def test_different_letters_are_not_alike(person: User, text: str, word: str) -> None:
+    chat = factories.chat(person)
+    factories.message(chat, person, text)
+    assert texts(chat, word) == []
 
 
 def test_the_database_keeps_the_index() -> None:
@@ -144,18 +235,21 @@ def test_the_beginning_of_a_text_is_indexed_and_searched(person: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_index_of_whole_texts_is_replaced(chat: Chat) -> None:
+@pytest.mark.parametrize(
+    ("infix", "former"), [("_", index.FORMER[0]), ("_start_", index.FORMER[1])]
+)
+def test_a_former_index_is_replaced(chat: Chat, infix: str, former: str) -> None:
     kept = _index()
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             for name, body in index._TRIGGERS.items():
                 cursor.execute(f"DROP TRIGGER {name}")
-                whole = re.sub(r"substr\((\w+\.content), [^)]*\)", r"\1", body)
-                cursor.execute(f"CREATE TRIGGER {name.replace('_start_', '_')} {whole}")
+                whole = re.sub(r"\w+\(substr\((\w+\.content), [^)]*\)\)", r"\1", body)
+                cursor.execute(f"CREATE TRIGGER {name.replace('_folded_', infix)} {whole}")
         else:
             cursor.execute(f"DROP INDEX {index.INDEX}")
             cursor.execute(
-                f"CREATE INDEX {index.FORMER} ON chat_app_message"
+                f"CREATE INDEX {former} ON chat_app_message"
                 " USING gin (chat_id, upper(content) gin_trgm_ops)"
             )
     assert "16384" in kept

@@ -1,0 +1,47 @@
+"""Fold texts that are compared: in searches, mentions and keywords. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+# The characters with the property Default_Ignorable_Code_Point: soft hyphens, joiners, direction
+# marks, fillers, variation selectors and tags.
+IGNORABLE: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_IGNORED: Final = re.compile(f"[{IGNORABLE}]+")
+_DOTTED_I: Final = "i\u0307"
+_DOTLESS_I: Final = "\u0131"
+
+
+def folded(text: str) -> str:
+    """Return a text in one case, width and composition, without ignorable characters.
+
+    The letters i with and without a dot are one, and so are ß and ss, and the forms of sigma.
+    """
+    if text.isascii():
+        return text.lower()
+    letters = unicodedata.normalize("NFKD", _IGNORED.sub("", text)).casefold()
+    return composed(letters.replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i"))
+
+
+def composed(text: str) -> str:
+    """Return a text in one width and composition, without ignorable characters."""
+    return unicodedata.normalize("NFKC", _IGNORED.sub("", text))
+
+
+def folded_sql(text: str) -> str:
+    """Return the PostgreSQL expression that folds the text of another expression.
+
+    It is immutable, as an index needs it. Case beyond what `lower` knows in the database's locale
+    is left as it is.
+    """
+    letters = f"lower(normalize(regexp_replace({text}, '[{IGNORABLE}]+', '', 'g'), NFKD))"
+    single = f"replace(replace({letters}, '\u00df', 'ss'), '{_DOTTED_I}', 'i')"
+    one_form = f"normalize(translate({single}, '\u03c2{_DOTLESS_I}\u0345', '\u03c3i\u03b9'), NFKC)"
+    is_ascii = f"octet_length({text}) = length({text})"
+    return f'(CASE WHEN {is_ascii} THEN lower({text} COLLATE "C") ELSE {one_form} END)'
