@@ -13,7 +13,7 @@ PURE := tests/uamp tests/upp tests/uap $(patsubst %,--ignore=tests/uamp/client/t
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels vendor pages lock
+.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels sbom vendor pages lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -79,10 +79,14 @@ grpc: $(DEV) ## Generate the code of the gRPC binding from its proto
 words: $(DEV) ## Write the texts that are marked for translation into locale/
 	@$(BIN)/python -m docs.words
 
-wheels: $(DEV) ## Build the wheels of the server and its libraries into dist/
+wheels: $(DEV) ## Build the wheels of the server and its libraries into dist/, and their bill of materials
 	@for project in packaging/uamp packaging/upp packaging/uap .; do \
 		$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist "./$$project" || exit 1; \
-	done; ls dist
+	done
+	@$(BIN)/python packaging/bill_of_materials.py dist/uamp-server.cdx.json; ls dist
+
+sbom: $(DEV) ## Write the software bill of materials (CycloneDX) of the wheel and the image
+	@mkdir -p dist && $(BIN)/python packaging/bill_of_materials.py dist/uamp-server.cdx.json
 
 vendor: $(BROWSER) ## Bundle the libraries of the pages into static/vendor
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor

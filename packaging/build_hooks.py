@@ -1,8 +1,10 @@
-"""Hooks of hatchling for the server's wheel: its requirements, the digest of static files."""
+"""Hooks of hatchling for the server's wheel: requirements, digest of static files, materials."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import runpy
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,33 +35,42 @@ class Requirements(MetadataHookInterface):
         ]
 
 
-class StaticDigest(BuildHookInterface[Any]):
-    """Writes a digest of the static files, which is part of their addresses."""
+class Additions(BuildHookInterface[Any]):
+    """Adds a digest of the static files, which is part of their addresses, and the materials."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file `static.digest` to the wheel."""
+        """Add `static.digest` to the wheel, and the bill of materials to its `sboms` (PEP 770)."""
         if self.target_name != "wheel" or version == "editable":
             return
         root = Path(self.root)
-        digest = hashlib.sha256()
-        for path in _static_files(root):
-            digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        # The files of the admin and of the API's pages change with their packages.
-        digest.update((root / "requirements" / "runtime.txt").read_bytes())
-        with tempfile.NamedTemporaryFile("w", suffix=".digest", delete=False) as file:
-            file.write(digest.hexdigest()[:DIGEST_CHARS])
-        self._digest = Path(file.name)
-        self._digest.chmod(0o644)
-        build_data["force_include"][file.name] = "uamp_project/assets/static.digest"
+        self._folder = tempfile.TemporaryDirectory()
+        digest = Path(self._folder.name) / "static.digest"
+        digest.write_text(_digest_of(root))
+        build_data["force_include"][str(digest)] = "uamp_project/assets/static.digest"
+        materials = Path(self._folder.name) / "uamp-server.cdx.json"
+        made = runpy.run_path(str(root / "packaging" / "bill_of_materials.py"))["document"](root)
+        materials.write_text(json.dumps(made, ensure_ascii=False), encoding="utf-8")
+        build_data["sbom_files"].append(str(materials))
+        for file in (digest, materials):
+            file.chmod(0o644)
 
     def finalize(self, *_: object) -> None:
-        """Delete the file that `initialize` wrote."""
-        digest = getattr(self, "_digest", None)
-        if digest is not None:
-            digest.unlink(missing_ok=True)
+        """Delete the files that `initialize` wrote."""
+        folder = getattr(self, "_folder", None)
+        if folder is not None:
+            folder.cleanup()
+
+
+def _digest_of(root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in _static_files(root):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    # The files of the admin and of the API's pages change with their packages.
+    digest.update((root / "requirements" / "runtime.txt").read_bytes())
+    return digest.hexdigest()[:DIGEST_CHARS]
 
 
 def _static_files(root: Path) -> Iterator[Path]:

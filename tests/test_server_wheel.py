@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import time
@@ -76,6 +77,14 @@ def test_the_wheel_has_the_packages_and_assets_and_none_of_the_libraries(
     assert modules | assets <= names
     assert {"uamp_project/assets/static.digest"} <= names
     assert any(name.endswith("/de/LC_MESSAGES/django.mo") for name in names)
+
+
+def test_the_wheel_has_its_bill_of_materials(wheels: dict[str, Path]) -> None:
+    with ZipFile(wheels[SERVER]) as wheel:
+        (name,) = (name for name in wheel.namelist() if "/sboms/" in name)
+        made = json.loads(wheel.read(name))
+    assert name.endswith(".dist-info/sboms/uamp-server.cdx.json")
+    assert made == runpy.run_path(str(ROOT / "packaging" / "bill_of_materials.py"))["document"]()
 
 
 def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
