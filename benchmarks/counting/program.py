@@ -85,7 +85,7 @@ class Socket:
 async def main(order: dict[str, Any]) -> None:
     """Warm up, and count, for each agent."""
     switch = ctypes.CDLL(order["switch"])
-    periodic.start = lambda _process: None
+    periodic.start = lambda process: None  # noqa: ARG005 called by position
     await server.startup()
     for agent in order["agents"]:
         sockets = [Socket(order["token"]) for _ in range(order["sockets"])]

@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import AGENT, PAID_AGENT, earlier, results, servers, turn_runs
@@ -22,6 +21,7 @@ from benchmarks.rounds import spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from benchmarks.servers import Data
 

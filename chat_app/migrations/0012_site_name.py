@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0010_log_tree"),
+        ("chat_app", "0011_lent_agents"),
     ]
 
     operations = [
