@@ -1,7 +1,7 @@
-"""The prices that the paying owner of a chat has agreed to, by agent. Synchronous.
+"""The prices that a paying owner, or an owner for the pool, agreed to, by agent. Synchronous.
 
 They are those of the agents in the chat, and of the agents that these may give work to, at the time
-when the owner chose to pay or added an agent.
+when an owner chose the payer or added an agent.
 """
 
 from __future__ import annotations

@@ -204,7 +204,8 @@ def _set_payer(chat: Chat, payer: PayerRule, by: User) -> None:
             raise NoSponsor
     chat.payer = payer
     chat.payer_user = by if payer == PayerRule.OWNER else None
-    chat.agreed_prices = prices_in(chat.pk) if payer == PayerRule.OWNER else None
+    is_agreed = payer in {PayerRule.OWNER, PayerRule.POOL}
+    chat.agreed_prices = prices_in(chat.pk) if is_agreed else None
 
 
 def chat_event(chat: Chat, *, by: User | None) -> ev.ChatUpdated:

@@ -94,7 +94,8 @@ def add_participant(
             check_right_in_sources(chat_id, added_by.pk, Right.ADD_MEMBERS)
         else:
             check_may_set_agents(chat, member, Right.ADD_MEMBERS, rights)
-            if chat.payer == PayerRule.OWNER and chat.payer_user_id == added_by.pk:
+            pays = chat.payer == PayerRule.OWNER and chat.payer_user_id == added_by.pk
+            if pays or chat.payer == PayerRule.POOL:
                 chat.agreed_prices = {**(chat.agreed_prices or {}), **prices_of([agent_id])}
                 chat.save(update_fields=["agreed_prices"])
         return join(chat, by=added_by, user=user, agent_id=agent_id, trigger=trigger)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class ChatPayer(NamedTuple):
-    """The payer in a chat: asker, owner, pool or sponsor; the rest is set for an owner."""
+    """The payer in a chat: asker, owner, pool or sponsor.
+
+    `owner_id` is set for an owner, and `agreed_prices` for an owner and a pool.
+    """
 
     rule: str
     owner_id: int | None
@@ -44,7 +47,7 @@ def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
         found = {
             str(pk): ChatPayer("asker", None)
             if payer == "owner" and owner is None
-            else ChatPayer(payer, owner, json.loads(agreed) if owner and agreed else None)
+            else ChatPayer(payer, owner, json.loads(agreed) if agreed else None)
             for pk, payer, owner, agreed in cursor.fetchall()
         }
     if missing := set(chat_ids) - set(found):

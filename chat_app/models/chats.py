@@ -69,7 +69,7 @@ class Chat(models.Model):
     payer_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # The prices that this owner agreed to, by agent (`members.agreed_prices`).
+    # The prices that this owner, or an owner for the pool, agreed to (`members.agreed_prices`).
     agreed_prices = models.JSONField(null=True, blank=True)
     # Whether only owners may pin messages; None means no.
     only_owners_pin = models.BooleanField(null=True, blank=True)

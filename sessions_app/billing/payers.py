@@ -184,15 +184,16 @@ def _payer(
 ) -> tuple[str, int | None]:
     """Return the rule that applies and the person whose money it is; a pool has none.
 
-    The asker pays if the chat's rule is a sponsor who has not agreed. An owner who has not agreed
-    to the prices is asked, or pays as far as they allowed the agent.
+    The asker pays if the chat's rule is a sponsor who has not agreed, or a pool for which no owner
+    has agreed to the prices. An owner who has not agreed to the prices is asked, or pays as far as
+    they allowed the agent.
     """
     match chosen.rule:
         case "owner" if not is_agreed(chosen.agreed_prices, one.agent_id, one.pricing):
             return "asker", chosen.owner_id
         case "owner":
             return "owner", chosen.owner_id
-        case "pool":
+        case "pool" if is_agreed(chosen.agreed_prices, one.agent_id, one.pricing):
             return "pool", None
         case "sponsor" if one.agent_id in sponsors:
             return "sponsor", sponsors[one.agent_id]

@@ -104,6 +104,40 @@ def test_the_owner_who_pays_is_asked_for_prices_they_did_not_agree_to(
     assert clean()
 
 
+@pytest.mark.parametrize("how", ["the same", "dearer", "added by an owner"])
+def test_the_pool_pays_no_prices_that_no_owner_agreed_to(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person, paid: Agent, how: str
+) -> None:
+    is_added = how.startswith("added")
+    chat = shared_chat(rich(alice), rich(bob), agents=() if is_added else ("paid",))
+    assert choose(web, alice, chat, payer="pool") == httpx.codes.OK
+    headers = {**alice.headers, "Idempotency-Key": "fill"}
+    path = f"/api/v1/chats/{chat.pk}"
+    assert web.post(f"{path}/pool", json={"amount": "9"}, headers=headers).is_success
+    if is_added:
+        body = {"agent": "paid", "trigger": "mention"}
+        assert web.post(f"{path}/participants", json=body, headers=alice.headers).is_success
+    elif how == "dearer":
+        # Bob owns the agent, and takes what is left in the pool.
+        paid.owner, paid.pricing = bob.user, {"per_answer": "9"}
+        paid.save()
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask("@paid Hello")
+    asked = client.until("payment.required", *TERMINAL)[-1]
+    if how != "dearer":
+        assert asked["type"] == "response.done"
+        assert web.get(f"{path}/pool", headers=alice.headers).json()["available"] == "8"
+        return
+    # The asker may pay the new price.
+    assert asked["type"] == "payment.required"
+    pay(client, asked)
+    assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    assert web.get(f"{path}/pool", headers=alice.headers).json()["available"] == "9"
+    assert str(wallet(bob).posted) == "1"
+    assert clean()
+
+
 @pytest.mark.parametrize(
     "change", [{"payer": "asker"}, {"payer": "owner"}, {"budget": "100"}, {"budget": ""}]
 )

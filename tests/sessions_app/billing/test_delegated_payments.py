@@ -181,7 +181,7 @@ def test_the_pool_of_the_chat_pays_for_delegated_work_of_any_depth(
 ) -> None:
     doer("chief", "boss")
     chat = shared_chat(rich(alice), agents=("chief",), trigger="always")
-    chat.payer = "pool"
+    chat.payer, chat.agreed_prices = "pool", prices_in(chat.pk)
     chat.save()
     pool = payers.pool_of(chat.pk, "USD")
     wallet_id = ledger.account_of_user(alice.user.pk).id

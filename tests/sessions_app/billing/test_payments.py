@@ -9,6 +9,7 @@ import pytest
 
 from agents_app import sponsorships
 from agents_app.providers import scripts
+from chat_app.members.agreed_prices import prices_in
 from chat_app.members.chats import ChatChange, update_chat
 from payments_app.models import Hold, Transfer
 from payments_app.spending import approvals
@@ -403,7 +404,7 @@ def test_an_agents_owner_may_pay_for_it(dial: Dial, alice: Person, bob: Person) 
 def test_an_empty_pool_is_said_and_nothing_runs(dial: Dial, alice: Person) -> None:
     priced("paid", per_answer="1")
     chat = shared_chat(rich(alice), agents=("paid",))
-    chat.payer = "pool"
+    chat.payer, chat.agreed_prices = "pool", prices_in(chat.pk)
     chat.save()
     client = dial(alice)
     client.create_session(chat=chat.pk)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chat_app.members.agreed_prices import prices_in
 from payments_app import services as ledger
 from payments_app.models import Transfer
 from sessions_app.models import Response
@@ -134,7 +135,7 @@ def test_an_owner_fills_the_pool_and_it_pays(
     agent = priced("paid", per_answer="1")
     rich(alice)
     chat = shared_chat(alice, bob, agents=("paid",))
-    chat.payer = "pool"
+    chat.payer, chat.agreed_prices = "pool", prices_in(chat.pk)
     chat.save()
     assert fill(web, alice, chat, "2.5").json()["available"] == "2.5"
     assert str(wallet(alice).available) == "7.5"
