@@ -4,6 +4,6 @@ The conversion itself is in `uap.uamp_adapter.history`; only `agents_app` may im
 """
 
 from uap.uamp_adapter.history import RememberedMessage
-from uap.uamp_adapter.media import DOCUMENT_CHARS
+from uap.uamp_adapter.media import DOCUMENT_CHARS, document_text
 
-__all__ = ["DOCUMENT_CHARS", "RememberedMessage"]
+__all__ = ["DOCUMENT_CHARS", "RememberedMessage", "document_text"]

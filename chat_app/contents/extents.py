@@ -1,12 +1,13 @@
 """The size of contents as a model counts it: an upper bound, measured once from the bytes.
 
-The unit is milliseconds of sound, pages of a PDF, tiles of a picture. Token prices are based on it
-(sessions_app/billing/weights.py). Synchronous: never call it on the event loop.
+The unit is milliseconds of sound, pages of a PDF, tiles of a picture, tokens of a text. Prices are
+based on it (sessions_app/billing/weights.py). Synchronous: never call it on the event loop.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from django.db.models import Q
 from PIL import Image, UnidentifiedImageError
 
+from agents_app.conversation.history import DOCUMENT_CHARS, document_text
 from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
 from chat_app.contents.media_types import IMAGE_MAX_PIXELS
 from chat_app.models import Content
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 TILE: Final = 768
 """The longest side of a tile, in pixels; long, narrow pictures have smaller tiles."""
 LEAST_TILE: Final = 256
+_CHAR_BYTES: Final = 4
 _MOST_TILES: Final = IMAGE_MAX_PIXELS // LEAST_TILE**2
 
 
@@ -65,7 +68,18 @@ def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
                 return None
         case "picture":
             return _most_tiles(data)
-    return 0
+    is_text = mime_type.startswith("text/") or mime_type == "application/json"
+    return _text_tokens(data) if is_text else 0
+
+
+def _text_tokens(data: bytes) -> int:
+    """Return a quarter of a token per ASCII character and one per other character of a text.
+
+    In UTF-16 and in broken UTF-8, a character may have fewer than three bytes.
+    """
+    text = document_text(data[: _CHAR_BYTES * DOCUMENT_CHARS])[:DOCUMENT_CHARS]
+    plain = len(text.encode("ascii", "ignore"))
+    return math.ceil(plain / 4) + len(text) - plain
 
 
 def _most_tiles(data: bytes) -> int:

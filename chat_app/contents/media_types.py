@@ -153,6 +153,11 @@ def picture_type(data: bytes) -> str:
     return proven
 
 
+def is_unchecked_picture(data: bytes, mime_type: str) -> bool:
+    """Return whether stored data begin as a picture that was refused, and stored as a file."""
+    return mime_type == DEFAULT_MIME and signatures.type_of(data) in _PILLOW_FORMATS
+
+
 def check_picture(data: bytes, mime_type: str) -> None:
     """Raise InvalidMedia for a picture that is unreadable or has too many pixels."""
     try:

@@ -16,7 +16,7 @@ from chat_app.contents.ai_marks import with_mark
 from chat_app.contents.extents import extent_of
 from chat_app.contents.filenames import clean_filename
 from chat_app.contents.measures import UNMEASURED
-from chat_app.contents.media_types import InvalidMedia, sniff
+from chat_app.contents.media_types import InvalidMedia, is_unchecked_picture, sniff
 from chat_app.contents.quota import ContentOwner, check_quota, largest_file
 from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, used_copy
 from chat_app.models import Content
@@ -108,12 +108,16 @@ def read_in_chat(content_id: str, chat_id: str, *, is_paid: bool = False) -> tup
     """Return the bytes and type of a content that appears in a chat; raises ContentNotFound.
 
     The id may come from a client's own history and need not be ours. With `is_paid`, a content is
-    not found if there is no bound for how much of it a model counts.
+    not found if there is no bound for how much of it a model counts: a picture that could not be
+    checked is measured as a file, and models read it as a picture.
     """
     try:
         content = in_chat(str(uuid.UUID(content_id)), chat_id)
         if is_paid and content.extent == UNMEASURED:
             raise ContentNotFound
-        return read(content), content.mime_type
+        data = read(content)
     except (ValueError, FileNotFoundError) as error:
         raise ContentNotFound from error
+    if is_paid and is_unchecked_picture(data, content.mime_type):
+        raise ContentNotFound
+    return data, content.mime_type

@@ -167,7 +167,7 @@ class _MediaReading:
         if shown is not None:
             return shown * CHARS_PER_TOKEN
         texts = [
-            math.ceil(one.size_bytes / 3) * CHARS_PER_TOKEN
+            max(math.ceil(one.size_bytes / 3), one.amount) * CHARS_PER_TOKEN
             for name in ids_of(item)
             for one in self.extents.get(name, ())
             if one.kind == "other"

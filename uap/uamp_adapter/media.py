@@ -148,7 +148,7 @@ def _block(data: bytes, mime_type: str, filename: str) -> UserContent | None:
             return ImageBlock(source=encoded, mime_type=kind)
         return DocumentBlock(source=encoded, mime_type=mime_type, title=filename or None)
     if mime_type.startswith("text/") or mime_type == "application/json":
-        text = _text(data)
+        text = document_text(data)
         if len(text) > DOCUMENT_CHARS:
             text = f"{text[:DOCUMENT_CHARS]}\n[cut off after {DOCUMENT_CHARS} characters]"
         return DocumentBlock(
@@ -157,7 +157,7 @@ def _block(data: bytes, mime_type: str, filename: str) -> UserContent | None:
     return None
 
 
-def _text(data: bytes) -> str:
+def document_text(data: bytes) -> str:
     """Decode a text file as UTF-8, or as UTF-16 with a byte order mark; mark failures."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")

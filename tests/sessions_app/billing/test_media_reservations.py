@@ -57,11 +57,21 @@ def _base64(data: bytes) -> str:
 SOUND = _base64(TEN_MINUTES * 25_000)
 PICTURE = _base64(_picture(4_000, 3_000))
 PDF = _base64(_pdf(200))
-# What is sent, and what a vendor counts of it: 32 tokens a second, 258 a tile, 3,000 a page.
+# In UTF-16, and of bytes that are no UTF-8 and are read as one character each.
+CHINESE = _base64(("\N{CJK UNIFIED IDEOGRAPH-6F22}" * 30_000).encode("utf-16"))
+BROKEN = _base64(b"\x81" * 30_000)
+# What is sent, and what a vendor counts of it: 32 tokens a second, 258 a tile, 3,000 a page, and
+# one for each character of a text that is not ASCII.
 MEDIA: dict[str, tuple[dict[str, Any], int]] = {
     "audio": ({"audio": SOUND, "format": "mp3"}, 600 * 32),
     "image": ({"image": PICTURE, "format": "png"}, 24 * 258),
     "file": ({"file": PDF, "filename": "a.pdf", "mime_type": "application/pdf"}, 200 * 3_000),
+    "file of UTF-16": (
+        {"file": CHINESE, "filename": "a.txt", "mime_type": "text/plain"}, 30_000,
+    ),
+    "file of no UTF-8": (
+        {"file": BROKEN, "filename": "a.txt", "mime_type": "text/plain"}, 30_000,
+    ),
     "file of a picture": (
         {"file": PICTURE, "filename": "a.png", "mime_type": "image/png"}, 24 * 258,
     ),
@@ -222,3 +232,30 @@ def test_a_sound_that_cannot_be_measured_is_withheld_from_a_model_that_charges_f
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
     assert max(hold.amount for hold in Hold.objects.order_by("-pk")[:1]) <= usd("0.2").amount
     wait_until(clean)
+
+
+@pytest.mark.parametrize(("is_broken", "is_paid"), [(True, True), (True, False), (False, True)])
+def test_a_picture_that_cannot_be_checked_is_withheld_from_a_model_that_charges_for_it(
+    dial: Dial, alice: Person, *, is_broken: bool, is_paid: bool
+) -> None:
+    agent = priced("paid", per_answer="0.1")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
+    data = _picture(4_000, 3_000)
+    if is_broken:
+        # A comment after the header, with a wrong checksum, which vendors need not check.
+        data = data[:33] + b"\0\0\0\3tEXta\0bcccc" + data[33:]
+    fields = {"file": _base64(data), "filename": "a", "mime_type": "application/pdf"}
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.send("input.text", text="Look")
+    client.send("input.file", **fields)
+    client.send("response.create")
+    client.until(*TERMINAL)
+    content, chat_id = Content.objects.get(), Response.objects.get().chat_id
+    assert (content.mime_type == "application/octet-stream") is is_broken
+    read = partial(storage.read_in_chat, str(content.pk), chat_id, is_paid=is_paid)
+    if is_broken and is_paid:
+        with pytest.raises(LookupError):
+            read()
+    else:
+        assert read()[0] == data
