@@ -18,6 +18,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app import selectors as agents
+from agents_app.rest.rights import ALL, MissingRight
 from chat_app.contents import references
 from chat_app.conversation.errors import MessageNotFound
 from chat_app.forks.copies import history_until
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
+    from agents_app.rest.rights import Rights
     from chat_app.forks.copies import CopiedHistory
     from uamp import events as ev
 
@@ -71,13 +73,17 @@ def fork_chat(
     title: str | None = None,
     key: str | None = None,
     admit: Callable[[int], None],
+    rights: Rights = ALL,
 ) -> ev.ChatForked:
     """Create a chat with another chat's history up to a message; return its event without `seq`.
 
     Repeating the same `key` for the same message returns the same chat. `admit` is called with the
-    bytes of text to be stored, and may raise. Raises MessageNotFound for strangers and unknown
+    bytes of text to be stored, and may raise. `rights` are those of the credential. Raises
+    MissingRight for one that is for certain chats, MessageNotFound for strangers and unknown
     messages, ForkTooLarge, and OperationalError if messages of the history keep being deleted.
     """
+    if rights.chats is not None:
+        raise MissingRight("This credential is for certain chats, and makes no others.")
     digest = None if key is None else _digest(message_id, key)
     for attempt in range(ATTEMPTS):
         if (known := _known(forked_by, digest)) is not None:

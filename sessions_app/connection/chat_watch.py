@@ -64,6 +64,8 @@ class ChatWatch:
 
     async def compare(self, latest: Sequence[tuple[str, int]]) -> None:
         """Have the client reload the chats that differ from what was received."""
+        if not self._may_act():
+            return
         before = dict(self._taken)
         behind = [
             (chat_id, seq)

@@ -16,7 +16,7 @@ import uamp
 from agents_app.providers.vendor_extensions import problem_of_extensions
 from chat_app.calls.reading import current_call
 from sessions_app import database, selectors, services, session_states
-from sessions_app.access.protocol_rights import check_scope
+from sessions_app.access.protocol_rights import check_reads_all, check_scope
 from sessions_app.billing import requests
 from sessions_app.billing.events import required as payment_required
 from sessions_app.billing.events import waiting_for
@@ -323,6 +323,7 @@ async def _refresh_token(
     connection: ClientConnection, token: str, targets: Sequence[AttachedSession]
 ) -> None:
     principal = await verified(token, connection)
+    _check_still_reads(connection, principal, targets)
     if any(not principal.rights.sees_chat(attached.session.chat_id) for attached in targets):
         raise RemoteProtocolError(
             ErrorCode.UNAUTHORIZED, "The new token is not for the chat of a session."
@@ -336,6 +337,17 @@ async def _refresh_token(
     if principal.key == connection.principal.key:
         # The connection itself should outlive the token that it was opened with.
         connection.principal = principal
+
+
+def _check_still_reads(
+    connection: ClientConnection, principal: Principal, targets: Sequence[AttachedSession]
+) -> None:
+    """Raise RemoteProtocolError forbidden if a new token does not cover what is being received."""
+    if targets and connection.receives:
+        check_scope(principal, SCOPES[ev.SessionCreate])
+    if connection.watch is not None and principal.key == connection.principal.key:
+        check_scope(principal, SCOPES[ev.ChatsWatch])
+        check_reads_all(principal)
 
 
 async def _changed_configs(

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import User
 
+from agents_app.rest.rights import MissingRight
 from chat_app.conversation.errors import MessageNotFound
 from chat_app.forks.copies import ForkTooLarge
 from chat_app.forks.forking import fork_chat
 from sessions_app import database
 from sessions_app.access import rates
+from sessions_app.access.protocol_rights import forbidden
 from sessions_app.connection.rate_limit import check_rate, rate_limited
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -32,6 +34,8 @@ async def take_fork(connection: ClientConnection, event: ev.ChatFork) -> None:
     await check_rate(connection, session.principal, "forks", session.wire_id)
     try:
         forked = await database.run(partial(_fork, session, event))
+    except MissingRight as missing:
+        raise forbidden(missing) from None
     except MessageNotFound:
         raise RemoteProtocolError(
             ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."
@@ -59,6 +63,7 @@ def _fork(session: OpenSession, event: ev.ChatFork) -> ev.ChatForked:
         title=event.title,
         key=_key(session, event),
         admit=admit,
+        rights=session.principal.rights,
     )
 
 

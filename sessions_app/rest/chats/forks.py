@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import caller
+from agents_app.rest.views import caller, rights_of
 from chat_app.conversation.errors import MessageNotFound
 from chat_app.forks.copies import ForkTooLarge
 from chat_app.forks.forking import fork_chat
@@ -69,6 +69,7 @@ class ForksView(RestView):
                 title=values.get("title"),
                 key=None if key is None else f"key {key}",
                 admit=admit,
+                rights=rights_of(request),
             )
         except MessageNotFound as error:
             raise Http404 from error
