@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from chat_app.mentioned import MENTION
+from chat_app.mentioned import JOINED, MENTION
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -34,7 +34,12 @@ _ENDS: Final = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
 _WORD = re.compile(r"\w")
 _SPACE = re.compile(r"\s")
 # A dollar sign before one of these begins no formula.
-_CLOSING = frozenset(")]\"'\u201d\u2019\u00bb,.;:!?")
+_CLOSING = frozenset(
+    ")]}\"'\u201d\u2019\u00bb,.;:!?"
+    "\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f\uff5d"
+)
+_JOINED_LETTER = re.compile(f"[{JOINED}]")
+_ESCAPED = re.compile(r"\\(?:left|right)?.", re.DOTALL)
 _AT = re.compile(r"[@\uff20]")
 _BOX = re.compile(r"\[([ xX])\](?=[ \t])")
 
@@ -69,18 +74,37 @@ def _is_word(text: str, at: int) -> bool:
 def _dollar_end(text: str, start: int, most: int) -> int:
     """Return the end of a formula between single dollar signs, or -1.
 
-    A dollar sign next to a space, a letter or a digit is an amount.
+    A dollar sign next to a space, a letter or a digit is an amount. Letters of scripts without
+    spaces may be next to it if there are none inside. A formula closes no bracket that it has not
+    opened.
     """
-    if _is_word(text, start - 2) or start >= most:
+    if (_is_word(text, start - 2) and not _is_joined(text, start - 2)) or start >= most:
         return -1
     if _SPACE.match(text[start]) or text[start] in _CLOSING:
         return -1
     end = text.find("$", start + 1, most)
     while end != -1 and text[end - 1] == "\\":
         end = text.find("$", end + 1, most)
-    if end == -1 or _SPACE.match(text[end - 1]) or _is_word(text, end + 1):
+    if end == -1 or _SPACE.match(text[end - 1]) or _closes_too_much(text[start:end]):
         return -1
-    return end
+    is_beside = _is_joined(text, start - 2) or _is_joined(text, end + 1)
+    if is_beside and _JOINED_LETTER.search(text, start, end):
+        return -1
+    return -1 if _is_word(text, end + 1) and not _is_joined(text, end + 1) else end
+
+
+def _is_joined(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and _JOINED_LETTER.match(text[at]) is not None
+
+
+def _closes_too_much(formula: str) -> bool:
+    """Return whether a bracket is closed that was not opened, of whichever kind."""
+    depth = 0
+    for character in _ESCAPED.sub("", formula):
+        depth += (character in "([{") - (character in ")]}")
+        if depth < 0:
+            return True
+    return False
 
 
 def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the parser's signature

@@ -17,7 +17,17 @@ from chat_app.mentioned import mentioned_names
 TABLE: Final = Path(__file__).parents[1] / "vectors" / "markdown" / "scripts.json"
 
 
-@pytest.mark.parametrize(("text", "html"), json.loads(TABLE.read_text(encoding="utf-8")))
+KINDS: Final[dict[str, list[tuple[str, str]]]] = json.loads(TABLE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        pytest.param(text, html, id=f"{kind}: {ascii(text)}")
+        for kind, rows in KINDS.items()
+        for text, html in rows
+    ],
+)
 def test_the_server_draws_what_the_browser_draws(text: str, html: str) -> None:
     assert render_here(text.encode()).decode() == html
 

@@ -3,28 +3,49 @@
  * the same rules. A dollar sign beside a space, a letter or a digit is an amount. Knows no DOM.
  */
 
+import { JOINED } from "../store/mentions.js";
+
 /** A formula in a line is not longer than this: looking for the end of each dollar sign takes quadratic time. */
 const INLINE_CHARS = 1_000;
 const WORD = /[\p{L}\p{N}_]/u;
 const SPACE = /\s/;
 /** What closes no formula that has not begun: a dollar sign before it is an amount, or the sign itself. */
-const CLOSING = /[)\]"'\u201d\u2019\u00bb,.;:!?]/;
+const CLOSING = /[)\]}"'\u201d\u2019\u00bb,.;:!?\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f\uff5d]/;
+const JOINED_LETTER = new RegExp(`[${JOINED}]`, "u");
 /** @type {Record<string, string>} */
 const ENDS = { "$$": "$$", "\\[": "\\]", "\\(": "\\)" };
 
 /** @param {string} text @param {number} at */
 const isWord = (text, at) => at >= 0 && at < text.length && WORD.test(text[at]);
 
+/** @param {string} text @param {number} at */
+const isJoined = (text, at) => at >= 0 && at < text.length && JOINED_LETTER.test(text[at]);
+
+/** Whether a bracket is closed that was not opened, of whichever kind. @param {string} formula */
+function closesTooMuch(formula) {
+  let depth = 0;
+  for (const character of formula.replace(/\\(?:left|right)?./gs, "")) {
+    if ("([{".includes(character)) depth += 1;
+    else if (")]}".includes(character)) depth -= 1;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
 /**
- * The end of a formula between single dollar signs, or -1.
+ * The end of a formula between single dollar signs, or -1. Letters of scripts without spaces may be beside it if there
+ * are none inside. A formula closes no bracket that it has not opened.
  * @param {string} text that holds the first of them @param {number} from where the formula begins
  * @param {number} most it ends before
  */
 function dollarEnd(text, from, most) {
-  if (isWord(text, from - 2) || from >= most || SPACE.test(text[from]) || CLOSING.test(text[from])) return -1;
+  if ((isWord(text, from - 2) && !isJoined(text, from - 2)) || from >= most || SPACE.test(text[from]) || CLOSING.test(text[from])) return -1;
   for (let end = text.indexOf("$", from + 1); end !== -1 && end < most; end = text.indexOf("$", end + 1)) {
     if (text[end - 1] === "\\") continue;
-    return SPACE.test(text[end - 1]) || isWord(text, end + 1) ? -1 : end;
+    const formula = text.slice(from, end);
+    if (SPACE.test(text[end - 1]) || closesTooMuch(formula)) return -1;
+    if ((isJoined(text, from - 2) || isJoined(text, end + 1)) && JOINED_LETTER.test(formula)) return -1;
+    return isWord(text, end + 1) && !isJoined(text, end + 1) ? -1 : end;
   }
   return -1;
 }
