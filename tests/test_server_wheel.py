@@ -106,6 +106,7 @@ def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
     }
     assert {line for line in required if "extra ==" in line} == {
         "matplotlib; extra == 'charts'",
+        "django-storages[s3]; extra == 's3'",
         "stripe; extra == 'stripe'",
     }
 

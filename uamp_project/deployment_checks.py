@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning  # noqa: A004 Django's name
 
 from uamp_project.settings.environment import names_read
 
@@ -75,6 +75,33 @@ def check_proxies(**_: Any) -> list[CheckMessage]:
             " addresses of your proxies, for example 10.0.0.0/8.",
             id="uamp.E016",
         )
+    ]
+
+
+@checks.register(deploy=True)
+def check_bucket(**_: Any) -> list[CheckMessage]:
+    """Check that the settings of an S3 bucket are whole."""
+    names = ("UAMP_S3_BUCKET", "UAMP_S3_KEY_ID", "UAMP_S3_SECRET_KEY")
+    missing = [name for name in names if not getattr(settings, name)]
+    if settings.UAMP_S3_BUCKET and len(missing) == len(names) - 1:
+        return [
+            Warning(
+                "UAMP_S3_BUCKET is set, but UAMP_S3_KEY_ID and UAMP_S3_SECRET_KEY are not.",
+                hint="Set both, unless AWS gives this machine a role: then silence this warning.",
+                id="uamp.W018",
+            )
+        ]
+    others = ("UAMP_S3_ENDPOINT", "UAMP_S3_REGION")
+    is_used = len(missing) < len(names) or any(getattr(settings, name) for name in others)
+    return [
+        Error(
+            f"{name} is not set, but other settings of the S3 bucket are.",
+            hint="Without a bucket, files are stored in DATA_DIR; without both halves of the key,"
+            " the bucket refuses them.",
+            id="uamp.E018",
+        )
+        for name in missing
+        if is_used
     ]
 
 

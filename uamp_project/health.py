@@ -20,6 +20,7 @@ from typing import Any, Final
 from asgiref.sync import async_to_sync, iscoroutinefunction
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
@@ -143,7 +144,7 @@ async def _database() -> str:
 
 
 async def _files() -> str:
-    await database.run(_write_a_file)
+    await database.run(_reach_the_bucket if settings.UAMP_S3_BUCKET else _write_a_file)
     return ""
 
 
@@ -151,6 +152,12 @@ def _write_a_row() -> None:
     """Update a row that always exists, because a full disk fails writes, not reads."""
     rows = MigrationRecorder.Migration.objects
     rows.filter(pk=rows.values("pk").order_by("-pk")[:1]).update(applied=F("applied"))
+
+
+def _reach_the_bucket() -> None:
+    """Ask for the bucket in which contents are stored; nothing is written to it."""
+    storage: Any = default_storage
+    storage.probe()
 
 
 def _write_a_file() -> None:

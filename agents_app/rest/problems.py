@@ -351,7 +351,7 @@ def _code(error: Exception) -> str:
 
 
 def is_out_of_space(error: Exception) -> bool:
-    """Return whether a write failed because the disk is full or read-only."""
+    """Return whether storage failed: a disk that is full, read-only or broken, or a bucket."""
     return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
@@ -383,7 +383,7 @@ _CODES: Final[Sequence[tuple[type[Exception], str]]] = (
     (OperationalError, "unavailable"),
     (InterfaceError, "unavailable"),
 )
-_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 # A 404 must not reveal whether the row is missing or foreign. The other codes give details in
 # `errors` or headers.
 _OWN_WORDS: Final = {

@@ -136,3 +136,26 @@ def test_variables_of_others_are_left_alone(name: str) -> None:
 def test_every_variable_of_the_page_is_known() -> None:
     listed = {name for name in page_rows("variables") if name.startswith("UAMP_")}
     assert listed - deployment_checks.known_names() == set()
+
+
+@pytest.mark.parametrize(
+    ("bucket", "key", "secret", "endpoint", "named"),
+    [
+        ("", "", "", "", []),
+        ("files", "key", "secret", "", []),
+        ("files", "", "", "", ["uamp.W018"]),
+        ("files", "key", "", "", ["UAMP_S3_SECRET_KEY"]),
+        ("files", "", "secret", "", ["UAMP_S3_KEY_ID"]),
+        ("", "key", "secret", "", ["UAMP_S3_BUCKET"]),
+        ("", "", "", "https://s3", ["UAMP_S3_BUCKET", "UAMP_S3_KEY_ID", "UAMP_S3_SECRET_KEY"]),
+    ],
+)
+def test_a_bucket_needs_its_name_and_its_key(
+    settings: Settings, bucket: str, key: str, secret: str, endpoint: str, named: list[str]
+) -> None:
+    settings.UAMP_S3_BUCKET, settings.UAMP_S3_ENDPOINT = bucket, endpoint
+    settings.UAMP_S3_KEY_ID, settings.UAMP_S3_SECRET_KEY = key, secret
+    found = deployment_checks.check_bucket()
+    assert len(found) == len(named)
+    for message, name in zip(found, named, strict=True):
+        assert name in f"{message.msg} {message.id}"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 MANIFEST: Final = "manifest.json"
@@ -44,12 +45,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_archive(
     to: Path,
-    files: Iterable[tuple[str, Path]],
+    files: Iterable[tuple[str, Callable[[], IO[bytes]]]],
     *,
     made_at: int,
     migrations: list[str],
 ) -> Manifest:
-    """Write the files under their names; the archive gets its final name once complete.
+    """Write files under their names, each opened when it is its turn.
+
+    The archive gets its final name once complete.
 
     A file that vanishes meanwhile is skipped, because its content was deleted.
     """
@@ -58,13 +61,13 @@ def write_archive(
     with partial.open("xb") as file:
         partial.chmod(0o600)
         with tarfile.open(fileobj=file, mode="w") as archive:
-            for name, path in files:
+            for name, opened in files:
                 try:
-                    source = path.open("rb")
+                    source = opened()
                 except FileNotFoundError:
                     continue
                 with source:
-                    entries[name] = _add(archive, name, source)
+                    entries[name] = _add(archive, name, source, made_at)
             manifest = Manifest(
                 format=FORMAT, made_at=made_at, migrations=migrations, files=entries
             )
@@ -76,9 +79,10 @@ def write_archive(
     return manifest
 
 
-def _add(archive: tarfile.TarFile, name: str, source: io.BufferedReader) -> FileEntry:
-    member = archive.gettarinfo(arcname=name, fileobj=source)
-    member.mode, member.uid, member.gid, member.uname, member.gname = 0o600, 0, 0, "", ""
+def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], made_at: int) -> FileEntry:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = source.seek(0, os.SEEK_END), 0o600, made_at
+    source.seek(0)
     reader = _HashedReader(source)
     archive.addfile(member, reader)
     return FileEntry(size=member.size, sha256=reader.sha256.hexdigest())
@@ -87,7 +91,7 @@ def _add(archive: tarfile.TarFile, name: str, source: io.BufferedReader) -> File
 class _HashedReader(io.RawIOBase):
     """A file that is hashed as it is read."""
 
-    def __init__(self, source: io.BufferedReader) -> None:
+    def __init__(self, source: IO[bytes]) -> None:
         self._source = source
         self.sha256 = hashlib.sha256()
 

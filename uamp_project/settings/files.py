@@ -4,7 +4,10 @@ import contextlib
 import os
 import tomllib
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
 
 from uamp_project.settings.environment import folder, integer, string, switch
 
@@ -56,8 +59,22 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 # How long a signed URL of a content is valid.
 UAMP_CONTENT_URL_SECONDS = integer("UAMP_CONTENT_URL_SECONDS", 900, least=1, most=10**9)
+# A bucket of S3 for contents; without one they are in MEDIA_ROOT (chat_app/contents/bucket.py).
+UAMP_S3_BUCKET = string("UAMP_S3_BUCKET")
+UAMP_S3_ENDPOINT = string("UAMP_S3_ENDPOINT")
+UAMP_S3_REGION = string("UAMP_S3_REGION")
+UAMP_S3_KEY_ID = string("UAMP_S3_KEY_ID")
+UAMP_S3_SECRET_KEY = string("UAMP_S3_SECRET_KEY")
+if UAMP_S3_BUCKET and find_spec("storages") is None:
+    raise ImproperlyConfigured(
+        "UAMP_S3_BUCKET needs an extra: pip install --find-links dist 'uamp-server[s3]'"
+    )
 # Content is never served from MEDIA_URL: /api/content/<uuid> checks the reader's access.
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {
+        "BACKEND": "chat_app.contents.bucket.BucketStorage"
+        if UAMP_S3_BUCKET
+        else "django.core.files.storage.FileSystemStorage"
+    },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }

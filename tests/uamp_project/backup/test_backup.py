@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from tests import databases, services
+from tests.buckets import make_bucket, s3_server
 from tests.journeys.product import Product
 from tests.threads import join_threads
 from tests.uamp_project.serving import ROOT, environment
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
 LISTED = "id", "seq", "content", "content_items"
 
 
-def manage(*arguments: str, data_dir: Path, url: str) -> subprocess.CompletedProcess[str]:
+def manage(
+    *arguments: str, data_dir: Path, url: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run a command on the server of a folder and a database."""
-    chosen = {"DATABASE_URL": url} if url else {}
+    chosen = {**variables, **({"DATABASE_URL": url} if url else {})}
     return subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
@@ -186,6 +189,32 @@ def changed(archive: Path, to: Path, *, name: str = "", cut: int = 0, extra: str
             member.size = 1
             copy.addfile(member, io.BytesIO(b"x"))
     return to
+
+
+@pytest.mark.any_database
+def test_files_of_a_bucket_are_backed_up_and_restored_to_a_bucket_or_a_disk(tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    for folder in (first, second, third):
+        folder.mkdir()
+    databases.copy_migrated(first)
+    file, name, data = tmp_path / "backup.tar", "2026/11/content", os.urandom(70_000)
+    with s3_server() as endpoint:
+        source, target = make_bucket(endpoint), make_bucket(endpoint)
+        source.client.put_object(Bucket=source.name, Key=name, Body=data)
+        migrated = manage("migrate", "-v", "0", data_dir=first, url="", **source.variables)
+        assert migrated.returncode == 0, migrated.stderr
+        done = manage("backup", str(file), data_dir=first, url="", **source.variables)
+        assert done.returncode == 0, done.stderr
+
+        refused = manage("restore", str(file), data_dir=second, url="", **source.variables)
+        assert (refused.returncode, "has objects" in refused.stderr) == (1, True)
+        restored = manage("restore", str(file), data_dir=second, url="", **target.variables)
+        assert restored.returncode == 0, restored.stderr
+        assert target.objects() == {name: data}
+        assert not (second / "content").exists()
+    on_disk = manage("restore", str(file), data_dir=third, url="")
+    assert on_disk.returncode == 0, on_disk.stderr
+    assert (third / "content" / name).read_bytes() == data
 
 
 @pytest.mark.any_database

@@ -1,13 +1,19 @@
-"""`manage.py backup FILE`: the database, the contents and the keys in one file."""
+"""`manage.py backup FILE`: the database, the contents and the keys in one file.
+
+Contents are in DATA_DIR or in a bucket, and the file has them in the same form, so that it can be
+restored to either.
+"""
 
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.core.management.base import BaseCommand, CommandError
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -15,7 +21,8 @@ from uamp_project.backup.archive import write_archive
 from uamp_project.backup.dumps import DumpError, dump_database
 from uamp_project.management.migrated import require_migrations
 
-KEPT = ("content", "signing_keys", "secret_key", "demo.json")
+CONTENT: Final = "content"
+KEPT = (CONTENT, "signing_keys", "secret_key", "demo.json")
 """The parts of DATA_DIR in a backup, besides the database; everything else is created anew."""
 
 
@@ -47,7 +54,7 @@ class Command(BaseCommand):
                 dump = dump_database(Path(folder))
                 manifest = write_archive(
                     to,
-                    [(dump.name, dump), *_kept_files()],
+                    [(dump.name, partial(dump.open, "rb")), *_kept_files(), *_objects()],
                     made_at=made_at,
                     migrations=migrations,
                 )
@@ -57,12 +64,20 @@ class Command(BaseCommand):
         self.stdout.write(f"{to}: {len(manifest.files)} files, {size:,} bytes.")
 
 
-def _kept_files() -> Iterator[tuple[str, Path]]:
+def _kept_files() -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
     root = Path(settings.DATA_DIR)
     for name in KEPT:
         path = root / name
         if path.is_file():
-            yield name, path
+            yield name, partial(path.open, "rb")
         for file in sorted(path.rglob("*")) if path.is_dir() else ():
             if file.is_file():
-                yield file.relative_to(root).as_posix(), file
+                yield file.relative_to(root).as_posix(), partial(file.open, "rb")
+
+
+def _objects() -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """Yield the objects of the bucket under the names that files of DATA_DIR have."""
+    if settings.UAMP_S3_BUCKET:
+        storage: Any = default_storage
+        for name in storage.names():
+            yield f"{CONTENT}/{name}", partial(storage.open, name, "rb")

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
@@ -14,7 +16,7 @@ from django.db import DatabaseError, connection
 from chat_app.log.epochs import begin_epochs
 from uamp_project.backup.archive import ArchiveError, extract_archive
 from uamp_project.backup.dumps import NAMES, DumpError, require_empty, restore_database
-from uamp_project.management.commands.backup import KEPT
+from uamp_project.management.commands.backup import CONTENT, KEPT
 
 
 class Command(BaseCommand):
@@ -38,7 +40,12 @@ class Command(BaseCommand):
         in_the_way = [name for name in KEPT if name != "secret_key" and (root / name).exists()]
         if in_the_way:
             raise CommandError(f"{root} has {', '.join(in_the_way)}. Choose an empty DATA_DIR.")
+        storage: Any = default_storage
         try:
+            if settings.UAMP_S3_BUCKET and next(storage.names(), None) is not None:
+                raise CommandError(
+                    f"{settings.UAMP_S3_BUCKET} has objects. Choose an empty bucket."
+                )
             require_empty()
             with tempfile.TemporaryDirectory(dir=root) as name:
                 folder = Path(name)
@@ -50,7 +57,9 @@ class Command(BaseCommand):
                     )
                 restore_database(folder)
                 for kept in KEPT:
-                    if (folder / kept).exists():
+                    if kept == CONTENT and settings.UAMP_S3_BUCKET:
+                        _fill_bucket(folder / kept)
+                    elif (folder / kept).exists():
                         (root / kept).unlink(missing_ok=True)
                         shutil.move(folder / kept, root / kept)
         except (ArchiveError, DumpError, OSError, DatabaseError) as error:
@@ -61,3 +70,11 @@ class Command(BaseCommand):
             f"Restored {len(manifest.files)} files of {options['file']}; {chats} chats."
             " Run `manage.py audit_ledger`, then start the server."
         )
+
+
+def _fill_bucket(folder: Path) -> None:
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(folder).as_posix()
+            with file.open("rb") as opened:
+                default_storage.save(name, File(opened))
