@@ -50,6 +50,11 @@ export class Api {
     return this._send("GET", path);
   }
 
+  /** The answer as it was sent: JSON that was read here may have other numbers. @param {string} path as for `get` @returns {Promise<string>} */
+  text(path) {
+    return this._text("GET", path);
+  }
+
   /** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @returns {Promise<any>} the answer */
   post(path, body, headers = {}) {
     return this.send("POST", path, body, headers);
@@ -106,6 +111,16 @@ export class Api {
    * @returns {Promise<any>}
    */
   async _send(method, path, body, contentType, more = {}) {
+    const text = await this._text(method, path, body, contentType, more);
+    return text ? JSON.parse(text) : {};
+  }
+
+  /**
+   * @param {string} method @param {string} path @param {string|FormData} [body] @param {string} [contentType]
+   * @param {Record<string, string>} [more] headers
+   * @returns {Promise<string>} JSON; "" for an answer of another type
+   */
+  async _text(method, path, body, contentType, more = {}) {
     /** @type {Record<string, string>} */
     const headers = { Accept: "application/json", ...more };
     if (contentType) headers["Content-Type"] = contentType;
@@ -119,9 +134,8 @@ export class Api {
     }
     const text = await response.text();
     const isJson = (response.headers.get("Content-Type") || "").includes("json");
-    const answer = isJson && text ? JSON.parse(text) : {};
-    if (!response.ok) throw new ApiError(response.status, answer);
-    return answer;
+    if (!response.ok) throw new ApiError(response.status, isJson && text ? JSON.parse(text) : {});
+    return isJson ? text : "";
   }
 
   /** The proof that a form or a request is of this page. @returns {string} */

@@ -112,6 +112,15 @@ export function avatar(name, kind, online = false) {
   return drawn;
 }
 
+/** Let the person save JSON as a file. @param {string} name @param {string} json */
+export function saveFile(name, json) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([json], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** Say something to people who use a screen reader, once, without moving the focus. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcer");

@@ -83,8 +83,22 @@ async def shows(page: Page, state: str, text: str, request: str = "same") -> Non
     await expect(badge_of(page)).to_have_text(text)
 
 
+async def saved_proof(page: Page, folder: Path) -> Path:
+    """Download the proof of the newest answer."""
+    await page.get_by_role("button", name="More actions for the message of echo").last.click()
+    async with page.expect_download() as download:
+        await page.get_by_role("menuitem", name="Download proof").click()
+    file = folder / (await download.value).suggested_filename
+    await (await download.value).save_as(file)
+    return file
+
+
+def verified(file: Path) -> int:
+    return CliRunner().invoke(program, ["verify", str(file)]).exit_code
+
+
 async def test_the_badge_shows_what_became_of_an_answer(
-    product: Product, chromium: Browser
+    product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
@@ -93,6 +107,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await shows(page, "valid", "Signed")
         await page.reload()
         await shows(page, "valid", "Signed")
+        assert verified(await saved_proof(page, tmp_path)) == 0
 
         product.run(CHANGE.format(which='role="assistant"'))
         await page.reload()

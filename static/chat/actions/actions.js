@@ -5,7 +5,7 @@ import { newId } from "../../uamp/ids.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
 import { canSpeak, readAloud, speaking } from "./speech.js";
-import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin } from "./acts.js";
+import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin, saveProof } from "./acts.js";
 import { gettext, interpolate } from "../words.js";
 
 /**
@@ -90,6 +90,7 @@ const ACTIONS = [
   { name: "edit", label: () => gettext("Edit"), icon: "edit", key: "e", isOffered: (entry) => isThere(entry) && isOwn(entry), run: ({ id }, origin) => pageAt(origin).dispatch({ type: "editing", id }) },
   { name: "revisions", label: () => gettext("Earlier versions"), icon: "clock", isOffered: (entry) => isThere(entry) && entry.revision > 0, run: fires("show-revisions") },
   { name: "show-as", label: () => gettext("View as…"), icon: "code", isOffered: isThere, run: fires("show-frames") },
+  { name: "proof", label: () => gettext("Download proof"), icon: "seal", isOffered: isThere, run: (entry, origin) => attempt(origin, () => saveProof(entry)) },
   { name: "delete", label: () => gettext("Delete…"), icon: "bin", key: "Delete", isDangerous: true, isOffered: (entry) => isThere(entry) && (isOwn(entry) || isOwner()), run: fires("delete-message") },
 ];
 

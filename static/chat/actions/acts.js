@@ -2,6 +2,7 @@
 
 import { isApiError } from "../api.js";
 import { api, me, page, pageOf, store } from "../context.js";
+import { saveFile } from "../dom.js";
 import { isFrom } from "../store/entry.js";
 import { gettext } from "../words.js";
 
@@ -74,6 +75,9 @@ export async function attempt(origin, work) {
 
 /** @param {Entry} entry @param {string} emoji @param {boolean} isGiven */
 export const react = (entry, emoji, isGiven) => api.send(isGiven ? "PUT" : "DELETE", `${pathOf(entry)}/reactions?emoji=${encodeURIComponent(emoji)}`);
+
+/** Save the proof that the log has this message, as `uamp verify` reads it. @param {Entry} entry */
+export const saveProof = async (entry) => saveFile(`proof-${entry.id}.json`, await api.text(`${pathOf(entry)}/proof`));
 
 /** @param {Entry} entry @param {boolean} isPinned */
 export const pin = (entry, isPinned) => api.send(isPinned ? "PUT" : "DELETE", `${pathOf(entry)}/pin`);

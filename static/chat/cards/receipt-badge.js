@@ -1,6 +1,7 @@
 /** The badge of a receipt: whether it is what the server signed, for this answer. This browser verifies it (docs/signatures.md). */
 
 import { pageAt } from "../context.js";
+import { saveFile } from "../dom.js";
 import { signedMessage } from "../log/signature-badge.js";
 import { publishedKeys } from "../signature-keys.js";
 import { View, glyph } from "../view.js";
@@ -30,12 +31,7 @@ async function saveReceipt(receipt, entry, chatId) {
   const keys = (await Promise.all(kids.map((kid) => publishedKeys.of(kid)))).flat();
   const message = entry && { id: entry.id, response_id: entry.response_id, signature: entry.signature };
   const { delegated: _delegated, ...own } = receipt;
-  const file = new Blob([JSON.stringify({ receipt: own, chat_id: chatId, message, keys })], { type: "application/json" });
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = `receipt-${receipt.response_id}.json`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveFile(`receipt-${receipt.response_id}.json`, JSON.stringify({ receipt: own, chat_id: chatId, message, keys }));
 }
 
 class ReceiptBadge extends View {
