@@ -11,7 +11,7 @@ import logging
 import math
 import re
 import uuid
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
@@ -22,6 +22,7 @@ from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
 from agents_app.rest.error_details import flatten
+from agents_app.rest.problem_kinds import PROBLEMS
 from agents_app.rest.rights import MissingRight
 from telemetry import log_fields
 
@@ -31,141 +32,14 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.request import Request
 
+    from agents_app.rest.problem_kinds import ProblemKind
+
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/docs/problems#"
 UNAVAILABLE_SECONDS: Final = 30
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-
-
-class ProblemKind(NamedTuple):
-    """One kind of problem: its HTTP status, title and remedy."""
-
-    status: int
-    title: str
-    remedy: str
-
-
-PROBLEMS: Final[Mapping[str, ProblemKind]] = {
-    "invalid": ProblemKind(400, "The request is not valid.", "See `errors` for each field."),
-    "malformed_body": ProblemKind(
-        400, "The body cannot be read.", "Send what Content-Type says, whole and in UTF-8."
-    ),
-    "malformed_request": ProblemKind(
-        400,
-        "The request is not HTTP/1.1.",
-        "Percent-encode spaces and letters beyond ASCII in the URL. Check the headers.",
-    ),
-    "headers_too_large": ProblemKind(
-        431, "The headers are too large.", "Send less in the URL, the cookies and the headers."
-    ),
-    "unknown_parameter": ProblemKind(
-        400, "A query parameter is not known.", "Leave out the parameters in `errors`."
-    ),
-    "invalid_cursor": ProblemKind(
-        400,
-        "The cursor is not valid here.",
-        "Send `next_cursor` unchanged, with the same path and filters.",
-    ),
-    "unauthorized": ProblemKind(
-        401, "Sign in first.", "Send `Authorization: Bearer <API key>` or sign in."
-    ),
-    "token_expired": ProblemKind(401, "The key has expired.", "Make a new key."),
-    "insufficient_balance": ProblemKind(
-        402, "There is not enough money.", "Top up, then ask again with the same key."
-    ),
-    "payment_token_invalid": ProblemKind(
-        402, "The payment token is not good here.", "Pay with another one."
-    ),
-    "payment_token_expired": ProblemKind(
-        402, "The payment token has expired.", "Pay with a new one."
-    ),
-    "spending_limit": ProblemKind(
-        402, "A spending limit is reached.", "`payment` says which, and when it begins anew."
-    ),
-    "payment_failed": ProblemKind(402, "The payment was not carried out.", "See `detail`."),
-    "forbidden": ProblemKind(
-        403, "This is not allowed.", "With a session cookie, writes need the X-CSRFToken header."
-    ),
-    "not_found": ProblemKind(
-        404, "There is no such thing.", "It does not exist, or it is not for you."
-    ),
-    "method_not_allowed": ProblemKind(
-        405, "The method is not allowed here.", "The Allow header lists the methods."
-    ),
-    "idempotency_conflict": ProblemKind(
-        409, "The key was used for another request.", "Use a new Idempotency-Key."
-    ),
-    "idempotency_key_in_use": ProblemKind(
-        409,
-        "The same request is being answered.",
-        "Send it again after `retry_after`: it has one effect.",
-    ),
-    "secret_shown_once": ProblemKind(
-        409,
-        "The first request with this key succeeded.",
-        "Its answer had a secret, which is not stored. `location` is where it is.",
-    ),
-    "message_conflict": ProblemKind(
-        409, "The message was changed meanwhile.", "Take its revision, then edit that one."
-    ),
-    "response_running": ProblemKind(
-        409, "The answer has not ended.", "Wait for its end, or cancel it."
-    ),
-    "wrong_offset": ProblemKind(
-        409, "The upload does not end there.", "Go on from `offset`, or ask for it with HEAD."
-    ),
-    "too_many_links": ProblemKind(
-        409, "The chat has as many links as it may have.", "Revoke one, then make another."
-    ),
-    "too_many_keys": ProblemKind(
-        409, "You have as many keys as you may have.", "Revoke one, then make another."
-    ),
-    "too_many_agents": ProblemKind(
-        409, "You have as many agents as you may have.", "Connect one of those that you have."
-    ),
-    "too_many_webhooks": ProblemKind(
-        409, "You have as many webhooks as you may have.", "Delete one, then make another."
-    ),
-    "webhook_stopped": ProblemKind(
-        409, "Nothing is sent to the webhook.", "Enable it, then ask again."
-    ),
-    "too_many_unsent": ProblemKind(
-        409, "The webhook has too much that is still to be sent.", "Wait until it was sent."
-    ),
-    "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
-    "range_not_satisfiable": ProblemKind(
-        416, "The file has no such bytes.", "Content-Range has its size."
-    ),
-    "precondition_failed": ProblemKind(
-        412, "It was changed meanwhile.", "Read it again, then send If-Match with its new ETag."
-    ),
-    "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
-    "log_changed": ProblemKind(
-        409,
-        "The log of the chat was changed.",
-        "The server signs no further head of it. Ask its operator.",
-    ),
-    "quota_exceeded": ProblemKind(
-        413, "There is no more storage for you.", "Delete files, or ask the operator for more."
-    ),
-    "unsupported_media_type": ProblemKind(
-        415, "The body's type is not supported.", "Send JSON, or multipart for an upload."
-    ),
-    "invalid_media": ProblemKind(
-        422, "The file cannot be kept.", "Send it whole, with its real type."
-    ),
-    "rate_limit_exceeded": ProblemKind(
-        429, "Too many requests.", "Wait for `retry_after` seconds."
-    ),
-    "unavailable": ProblemKind(
-        503, "The server cannot do this now.", "Send it again after `retry_after` seconds."
-    ),
-    "internal_error": ProblemKind(
-        500, "The server failed.", "Try again; tell the operator the `request_id`."
-    ),
-}
 
 
 def document(

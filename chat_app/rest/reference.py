@@ -14,7 +14,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 import uamp
-from agents_app.rest.problems import PROBLEMS
+from agents_app.rest.problem_kinds import PROBLEMS
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

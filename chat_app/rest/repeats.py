@@ -13,7 +13,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
-from agents_app.rest.problems import PROBLEMS, Problem
+from agents_app.rest.problem_kinds import PROBLEMS
+from agents_app.rest.problems import Problem
 from agents_app.rest.views import caller
 from chat_app import repeats
 

@@ -17,7 +17,8 @@ from django.http import JsonResponse
 import uamp
 from agents_app import capabilities
 from agents_app import selectors as agents
-from agents_app.rest.problems import PROBLEMS, refusal, wrong_method
+from agents_app.rest.problem_kinds import PROBLEMS
+from agents_app.rest.problems import refusal, wrong_method
 from agents_app.rest.rights import ALL, MissingRight, Rights
 from sessions_app.access import throttles
 from sessions_app.access.auth import Handshake, verify_token

@@ -17,7 +17,8 @@ import msgspec
 from asgiref.sync import async_to_sync
 from rest_framework.serializers import ValidationError
 
-from agents_app.rest.problems import Problem, ProblemKind
+from agents_app.rest.problem_kinds import ProblemKind
+from agents_app.rest.problems import Problem
 from agents_app.rest.views import caller
 from chat_app.contents.quota import ContentOwner
 from sessions_app import selectors

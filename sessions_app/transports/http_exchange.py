@@ -18,7 +18,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
-from agents_app.rest.problems import ProblemKind, refusal, wrong_method
+from agents_app.rest.problem_kinds import ProblemKind
+from agents_app.rest.problems import refusal, wrong_method
 from agents_app.rest.rights import ANY, MissingRight
 from sessions_app import database, selectors
 from sessions_app.access import auth, rates

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from rest_framework.throttling import BaseThrottle
 
 import uamp
-from agents_app.rest.problems import PROBLEMS
+from agents_app.rest.problem_kinds import PROBLEMS
 from chat_app.members import participants, receipts
 from chat_app.models import Chat, ChatEvent, MessageThread, Participant, ThreadFollower
 from chat_app.rest.members import people
