@@ -23,7 +23,7 @@ KINDS: Final[dict[str, list[tuple[str, str]]]] = json.loads(TABLE.read_text(enco
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        pytest.param(text, html, id=f"{kind}: {ascii(text)}")
+        pytest.param(text, html, id=f"{kind}: {text!a}")
         for kind, rows in KINDS.items()
         for text, html in rows
     ],

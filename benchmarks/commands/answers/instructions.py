@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 COUNTING: Final = servers.ROOT / "benchmarks" / "counting"
 HERE: Final = "here"
 RUN_SECONDS: Final = 1800
-# Of the loop's thread, the first one, and of all threads.
-Counts = dict[str, tuple[float, float]]
+# By agent, in thousands per turn.
+Counts = dict[str, float]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if shutil.which("valgrind") is None or shutil.which("cc") is None:
         parser.error("needs valgrind with its headers, and a C compiler")
     with results.Results("instructions", chosen.results) as kept:
-        print(f"{'':14}{'commit':16}{'agent':12}{'loop':>10}{'all':>10}   of here")
+        print(f"{'':14}{'commit':16}{'agent':12}{'thousands':>10}   of here")
         for database in results.databases_of(chosen):
             base: Counts = {}
             for commit in (HERE, *chosen.against):
@@ -52,18 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 with servers.prepared(database, settings=settings, tree=tree) as data:
                     counts = counted(data, chosen.sockets, chosen.warm, chosen.turns)
                 base = base or counts
-                for agent, (loop, total) in counts.items():
-                    ratio = total / base[agent][1]
+                for agent, total in counts.items():
+                    ratio = total / base[agent]
                     kept.add(f"instructions.{database}.{commit}.{agent}", spread([total]), "ki")
                     print(
-                        f"{database:14}{commit[:14]:16}{agent:12}{loop:>10,.0f}{total:>10,.0f}"
-                        f"   {ratio:.3f}",
+                        f"{database:14}{commit[:14]:16}{agent:12}{total:>10,.0f}   {ratio:.3f}",
                         flush=True,
                     )
 
 
 def counted(data: Data, sockets: int, warm: int, turns: int) -> Counts:
-    """Return thousands of instructions per turn, by agent: of the loop's thread, and of all."""
+    """Count turns with a free and with a paid agent."""
     order = {
         "switch": str(_switch()),
         "token": data.token,
@@ -77,7 +76,6 @@ def counted(data: Data, sockets: int, warm: int, turns: int) -> Counts:
         "valgrind",
         "--tool=callgrind",
         "--instr-atstart=no",
-        "--separate-threads=yes",
         f"--callgrind-out-file={data.folder}/counts",
         sys.executable,
         "-P",
@@ -112,9 +110,7 @@ def _sums(folder: Path, divisor: int) -> Counts:
         amount = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
         if agent is None or amount is None:
             continue
-        loop, total = found.get(agent[1], (0.0, 0.0))
-        own = int(amount[1]) / divisor
-        found[agent[1]] = (loop + own if path.name.endswith("-01") else loop, total + own)
+        found[agent[1]] = int(amount[1]) / divisor
     return found
 
 
