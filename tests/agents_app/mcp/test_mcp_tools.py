@@ -46,7 +46,9 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 listings: dict[str, tuple[Any, str]] = {}
 
 
-@pytest.fixture(params=["stdio", "http"])
+# Each call over stdio starts a program. The tests with a `journal` of their own call one in the
+# short tier too.
+@pytest.fixture(params=[pytest.param("stdio", marks=pytest.mark.long), "http"])
 def demo(request: pytest.FixtureRequest, settings: Settings, journal: Path) -> ToolSource:
     """Give the source of the real server, listed, over each transport."""
     if request.param == "stdio":

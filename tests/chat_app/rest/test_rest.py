@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema_rs
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from drf_spectacular import validation
 from jsonschema import Draft202012Validator, FormatChecker
 from rest_framework.throttling import BaseThrottle
 
@@ -26,8 +29,6 @@ from sessions_app.access.auth import create_api_key
 from tests import factories
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from django.contrib.auth.models import User
     from pytest_django.fixtures import Settings
 
@@ -728,58 +729,62 @@ def follow_thread(chat: Chat, *, by: User, replied: User) -> None:
     ThreadFollower.objects.create(thread=thread, user=by)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "chats",
-        "chats/{id}/messages?render=html",
-        "chats/{id}/events",
-        "chats/{id}/receipts",
-        "chats/{id}/queue",
-        "sessions",
-        "agents",
-        "users",
-        "threads?limit=50",
-    ],
+LISTS = (
+    "chats",
+    "chats/{id}/messages?render=html",
+    "chats/{id}/events",
+    "chats/{id}/receipts",
+    "chats/{id}/queue",
+    "sessions",
+    "agents",
+    "users",
+    "threads?limit=50",
 )
-def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1(path: str) -> None:
+
+
+def test_a_list_of_50_takes_as_many_queries_as_a_list_of_1() -> None:
     ada = factories.user("ada")
     agent = factories.agent("agent0")
     chat = factories.chat(ada, agent)
     client = signed_in(ada)
-    url = "/api/v1/" + path.format(id=chat.pk)
 
     def add(number: int) -> None:
         person = factories.user(f"user{number}")
-        factories.message(factories.chat(ada, person, agent), person)
+        other = factories.chat(ada, person, agent)
+        factories.message(other, person)
         participants.add_participant(chat_id=chat.pk, added_by=ada, user=person)
         message = factories.message(chat, person)
         receipts.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
         session = factories.session(ada, chat, agent=agent)
         factories.queued_turn(person, session)
-        if path.startswith("threads"):
-            follow_thread(chat, by=ada, replied=person)
+        follow_thread(other, by=ada, replied=person)
 
-    def queries(rows: int) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            assert len(client.get(url).json()["data"]) >= rows
-        return len(captured)
+    def queries(rows: int) -> dict[str, int]:
+        counts = {}
+        for path in LISTS:
+            with CaptureQueriesContext(connection) as captured:
+                found = client.get("/api/v1/" + path.format(id=chat.pk)).json()["data"]
+            assert len(found) >= (min(rows, 2) if path == "agents" else rows), path
+            counts[path] = len(captured)
+        return counts
 
     add(1)
+    # What a process remembers is read once.
+    queries(1)
     few = queries(1)
     for number in range(2, 51):
         add(number)
     factories.agent("agent1")
-    assert queries(2 if path == "agents" else 50) == few
-    assert few <= 7
+    assert queries(50) == few
+    assert max(few.values()) <= 7, few
 
 
 def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> None:
-    file = tmp_path / "schema.yaml"
-    call_command("spectacular", validate=True, fail_on_warn=True, file=str(file))
+    call_command("spectacular", fail_on_warn=True, file=str(tmp_path / "schema.yaml"))
     document = Client().get("/api/schema").json()
+    # `--validate` checks the same, in ten seconds of CPU.
+    schema = Path(validation.__file__).with_name("openapi_3_1_schema.json")
+    assert jsonschema_rs.is_valid(json.loads(schema.read_text()), document)
     assert "payments" in document["info"]["description"]
     assert (document["openapi"][:3], document["servers"][0]["url"]) == ("3.1", "/")
     read = document["paths"]["/api/v1/chats/{chat_id}"]["get"]["responses"]

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import httpx
 import pytest
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import ServerAddress
+
+METHODS: Final = ("OPTIONS", "HEAD", "TRACE", "DELETE", "PROPFIND", "PUT")
+SHORT_RUN: Final = bool(os.environ.get("SHORT_RUN"))
 
 
 @pytest.mark.long
@@ -135,14 +138,13 @@ def test_no_method_on_any_route_is_a_failure_of_the_server(server: ServerAddress
         every = list(paths())
         assert "/api/docs" in every
         assert len(every) > 60
-        for path in every:
+        for place, path in enumerate(every):
             if path.startswith("/admin/") and path != "/admin/":
                 continue
-            if path.endswith("/stream") or path == "/readyz":
-                methods = ["OPTIONS", "HEAD", "TRACE"]
-            else:
-                methods = ["OPTIONS", "HEAD", "TRACE", "DELETE", "PROPFIND", "PUT"]
-            for method in methods:
+            streams = path.endswith("/stream") or path == "/readyz"
+            methods = METHODS[:3] if streams else METHODS
+            # The short tier sends every method to a third of the routes.
+            for method in methods[place % 3 :: 3] if SHORT_RUN else methods:
                 status = web.request(method, path).status_code
                 if status >= 500:
                     failed.append((method, path, status))
