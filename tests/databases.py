@@ -24,6 +24,7 @@ KEPT = {"django_content_type", "auth_permission", "auth_group", "auth_group_perm
 MANY_ROWS = 500
 # The PostgreSQL database that is copied for product instances.
 PREPARED = f"uamp_prepared_{RUN_NAME}"
+_held: list[sqlite3.Connection] = []
 TRIGGERS_OF_SQLITE = (
     "SELECT tbl_name, name, sql FROM sqlite_master"
     " WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE %'"
@@ -48,12 +49,26 @@ def make_database() -> None:
             creation.clone_test_db(WORKER, verbosity=0)
             copy = creation.get_test_db_clone_settings(WORKER)
             connection.settings_dict.update(copy)
+    if connection.vendor == "sqlite":
+        _keep_open(connection.settings_dict["NAME"])
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             # The database does not outlive the run, so commits need not wait for the disk.
             name = connection.ops.quote_name(connection.settings_dict["NAME"])
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit TO off")
         connections.close_all()
+
+
+def _keep_open(name: str) -> None:
+    """Keep a connection to a SQLite database for as long as this process runs.
+
+    The last connection that closes writes the log into the database and deletes it, and the next
+    one creates it anew: in each test.
+    """
+    held = sqlite3.connect(name, check_same_thread=False)
+    # A database is opened by the first statement that reads it.
+    held.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    _held.append(held)
 
 
 def copy_prepared(url: str, make: Callable[[Path, str], None], folder: Path) -> None:
@@ -104,6 +119,8 @@ def leave_database() -> None:
     """Release the database in every thread; `drop_databases` drops it after the last test."""
     close_connections()
     connections.close_all()
+    while _held:
+        _held.pop().close()
     if connection.vendor == "postgresql":
         connection.close_pool()  # type: ignore[attr-defined]
 
