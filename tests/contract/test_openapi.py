@@ -6,6 +6,7 @@ shows a row of the other person.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import ServerAddress
 
-EXAMPLES: Final = 7
+EXAMPLES: Final = 3 if os.environ.get("SHORT_RUN") else 7
 """Requests of each operation: on a busy machine they are as many, and take longer."""
 CHECKS = [
     not_a_server_error,
