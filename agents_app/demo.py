@@ -13,6 +13,7 @@ from django.db.models.functions import Lower
 
 from agents_app.models import Agent, ModelProvider
 from agents_app.providers.model_choice import NoModelError, choose_model, configured_provider
+from agents_app.selectors import forget
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
     except an assistant with a model (UAMP_ANONYMOUS_MODELS). `is_starting` means that this
     environment is the one in which the server starts.
     """
-    created: list[str] = []
+    created: list[Agent] = []
     made = Agent.objects.filter(name__iexact="assistant").first()
     agents = {**DEMO_AGENTS, "assistant": _assistant(made, is_starting=is_starting)}
     with transaction.atomic():
@@ -103,13 +104,15 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
         for name, values in agents.items():
             agent = existing.get(name)
             if agent is None:
-                Agent.objects.create(name=name, is_public=True, **values)
-                created.append(name)
+                created.append(Agent(name=name, is_public=True, **values))
             elif name == "assistant" and not _has(agent, values) and _is_as_made(agent):
                 for field, value in values.items():
                     setattr(agent, field, value)
                 agent.save()
-    return created
+        for agent in Agent.objects.bulk_create(created):
+            # Rows written together send no signals.
+            forget(agent)
+    return [agent.name for agent in created]
 
 
 def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
