@@ -164,11 +164,7 @@ class Run:
         Return the task that writes the end, if there is one.
         """
         if not self._is_cancelled:
-            self._revoked = replace(
-                _failed(loss.code, loss.message),
-                cause=Cause.OTHERS if loss.is_by_others else None,
-                ended_by=loss.by,
-            )
+            self._revoked = _failed(loss.code, loss.message).after(loss)
             self.cancel()
         return self._task
 

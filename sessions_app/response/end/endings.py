@@ -10,6 +10,7 @@ from sessions_app.billing.usage import CAUSES, Cause
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from sessions_app.access.standing import Loss
     from sessions_app.store.responses import Canceller
     from uamp import events as ev
 
@@ -37,6 +38,16 @@ class Ending:
         if self.error is None:
             return self.status == "cancelled"
         return (self.cause or CAUSES.get(self.error.code)) is Cause.ASKER
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether it was cancelled, but not by a known person."""
+        return self.status == "cancelled" and self.canceller is None
+
+    def after(self, loss: Loss) -> Ending:
+        """Return the ending of a response that lost the right to continue."""
+        cause = Cause.OTHERS if loss.is_by_others else None
+        return replace(self, cause=cause, ended_by=loss.by)
 
     @property
     def is_by_others(self) -> bool:

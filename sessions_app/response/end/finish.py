@@ -17,11 +17,13 @@ from chat_app.members.mentions import mentioned_people
 from chat_app.mentioned import has_sign
 from chat_app.transcripts.transcripts import keep_words
 from sessions_app import database
+from sessions_app.access import standing
 from sessions_app.models import Response
 from sessions_app.response.end.signature import is_signed, signed
 from sessions_app.response.end.writes import Concerned, finish_of
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
+from sessions_app.tools.delegated_calls import calls_above
 from uamp import events as ev
 from uamp.output import medium_delta
 
@@ -127,6 +129,9 @@ class ResponseEnd:
         """Return the write of the end, with a charge capped at the amount held now."""
         port, guard = self._port, self._guard
         if guard is not None:
+            if ending.is_unexplained and port.context.parent is not None:
+                loss = await database.run(_loss_above, port.context)
+                ending = ending if loss is None else ending.after(loss)
             ending = ending.judged({port.context.user_id, guard.payer_id})
         if not port.sound.is_silent:
             spoken = await database.run(port.sound.keep)
@@ -154,6 +159,25 @@ class ResponseEnd:
             return finish
         await guard.ends(finish.charge.amount)
         return finish_of(port, ending, has_calls=has_calls, held=guard.held, concerned=concerned)
+
+
+def _loss_above(context: RunContext) -> standing.Loss | None:
+    """Return why an answer that a response works for had to stop, if it lost its right."""
+    above = [call.response_id for call in calls_above(context.response_id)]
+    rows = Response.objects.filter(pk__in=above).values_list("pk", "agent_id", "agent__name")
+    asked = {
+        pk: standing.Asked(
+            agent_id=agent_id,
+            agent=agent,
+            user_id=context.user_id,
+            chat_id=context.asked_in,
+            credential=context.credential,
+            actors=context.actors,
+            is_delegated=pk != above[-1],
+        )
+        for pk, agent_id, agent in rows
+    }
+    return next(iter(standing.lost(asked).values()), None)
 
 
 def _keep_words(response_id: str, texts: Sequence[str]) -> None:

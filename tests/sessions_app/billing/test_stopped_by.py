@@ -13,6 +13,7 @@ from sessions_app.models import Response
 from tests.client import TERMINAL, wait_until
 from tests.live_server import Person, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd, wallet
+from tests.sessions_app.turn.delegation import doer, to
 
 if TYPE_CHECKING:
     import httpx
@@ -172,6 +173,24 @@ def test_an_asker_or_payer_who_takes_the_right_to_an_answer_pays_its_whole_price
     wait_until(lambda: Response.objects.get().finished_at is not None)
     wait_until(clean)
     assert paid(people[0]) == usd("2")
+
+
+def test_a_payee_who_switches_off_the_agent_that_passed_work_on_is_paid_a_share_of_it(
+    dial: Dial, slow: Agent, bob: Person, mallory: Person
+) -> None:
+    boss = doer("boss", "dear", owner=mallory.user)
+    chat = shared_chat(rich(bob), agents=("boss",), trigger="always")
+    approvals.approve(bob.user.pk, slow.pk, usd("2"))
+    client = dial(bob)
+    client.create_session(chat=chat.pk)
+    client.ask(to("dear", "Count"))
+    while client.until("response.delta")[-1]["delta"]["type"] != "tool_progress":
+        pass
+    boss.is_enabled = False
+    boss.save()
+    wait_until(lambda: not Response.objects.filter(finished_at__isnull=True).exists())
+    wait_until(clean)
+    assert usd("0") < paid(bob) < usd("1")
 
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
