@@ -44,7 +44,7 @@ CHARS_PER_TOKEN: Final = 4
 Text is weighed in quarters of a token: ASCII characters weigh one, all others four.
 """
 LABEL_WEIGHT: Final = 200
-"""The weight of the label that names a medium in a model's input."""
+"""The weight of the label of a medium in a model's input, without the name of its file."""
 DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
 """The maximum weight of a text document, in which every character may be a token."""
 SOUND_MS_PER_TOKEN: Final = 50
@@ -158,8 +158,8 @@ class _MediaReading:
                 return weight(found.call_id) + result_weight(found.result, found.content_items)
             case uamp.AudioContent():
                 tokens = sound_tokens_read(self.spec, item, self.extents, self.rates)
-                return LABEL_WEIGHT + tokens * CHARS_PER_TOKEN
-        return LABEL_WEIGHT + self._medium_weight(item)
+                return _label_weight(item) + tokens * CHARS_PER_TOKEN
+        return _label_weight(item) + self._medium_weight(item)
 
     def _medium_weight(self, item: uamp.ContentItem) -> int:
         """Return the weight of a picture or document, according to its actual bytes."""
@@ -199,7 +199,11 @@ def _call_weight(call: uamp.ToolCallData) -> int:
 
 def result_weight(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
     """Return the weight of a tool result, whose media the model reads only by name."""
-    return weight(result) + LABEL_WEIGHT * len(items or ())
+    return weight(result) + sum(map(_label_weight, items or ()))
+
+
+def _label_weight(item: uamp.ContentItem) -> int:
+    return LABEL_WEIGHT + (weight(item.filename) if isinstance(item, uamp.FileContent) else 0)
 
 
 def _document_weight(item: uamp.FileContent) -> int:

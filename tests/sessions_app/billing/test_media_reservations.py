@@ -72,6 +72,14 @@ MEDIA: dict[str, tuple[dict[str, Any], int]] = {
     "file of no UTF-8": (
         {"file": BROKEN, "filename": "a.txt", "mime_type": "text/plain"}, 30_000,
     ),
+    "file of a long name": (
+        {
+            "file": _base64(b"a"),
+            "filename": "\N{CJK UNIFIED IDEOGRAPH-6F22}" * 80,
+            "mime_type": "text/plain",
+        },
+        80,
+    ),
     "file of a picture": (
         {"file": PICTURE, "filename": "a.png", "mime_type": "image/png"}, 24 * 258,
     ),
