@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 from django.contrib.auth.models import User
 from django.db import IntegrityError
 
+from agents_app.rest.rights import MissingRight
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.errors import MessageNotFound, NotTheAuthor
 from chat_app.log import history
@@ -25,7 +26,7 @@ from chat_app.members.membership import NotAMember
 from chat_app.members.rights import NotAllowed
 from gateway_app.doors.content_links import content_link
 from sessions_app import database, services
-from sessions_app.access.protocol_rights import check_scope
+from sessions_app.access.protocol_rights import check_scope, forbidden
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ def _refused(conversation_id: str) -> Iterator[None]:
         raise RemoteProtocolError(
             ErrorCode.MESSAGE_NOT_FOUND, "The conversation has no such item."
         ) from None
+    except MissingRight as missing:
+        raise forbidden(missing) from None
     except NotAllowed as error:
         raise RemoteProtocolError(ErrorCode.FORBIDDEN, str(error)) from None
     except NotTheAuthor:

@@ -230,7 +230,7 @@ def _agent(form: Mapping[str, str], name: str, subject: Principal) -> str:
     only = subject.rights.agents
     if not name and only is not None and len(only) == 1:
         # A token for one agent can only yield tokens for that agent.
-        name = agents.get_spec(next(iter(only))).name
+        name = next(iter(only))
     if not name:
         return ""
     spec = agents.get_agent(name, viewer=subject.user_id)

@@ -166,6 +166,22 @@ def test_a_conversation_is_for_those_who_are_in_it(
     assert (chat.metadata, chat.deleted_at, Message.objects.count()) == (None, None, 1)
 
 
+@pytest.mark.parametrize("payer", ["owner", "pool"])
+def test_a_key_that_may_not_pay_takes_no_agent_in_that_others_pay_for(
+    web: httpx.Client, alice: Person, payer: str
+) -> None:
+    chat_id = Caller(web, alice)("POST", "", {})["id"]
+    path = f"/api/v1/chats/{chat_id}"
+    assert web.patch(path, json={"payer": payer}, headers=alice.headers).is_success
+    body = {"model": "echo", "conversation": chat_id, "input": "Hello"}
+    narrow = key_of(alice, "chats:read", "chats:write", "messages:write")
+    refused = web.post("/v1/responses", json=body, headers=narrow.headers)
+    assert refused.status_code == 403, refused.text
+    assert "payments:write" in refused.json()["error"]["message"]
+    assert not Participant.objects.filter(chat=chat_id, agent__isnull=False).exists()
+    assert not Response.objects.exists()
+
+
 def test_conversations_are_not_compacted(web: httpx.Client, alice: Person) -> None:
     body = {"model": "echo", "input": "a"}
     answer = web.post("/v1/responses/compact", json=body, headers=alice.headers)

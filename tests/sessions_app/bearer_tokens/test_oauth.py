@@ -255,3 +255,12 @@ def test_discovery_is_of_public_agents_alone(web: httpx.Client, alice: Person) -
     assert found["issuer"] == django_settings.UAMP_ISSUER
     assert "chats:read" in found["scopes_supported"]
     assert web.get("/.well-known/oauth-authorization-server").json() == found
+
+
+def test_a_key_whose_only_agent_was_deleted_gets_no_token(web: httpx.Client, alice: Person) -> None:
+    agent = quick_agent("gone", "echo")
+    rights = Rights(scopes=frozenset({"*"}), agents=frozenset({agent.pk}))
+    narrow = keys.make_key(alice.user.pk, keys.KeyRequest(name="narrow", rights=rights))
+    agent.delete()
+    refused = ask(web, **by_key(narrow))
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_target"), refused.text
