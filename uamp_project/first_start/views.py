@@ -27,6 +27,7 @@ from chat_app.members.links import TooManyLinks
 from chat_app.members.membership import NotAMember
 from chat_app.members.rights import NotAllowed
 from sessions_app.rest.access.account import counted
+from uamp_project.account_security.staff import detour
 from uamp_project.first_start.forms import ModelForm, SetupForm
 from uamp_project.first_start.models import assistant, choices
 from uamp_project.first_start.operator import AccountExists, connect, make_operator
@@ -107,10 +108,15 @@ def _visitors_make_accounts() -> bool:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect_model(request: HttpRequest) -> HttpResponse:
-    """Let an administrator choose what answers for the assistant, and open the chats then."""
+    """Let an administrator choose what answers for the assistant, and open the chats then.
+
+    Like the admin, it asks for their second factor.
+    """
     user = caller(request)
     if not user.is_superuser:
         raise PermissionDenied
+    if (way := detour(request, user)) is not None:
+        return way
     servers = find_servers()
     ways = choices(servers)
     form = ModelForm(ways, request.POST if request.method == "POST" else None)

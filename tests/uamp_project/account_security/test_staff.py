@@ -60,6 +60,24 @@ def test_a_session_without_the_second_factor_of_its_person_does_not_open_the_adm
     assert before.get(ADMIN).status_code == 200
 
 
+def test_a_session_without_the_second_factor_connects_no_model(settings: Settings) -> None:
+    root = factories.superuser()
+    before = sign_in(root)
+    settings.UAMP_STAFF_SECOND_FACTOR = True
+    assert before.get("/connect-model")["Location"] == "/account/security"
+    settings.UAMP_STAFF_SECOND_FACTOR = False
+    assert before.get("/connect-model").status_code == 200
+    add_app(root)
+    for answer in (
+        before.get("/connect-model"),
+        before.post("/connect-model", {"model": "openai", "key": "sk-test"}),
+    ):
+        page = "/account/security/confirm/code?next=/connect-model"
+        assert unquote(answer["Location"]) == page
+    before.post(page, {"code": code()})
+    assert before.get("/connect-model").status_code == 200
+
+
 @pytest.mark.django_db(transaction=True)
 def test_staff_may_have_to_have_a_second_factor(settings: Settings) -> None:
     settings.UAMP_STAFF_SECOND_FACTOR = True
