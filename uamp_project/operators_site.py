@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.contrib import messages
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.contrib.admin.apps import AdminConfig
@@ -12,7 +13,7 @@ from django.http import Http404, HttpResponseRedirect
 from django.urls import path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from django.http import HttpRequest, HttpResponse
     from django.template.response import TemplateResponse
@@ -75,8 +76,11 @@ class OperatorsSite(AdminSite):
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 Django's API
         """Send staff without their second factor to its page.
 
-        Also reject NUL in addresses and filters, which PostgreSQL accepts in no value.
+        Also reject NUL in addresses and filters, which PostgreSQL accepts in no value. Async views
+        check permissions themselves.
         """
+        if iscoroutinefunction(view):
+            return self._async_view(view)
         shown: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
 
         @wraps(view)
@@ -92,6 +96,21 @@ class OperatorsSite(AdminSite):
                 kept.setlist(name, [value for value in values if NUL not in name + value])
             messages.error(request, "A filter with an invalid character was left out.")
             return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}")
+
+        return checked
+
+    def _async_view(
+        self, view: Callable[..., Awaitable[HttpResponse]]
+    ) -> Callable[..., Awaitable[HttpResponse]]:
+        def way_of(request: HttpRequest) -> HttpResponse | None:
+            return _detour(request) if self.has_permission(request) else None
+
+        @wraps(view)
+        async def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if any(NUL in str(value) for value in (*args, *kwargs.values())):
+                raise Http404
+            way = await sync_to_async(way_of)(request)
+            return await view(request, *args, **kwargs) if way is None else way
 
         return checked
 

@@ -123,9 +123,10 @@ class AgentAdmin(AuditedAdmin):
         return f"The last {agent.failures} calls failed.{pause} Last error: {failed}"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the two async views, which check permissions themselves: the admin's is sync."""
-        trial = path("<str:agent_id>/try/", trial_view, name="agents_app_agent_try")
-        remote = path("remote/", remote_view, name="agents_app_agent_remote")
+        """Add the two async views, which check permissions themselves."""
+        shown = self.admin_site.admin_view
+        trial = path("<str:agent_id>/try/", shown(trial_view), name="agents_app_agent_try")
+        remote = path("remote/", shown(remote_view), name="agents_app_agent_remote")
         return [trial, remote, *super().get_urls()]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
+from django.urls import URLPattern, URLResolver
 
 from audit_app.models import AuditRecord
 from sessions_app.data_rights.erasure import erase_person
@@ -27,6 +30,8 @@ from tests.uamp_project.account_security.people import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +63,34 @@ def test_a_session_without_the_second_factor_of_its_person_does_not_open_the_adm
     passed = before.post(answer["Location"], {"code": code(later=1)})
     assert passed["Location"] == "/admin/auth/user/"
     assert before.get(ADMIN).status_code == 200
+
+
+def pages(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:
+    """Yield a path for each pattern, with 1 for whatever it captures."""
+    for one in patterns:
+        path = prefix + re.sub(r"<[^>]+>|\(\?P[^)]*\)", "1", str(one.pattern)).strip("^$")
+        if isinstance(one, URLResolver):
+            yield from pages(one.url_patterns, path)
+        else:
+            yield path
+
+
+def test_no_page_of_the_admin_opens_without_the_second_factor() -> None:
+    root = factories.superuser()
+    before = sign_in(root)
+    add_app(root)
+    # These three are for everybody.
+    paths = {*pages(admin.site.urls[0])} - {"login/", "logout/", "password_change/"}
+    assert {"agents_app/agent/1/try/", "agents_app/agent/remote/", "jsi18n/"} <= paths
+    opened = {
+        f"{method} {path}": answer.status_code
+        for path in sorted(paths)
+        for method in ("get", "post")
+        if not (answer := getattr(before, method)(ADMIN + path))
+        .get("Location", "")
+        .startswith("/account/security/confirm/code?next=")
+    }
+    assert opened == {}
 
 
 def test_a_session_without_the_second_factor_connects_no_model(settings: Settings) -> None:
