@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Final
+
+import regex
 
 FILENAME_BYTES: Final = 255
 """The longest name in bytes of UTF-8, as on file systems."""
@@ -16,10 +17,8 @@ _DANGEROUS: Final = {"Cc", "Cs", "Zl", "Zp"}
 # Embeddings, overrides and isolates reorder the text around them: `a\u202egpj.exe` reads a.exe.jpg.
 # Joiners and marks stay, as Persian, Hindi and emoji need them.
 _REORDERING: Final = {chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-_ENDING: Final = re.compile(r"(?:\.tar)?\.[^.\s]{1,16}\Z", re.IGNORECASE)
-_JOINER: Final = "\u200d"
-_MARKS: Final = {"Mn", "Mc", "Me"}
-_SKIN_TONES: Final = {chr(c) for c in range(0x1F3FB, 0x1F400)}
+_ENDING: Final = regex.compile(r"(?:\.tar)?\.[^.\s]{1,32}\Z", regex.IGNORECASE)
+_DRAWN_AS_ONE: Final = regex.compile(r"\X")
 
 
 def clean_filename(name: str) -> str:
@@ -54,17 +53,10 @@ def _shortened(name: str) -> str:
     found = _ENDING.search(name)
     ending = found[0] if found is not None else ""
     stem = name.removesuffix(ending)
-    most = len(stem.encode()[: FILENAME_BYTES - len(ending.encode())].decode(errors="ignore"))
-    end = most
-    while end and _is_one(stem[end - 1], stem[end : end + 1]):
-        end -= 1
-    return stem[: end or most] + ending
-
-
-def _is_one(before: str, after: str) -> bool:
-    """Return whether two characters are drawn as one: a name must not be cut between them."""
-    return (
-        _JOINER in {before, after}
-        or after in _SKIN_TONES
-        or (after != "" and unicodedata.category(after) in _MARKS)
-    )
+    room = FILENAME_BYTES - len(ending.encode())
+    end = 0
+    for cluster in _DRAWN_AS_ONE.finditer(stem[:FILENAME_BYTES]):
+        if len(stem[: cluster.end()].encode()) > room:
+            break
+        end = cluster.end()
+    return (stem[:end] or stem.encode()[:room].decode(errors="ignore")) + ending

@@ -10,6 +10,7 @@ from typing import Final
 from PIL import Image, UnidentifiedImageError
 
 from chat_app.contents import signatures
+from chat_app.contents.sound.mpeg import frame_type
 
 IMAGE_FORMATS: Final = {
     "jpeg": "image/jpeg",
@@ -96,6 +97,14 @@ _TEXT_TYPES: Final = {
     **dict.fromkeys(_PLAIN_ENDINGS.split(), "text/plain"),
 }
 _SPREADSHEETS: Final = {"application/vnd.ms-excel", "application/msexcel", "application/x-msexcel"}
+_BINARY_KINDS: Final = {"audio", "video", "image", "font"}
+# Types that text never has, whatever a label says; and those of vendors, whose name extensions
+# programs share: `.rs`, `.pub`, `.mts`.
+_BINARY: Final = re.compile(
+    r"application/(?:pdf|zip|gzip|x-gzip|x-7z-compressed|x-tar|x-bzip2?|rls-services\+xml"
+    r"|vnd\.openxmlformats-officedocument\..+)"
+)
+_VENDOR: Final = re.compile(r"(?:application/(?:vnd\.(?!.*\+json)|x-ms|ms)|model/|chemical/).+")
 # Types that a browser would run as a page: stored and served as plain downloads.
 _ACTIVE: Final = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"}
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
@@ -114,10 +123,10 @@ class InvalidMedia(Exception):
 def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     """Return the type to store: the one proven by the bytes, or else the declared one.
 
-    Raises InvalidMedia for a label that is not a media type, and for an unreadable picture.
+    Raises InvalidMedia for an unreadable picture.
     """
     label = canonical(declared)
-    proven = signatures.type_of(data)
+    proven = _proven(data, label)
     if label in _PROVEN_PICTURES and not proven.startswith("image/"):
         raise InvalidMedia("The data is not an image that can be read.")
     if proven in _PILLOW_FORMATS:
@@ -126,6 +135,10 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
         return _proven_type(proven, label)
     if signatures.is_text(data):
         return _text_type(data, label, filename)
+    named = _TEXT_TYPES.get(PurePosixPath(filename).suffix.lower(), "")
+    is_unclear = label in _SPREADSHEETS | {DEFAULT_MIME} or label.startswith(("audio/", "video/"))
+    if named and is_unclear and signatures.is_old_text(data):
+        return named
     if label == DEFAULT_MIME:
         return _guessed(data)
     # Data falsely labelled with one of these types is neither displayed nor passed to a model.
@@ -135,12 +148,17 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
 def canonical(declared: str) -> str:
     """Return a media type in lower case, without parameters, under its canonical name.
 
-    Raises InvalidMedia for text that is not a media type.
+    A label that names no type, such as `image/*`, says nothing.
     """
-    label = declared.split(";", maxsplit=1)[0].strip().lower() or DEFAULT_MIME
-    if not _MIME.fullmatch(label):
-        raise InvalidMedia(f"{label[:80]!r} is not a media type.")
-    return _ALIASES.get(label, label)
+    label = re.split("[;,]", declared, maxsplit=1)[0].strip(" \t\"'").lower()
+    return _ALIASES.get(label, label) if _MIME.fullmatch(label) else DEFAULT_MIME
+
+
+def _proven(data: bytes, label: str) -> str:
+    proven = signatures.type_of(data)
+    if proven or signatures.agrees(data, label):
+        return proven or label
+    return "" if signatures.is_text(data) else frame_type(data)
 
 
 def picture_type(data: bytes) -> str:
@@ -198,7 +216,8 @@ def _proven_type(proven: str, label: str) -> str:
 def _text_type(data: bytes, label: str, filename: str) -> str:
     """Return the type of a text: its label, if that is a text type."""
     kind = label.partition("/")[0]
-    if kind == "text" or label in _ACTIVE or label.endswith(("/xml", "+xml")):
+    is_xml = label.endswith(("/xml", "+xml")) and signatures.is_markup(data)
+    if kind == "text" or label in _ACTIVE or is_xml:
         return label
     named = _TEXT_TYPES.get(PurePosixPath(filename).suffix.lower(), "")
     page = signatures.page_type(data)
@@ -208,8 +227,9 @@ def _text_type(data: bytes, label: str, filename: str) -> str:
         return page
     if label in _SPREADSHEETS:
         return named or "text/csv"
-    is_medium = kind in {"audio", "video", "image"} or label == "application/pdf"
-    return named or "text/plain" if is_medium else label
+    if kind in _BINARY_KINDS or _BINARY.match(label):
+        return named or "text/plain"
+    return named if named and _VENDOR.match(label) else label
 
 
 def _guessed(data: bytes) -> str:

@@ -23,7 +23,9 @@ _STARTS: Final = (
     (b"MM\0+", "image/tiff"),
     (b"\0\0\0\x0cJXL \r\n\x87\n", "image/jxl"),
     (b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
-    (b"%PDF-", "application/pdf"),
+    (b"\xff\x4f\xff\x51", "image/j2c"),
+    (b"8BPS\0\1", "image/vnd.adobe.photoshop"),
+    (b"8BPS\0\2", "image/vnd.adobe.photoshop"),
     (b"ID3\2", "audio/mpeg"),
     (b"ID3\3", "audio/mpeg"),
     (b"ID3\4", "audio/mpeg"),
@@ -46,9 +48,9 @@ _CHUNKED: Final = {
 }
 # Brands of an ISO base media file (ISO/IEC 14496-12), the more specific ones first.
 _BRANDS: Final = (
-    ({b"avif", b"avis"}, "image/avif"),
+    ({b"avif", b"avis", b"MA1A", b"MA1B"}, "image/avif"),
     ({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"}, "image/heic"),
-    ({b"mif1", b"msf1"}, "image/heif"),
+    ({b"mif1", b"mif2", b"msf1", b"miaf"}, "image/heif"),
     ({b"crx "}, "image/x-canon-cr3"),
 )
 _MAJOR_BRANDS: Final = {
@@ -57,10 +59,19 @@ _MAJOR_BRANDS: Final = {
     b"M4P ": "audio/mp4",
     b"qt  ": "video/quicktime",
 }
-_BITMAP_HEADERS: Final = {12, 40, 52, 56, 64, 108, 124}
+_BITMAP_HEADERS: Final = {12, 16, 40, 42, 46, 48, 52, 56, 60, 64, 108, 124}
+_BITMAP_FILE_HEADER: Final = 14
+# Readers of PDF look for the header among so many bytes.
+_PDF_BYTES: Final = 1024
+_PDF: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*%PDF-")
+# What these types begin with is too short to prove them without a label that agrees.
+_WEAK_STARTS: Final = {"image/jxl": b"\xff\x0a"}
+_ICON: Final = re.compile(rb"\0\0[\1\2]\0[\1-\x40]\0.{6}[\0-\x20]\0", re.DOTALL)
 _TRANSPORT_PACKETS: Final = ((188, 0), (192, 4), (204, 0))
 _SYNC_BYTE: Final = 0x47
 _PACKETS: Final = 5
+_PRINTABLE: Final = re.compile(rb"[ -~]")
+_CONTROLS: Final = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _PAGE: Final = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(!doctype\s+html|html|script|!doctype\s+svg|svg)[\s>]",
     re.IGNORECASE | re.DOTALL,
@@ -71,11 +82,27 @@ def type_of(data: bytes) -> str:
     """Return the media type that the bytes prove; '' if none."""
     proven = next((kind for start, kind in _STARTS if data.startswith(start)), "")
     proven = proven or _CHUNKED.get((data[:4], data[8:12]), "") or _container_type(data)
-    if proven or is_text(data):
-        return proven
+    if proven or _PDF.match(data[:_PDF_BYTES]):
+        return proven or "application/pdf"
+    if is_text(data):
+        return ""
     if _is_bitmap(data):
         return "image/bmp"
+    if _ICON.match(data):
+        return "image/x-icon"
     return "video/mp2t" if _is_transport_stream(data) else ""
+
+
+def agrees(data: bytes, label: str) -> bool:
+    """Return whether data is of a type that its first bytes alone do not prove."""
+    if label == "application/pdf":
+        return b"%PDF-" in data[:_PDF_BYTES]
+    return label in _WEAK_STARTS and data.startswith(_WEAK_STARTS[label])
+
+
+def is_old_text(data: bytes) -> bool:
+    """Return whether the bytes may be text in an encoding from before Unicode."""
+    return _PRINTABLE.search(data) is not None and _CONTROLS.search(data) is None
 
 
 def guessed_type(data: bytes) -> str:
@@ -99,6 +126,12 @@ def is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return bool(text) and "\0" not in text
+
+
+def is_markup(data: bytes) -> bool:
+    """Return whether a text begins like XML."""
+    wide = data.replace(b"\0", b"")[:_HEAD_BYTES]
+    return wide.removeprefix(codecs.BOM_UTF8).lstrip(b"\xff\xfe \t\r\n").startswith(b"<")
 
 
 def page_type(data: bytes) -> str:
@@ -131,8 +164,9 @@ def _brand_type(data: bytes) -> str:
 
 def _is_bitmap(data: bytes) -> bool:
     """Return whether the bytes begin like a Windows bitmap: two letters alone prove nothing."""
-    header = int.from_bytes(data[14:18], "little")
-    return data.startswith(b"BM") and data[6:10] == b"\0\0\0\0" and header in _BITMAP_HEADERS
+    header, pixels = (int.from_bytes(data[at : at + 4], "little") for at in (14, 10))
+    is_after = _BITMAP_FILE_HEADER + header <= pixels <= len(data)
+    return data.startswith(b"BM") and header in _BITMAP_HEADERS and is_after
 
 
 def _is_transport_stream(data: bytes) -> bool:

@@ -15,6 +15,8 @@ _MOST_US: Final = 20_000
 """The same for a byte of the shortest frames that ADTS has, rounded up."""
 _FREE_FRAME: Final = 13
 """Bytes of the shortest frame whose bit rate its header does not state."""
+_PROOF: Final = 3
+"""Frames in a row that prove the type of a file."""
 _TAG_HEADER: Final = 10
 _TAGS: Final = 100
 _SYNC: Final = re.compile(rb"\xff[\xe0-\xff]")
@@ -50,6 +52,18 @@ def frames_us(data: bytes) -> int:
     """
     start = after_tags(data)
     return max(_walked_us(data, start), _chained_us(data))
+
+
+def frame_type(data: bytes) -> str:
+    """Return the media type of data that begins with several frames of one kind; '' otherwise."""
+    position, first = 0, data[:7]
+    for _ in range(_PROOF):
+        header = data[position : position + 7]
+        frame = _frame(header)
+        if frame is None or not _is_same_kind(first, header):
+            return ""
+        position += frame[0]
+    return "audio/mpeg" if first[1] & 6 else "audio/aac"
 
 
 def after_tags(data: bytes) -> int:

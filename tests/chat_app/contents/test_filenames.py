@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
+import regex
 from django.test import Client
 
 from chat_app.contents.filenames import FILENAME_BYTES, clean_filename
@@ -81,6 +82,15 @@ def test_what_is_dangerous_goes(name: str, stored: str) -> None:
         ("क्\u200dषि" * 40, ".txt"),
         ("e\u0332" * 120, ".txt"),
         ("報" * 90, ".報告"),
+        ("🇩🇪" * 70, ".pn"),
+        ("1️⃣" * 60, ".png"),
+        ("กำ" * 60, ".csv"),
+        ("하ᇰ〮" * 40, ".hwp"),
+        (SCOTLAND * 12, ".webp"),
+        ("報告" * 60, ".numbers"),
+        ("a" * 300, ".sublime-workspace"),
+        ("報" * 90, ".backup-2024-05-01"),
+        ("報" * 90, ".tar.zst"),
         ("v1.2 " + "x" * 300, ".txt"),
     ],
 )
@@ -94,6 +104,7 @@ def test_a_long_name_keeps_its_ending(stem: str, ending: str) -> None:
     # Nothing that is drawn as one is cut in two.
     after = stem[len(cut)]
     assert not cut.endswith("\u200d")
+    assert len(regex.findall(r"\X", cut + after)) > len(regex.findall(r"\X", cut))
     assert after not in "\u200d\u0332\u094d\u093f\U0001f3fd"
 
 

@@ -117,6 +117,100 @@ def test_bytes_decide(data: bytes, label: str, stored: str) -> None:
     assert media_types.sniff(data, declared=label) == stored
 
 
+# Frames of MPEG 1 layer III at 128 kbit/s and of ADTS, and pictures that few programs make.
+FRAMES = (b"\xff\xfb\x90\x64" + b"\x55" * 413) * 4
+AAC = (b"\xff\xf1\x50\x80\x02\x1f\xfc" + b"\x21" * 9) * 4
+CODESTREAM = b"\xff\x4f\xff\x51\0\x2f\0\0\xff"
+JXL = b"\xff\x0a\x01\x02\xff\x90"
+PHOTOSHOP = b"8BPS\0\1" + bytes(20)
+ICON = b"\0\0\1\0\1\0\x10\x10\0\0\1\0\x20\0" + b"\xff" * 40
+OLD = "// Größe\n".encode("cp1252")
+SHIFT_JIS = "日付,金額\n東京,1\n".encode("cp932")
+
+
+def bitmap(header: int, reserved: bytes = bytes(4)) -> bytes:
+    """Return the beginning of a bitmap with a header of this size."""
+    start = (14 + header).to_bytes(4, "little") + header.to_bytes(4, "little")
+    return b"BM" + (300).to_bytes(4, "little") + reserved + start + b"\xff\1\0" * 90
+
+
+def container(*brands: bytes) -> bytes:
+    """Return the beginning of an ISO base media file with these brands."""
+    size = (12 + 4 * len(brands)).to_bytes(4, "big")
+    return size + b"ftyp" + brands[0] + bytes(4) + b"".join(brands[1:]) + b"\xff" * 30
+
+
+@pytest.mark.parametrize(
+    ("data", "label", "name", "stored"),
+    [
+        # Labels that name no type.
+        *(
+            (of.JPEG, label, "", "image/jpeg")
+            for label in (
+                *("image/*", "*/*", "jpeg", '"image/jpeg"', "image/jpeg, image/jpeg", "image/"),
+                *("undefined", "null", "file/unknown", "image/jpeg;charset=utf-8", " ", "é/ü"),
+            )
+        ),
+        (of.JPEG + of.MP4, NONE, "", "image/jpeg"),
+        (b"a,b\n", "*/*", "a.csv", "text/csv"),
+        # Pictures that are files, under the label of another.
+        (JXL, "image/jxl", "", "image/jxl"),
+        (JXL, NONE, "", NONE),
+        (CODESTREAM, "image/jp2", "", "image/j2c"),
+        (CODESTREAM, "image/j2k", "", "image/j2k"),
+        (PHOTOSHOP, "image/jpeg", "", "image/vnd.adobe.photoshop"),
+        (ICON, "image/png", "", "image/x-icon"),
+        (ICON, "image/vnd.microsoft.icon", "", "image/vnd.microsoft.icon"),
+        *((bitmap(size), "image/bmp", "", "image/bmp") for size in (12, 16, 40, 46, 48, 64, 124)),
+        (bitmap(40, b"\1\0\2\0"), NONE, "", "image/bmp"),
+        (container(b"mif1", b"mif1", b"MA1B"), "image/avif", "", "image/avif"),
+        (container(b"mif2", b"mif2", b"jpeg"), "image/heif", "", "image/heif"),
+        (container(b"miaf"), NONE, "", "image/heif"),
+        (container(b"msf1", b"hevc"), "image/heic-sequence", "", "image/heic"),
+        # Sounds without a header, which begin with a frame.
+        *((FRAMES, label, "", "audio/mpeg") for label in (NONE, "audio/wav", "video/mp4")),
+        (FRAMES, "application/pdf", "", "audio/mpeg"),
+        (AAC, NONE, "", "audio/aac"),
+        (AAC, "text/plain", "", "audio/aac"),
+        (FRAMES[:500], NONE, "", NONE),
+        # Documents behind other bytes.
+        (b"\n" + of.PDF, NONE, "", "application/pdf"),
+        (b"\xef\xbb\xbf" + of.PDF, "text/plain", "", "application/pdf"),
+        (b"mail\r\n" + of.PDF + b"\xff", "application/pdf", "", "application/pdf"),
+        (b"mail\r\n" + of.PDF + b"\xff", NONE, "", NONE),
+        (b"About %PDF-1.7", "text/plain", "", "text/plain"),
+        # Texts under the labels of programs that share their name extension.
+        (of.TYPESCRIPT, "application/rls-services+xml", "main.rs", "text/plain"),
+        (of.TYPESCRIPT, "model/vnd.mts", "a.mts", "text/plain"),
+        (of.TYPESCRIPT, "video/vnd.dlna.mpeg-tts", "a.TS", "text/plain"),
+        (of.TYPESCRIPT, "font/ttf", "a.txt", "text/plain"),
+        (of.TYPESCRIPT, "application/gzip", "a.log", "text/plain"),
+        (b"a,b\n", "application/zip", "a.csv", "text/csv"),
+        (
+            b"a,b\n",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "a.csv",
+            "text/csv",
+        ),
+        (b"{}", "application/vnd.api+json", "a.json", "application/vnd.api+json"),
+        (b"<a/>", "application/atom+xml", "a.xml", "application/atom+xml"),
+        (b"a = 1", "application/javascript", "a.js", "application/javascript"),
+        (b"name", "application/msword", "a.doc", "application/msword"),
+        # Texts in encodings from before Unicode.
+        (OLD, "video/mp2t", "a.ts", "text/plain"),
+        (OLD, NONE, "a.c", "text/plain"),
+        (SHIFT_JIS, "application/vnd.ms-excel", "a.csv", "text/csv"),
+        (SHIFT_JIS, NONE, "a.CSV", "text/csv"),
+        (SHIFT_JIS, NONE, "a.bin", NONE),
+        (b"\xd0\xcf\x11\xe0\0\0", "application/vnd.ms-excel", "a.csv", "application/vnd.ms-excel"),
+    ],
+)
+def test_bytes_and_names_decide_where_a_label_is_of_no_use(
+    data: bytes, label: str, name: str, stored: str
+) -> None:
+    assert media_types.sniff(data, declared=label, filename=name) == stored
+
+
 @pytest.mark.parametrize(
     ("name", "label", "stored"),
     [
