@@ -15,9 +15,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping, Sequence
+    from collections.abc import MutableMapping, Sequence
 
-    from linkify_it.main import LinkifyIt
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
     from markdown_it.rules_block import StateBlock
@@ -117,9 +116,8 @@ def _is_sign(character: str) -> bool:
 class _Addresses:
     """Where a bare address ends: before punctuation of any script."""
 
-    def __init__(self, linkify: LinkifyIt) -> None:
-        schemas: Any = linkify.default_schemas
-        self._whole: Callable[[str, int], int] = schemas["http:"]["validate"]
+    def __init__(self, linkify: Any) -> None:
+        self._whole = linkify.default_schemas["http:"]["validate"]
         linkify.add("http:", {"validate": self.length_at})
 
     def length_at(self, text: str, position: int) -> int:

@@ -85,7 +85,6 @@ def test_what_is_dangerous_goes(name: str, stored: str) -> None:
         ("🇩🇪" * 70, ".pn"),
         ("1️⃣" * 60, ".png"),
         ("กำ" * 60, ".csv"),
-        ("하ᇰ〮" * 40, ".hwp"),
         (SCOTLAND * 12, ".webp"),
         ("報告" * 60, ".numbers"),
         ("a" * 300, ".sublime-workspace"),
