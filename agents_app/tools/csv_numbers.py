@@ -1,7 +1,8 @@
-"""Numbers in the formats of many countries: 1,234.50, 1.234,50, $5.00, 5 %, (12)."""
+"""Numbers in the formats of many countries: 1,234.50, 1.234,50, $5.00, 5 %, (12), 12-."""
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -9,10 +10,13 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _CODES = (
     "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|JPY|KRW|MXN|NOK|NZD|PLN|RUB|SEK|TRY|USD|ZAR"
 )
-_UNIT = rf"(?P<{{0}}>[A-Z]{{{{0,2}}}}\$|[€£¥₹₩₽₺₫฿₴₦₱₪¢%‰]|{_CODES}|kr|zł|Kč|Ft|元|円|원)?"
+_UNIT = (
+    rf"(?P<{{0}}>[A-Z]{{{{0,2}}}}\$|[€£¥₹₩₽₺₫฿₴₦₱₪¢%‰]|{_CODES}|kr|zł|Kč|Ft|元|円|원|Rs\.?|S/\.?)?"
+)
 _VALUE = re.compile(
     rf"(?P<paren>\()?(?P<sign>[+-])?\s?{_UNIT.format('before')}\s?(?P<minus>-)?"
-    rf"(?P<digits>\d[\d.,\s'’]*|[.,]\d+)\s?{_UNIT.format('after')}(?(paren)\))",  # noqa: RUF001
+    rf"(?P<digits>\d[\d.,\s'’]*|[.,]\d+)\s?{_UNIT.format('after')}(?P<last>-)?"  # noqa: RUF001
+    r"(?(paren)\))",
     re.ASCII,
 )
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "’": "'"})  # noqa: RUF001
@@ -34,11 +38,13 @@ def numbers_of(values: Sequence[str], *, delimiter: str) -> tuple[float, ...]:
     parts = []
     units = set()
     for value in values:
-        found = _VALUE.fullmatch(value.translate(_SPACES))
+        found = _VALUE.fullmatch(unicodedata.normalize("NFKC", value.translate(_SPACES)))
         if found is None or (found["before"] and found["after"]):
             return ()
-        units.add(found["before"] or found["after"] or "")
-        is_negative = found["paren"] or "-" in {found["sign"], found["minus"]}
+        units.add((found["before"] or found["after"] or "").rstrip("."))
+        if found["last"] and (found["paren"] or found["sign"] or found["minus"]):
+            return ()
+        is_negative = found["paren"] or "-" in {found["sign"], found["minus"], found["last"]}
         parts.append((-1 if is_negative else 1, found["digits"].strip()))
     if len(units - {""}) > 1:
         return ()

@@ -27,7 +27,7 @@ ROWS_PER_STEP = 20_000
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
 _UNFIT_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
 # The first line in which spreadsheets name the separator.
-_SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?[ \t]*(?:\r\n?|\n|\Z)', re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)\1*"?[ \t]*(?:\r\n?|\n|\Z)', re.IGNORECASE)
 _SEPARATORS = ",;\t|"
 _SAMPLE_CHARS = 65_536
 _SAMPLE_LINES = 20
@@ -80,7 +80,10 @@ def decode(data: bytes) -> DecodedText:
         raise ToolError(f"The file is larger than {limit} MB. Send a part of it.")
     decoded = csv_text.detect(data)
     if decoded is None or _UNFIT_CONTROLS.search(decoded.text):
-        raise ToolError("This file is not text. Save the table as CSV and attach that file.")
+        raise ToolError(
+            "This file is not text, or not in an encoding that is known. Save the table as CSV in"
+            " UTF-8 and attach that file."
+        )
     if not decoded.text.strip():
         raise ToolError("The file is empty. Save the table again and attach the new file.")
     return decoded

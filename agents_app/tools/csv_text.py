@@ -35,9 +35,11 @@ class _Encoding(NamedTuple):
 
 def detect(data: bytes) -> DecodedText | None:
     """Decode bytes; return None if they are not text in any encoding."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and not data.startswith(b"\xff\xfe\0\0"):
         text = _decoded(data, "utf-16")
         return None if text is None else DecodedText(text, "")
+    if b"\0" in data:
+        return _wide(data)
     if (text := _decoded(data, "utf-8-sig")) is not None:
         return DecodedText(text, "")
     found = [
@@ -53,6 +55,15 @@ def detect(data: bytes) -> DecodedText | None:
         return DecodedText(text, name, is_sure=rivals == 1)
     latin = next(((name, text) for _, name, text in found if name == _LATIN), None)
     return None if latin is None else DecodedText(latin[1], latin[0], is_sure=False)
+
+
+def _wide(data: bytes) -> DecodedText | None:
+    """Decode UTF-32, or UTF-16 without its mark; only these have bytes of value zero in text."""
+    for codec, name in _WIDE:
+        text = _decoded(data, codec)
+        if text is not None and "\0" not in text and any(sign in text for sign in ",;\t|\n"):
+            return DecodedText(text.removeprefix("\ufeff"), name)
+    return None
 
 
 def _decoded(data: bytes, codec: str) -> str | None:
@@ -140,6 +151,7 @@ _OPEN = {0, 4}
 _FINALS = {0, 1, 4, 8, 16, 17, 19, 20, 21}
 _LAST_OF_KOREAN = 0xC8
 _HALF = 0.9
+_WIDE = tuple((f"utf-{bits}-{end}", f"UTF-{bits}") for bits in (32, 16) for end in ("le", "be"))
 _LATIN = "Windows-1252"
 _KANA = "".join(map(chr, range(0x3041, 0x3100)))
 _ENCODINGS = (

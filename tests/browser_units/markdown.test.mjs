@@ -100,7 +100,12 @@ test("a file with columns has its cells, whatever stands between them", () => {
 
 test("a line that names the separator is no row", () => {
   const rows = [["a", "b"], ["1", "2"]];
-  for (const text of ["sep=;\na;b\n1;2", "\uFEFFsep=;\r\na;b\r\n1;2", '"sep=;"\na;b\n1;2', "SEP=\t\na\tb\n1\t2", "a|b\n1|2"]) assert.deepEqual(tableOf(text).rows, rows, text);
+  for (const text of ["sep=;\na;b\n1;2", "\uFEFFsep=;\r\na;b\r\n1;2", '"sep=;"\na;b\n1;2', "SEP=\t\na\tb\n1\t2", "a|b\n1|2", "sep=;;;\na;b\n1;2"]) assert.deepEqual(tableOf(text).rows, rows, text);
+  for (const [isLittle, text] of /** @type {[boolean, string][]} */ ([[true, "名前,b\n1,2\n"], [false, "a,b\n"]])) {
+    const wide = new DataView(new ArrayBuffer(text.length * 2));
+    [...text].forEach((sign, at) => wide.setUint16(at * 2, sign.charCodeAt(0), isLittle));
+    assert.deepEqual(fileText(wide.buffer), { text, encoding: "UTF-16" });
+  }
   assert.deepEqual(tableOf("name;price, EUR, net, old\nx;1\ny;2").rows[0], ["name", "price, EUR, net, old"]);
 });
 

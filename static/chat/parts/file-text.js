@@ -107,7 +107,12 @@ export function textOf(buffer) {
   const bytes = new Uint8Array(buffer);
   const mark = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
   const known = decoded(bytes, mark);
-  if (known !== null) return { text: known, encoding: "" };
+  if (known !== null && !known.includes("\0")) return { text: known, encoding: "" };
+  if (bytes.includes(0)) {
+    // Of texts, only UTF-16 has bytes of value zero.
+    const wide = ["utf-16le", "utf-16be"].map((label) => decoded(bytes, label)).find((text) => text !== null && !text.includes("\0") && /[,;\t|\n]/.test(text));
+    if (wide) return { text: wide, encoding: "UTF-16" };
+  }
   const found = ENCODINGS.flatMap(({ label, name, likeness }) => {
     const text = decoded(bytes, label);
     return text === null ? [] : [{ text, encoding: name, likeness: likeness(bytes, text) }];

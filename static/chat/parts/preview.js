@@ -19,7 +19,7 @@ export function previewOf(name, mime) {
 }
 
 /** The first line with which spreadsheets name the separator. */
-const SEPARATOR_LINE = /^\uFEFF?"?sep=(.)"?[ \t]*(?:\r\n?|\n|$)/i;
+const SEPARATOR_LINE = /^\uFEFF?"?sep=(.)\1*"?[ \t]*(?:\r\n?|\n|$)/i;
 const SAMPLE_CHARS = 65_536;
 const SAMPLE_LINES = 20;
 

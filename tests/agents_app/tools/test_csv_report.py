@@ -286,6 +286,19 @@ def test_a_column_has_a_kind(values: list[str], delimiter: str, kind: str) -> No
         (["(12)", "12"], ",", (-12, 12)),
         (["($1,200.50)", "$3"], ",", (-1200.5, 3)),
         (["\u22125", "+5"], ",", (-5, 5)),
+        (["5-", "1,234.50-", "3"], ",", (-5, -1234.5, 3)),
+        (["5,00- €", "1.250,00-"], ";", ()),
+        (["5,00 €-", "1.250,00 €"], ";", (-5, 1250)),
+        (["\uff15", "\uff11\uff12\uff0e5"], ",", (5, 12.5)),
+        (["\uff0550", "3\uff05"], ",", (50, 3)),
+        (["\u00a51,200", "\uffe5800"], ",", (1200, 800)),
+        (["Rs. 500", "Rs 1,00,000"], ",", (500, 100000)),
+        (["R$ 5,00", "R$ 1.250,00"], ";", (5, 1250)),
+        (["5,00 kr", "6 kr"], ";", (5, 6)),
+        (["1 234,50 zł", "2 zł"], ";", (1234.5, 2)),
+        (["CA$5", "CA$6"], ",", (5, 6)),
+        (["+5%", "-3%"], ",", (5, -3)),
+        (["1.000,00", "1.000"], ";", (1000, 1000)),
         # No numbers: another unit, another sign, codes, dates, telephones.
         (["$5", "3 €"], ",", ()),
         (["5 %", "$5"], ",", ()),
@@ -296,6 +309,14 @@ def test_a_column_has_a_kind(values: list[str], delimiter: str, kind: str) -> No
         (["030 123 456"], ";", ()),
         (["SKU100", "SKU101"], ",", ()),
         (["(12"], ",", ()),
+        (["(5-)"], ",", ()),
+        (["-5-"], ",", ()),
+        (["$1.2M", "1k"], ",", ()),
+        (["1/2"], ",", ()),
+        (["12:30"], ",", ()),
+        (["12/31/2024"], ",", ()),
+        (["0x1f"], ",", ()),
+        (["N/A", "5"], ",", ()),
         (["5 apples"], ",", ()),
         ([""], ",", ()),
     ],
@@ -316,6 +337,12 @@ def test_numbers_are_read_as_people_write_them(
         ('"sep=;"\na;b,c\n1;2\n', ";", ["a", "b,c"]),
         ("SEP=\t\na\tb\n1\t2\n", "\t", ["a", "b"]),
         ("sep=^\na^b\n1^2\n", "^", ["a", "b"]),
+        ("sep=;;;\na;b\n1;2\n", ";", ["a", "b"]),
+        ("sep=,,\r\na,b\r\n1,2\r\n", ",", ["a", "b"]),
+        ("sep=|\r\n\r\na|b\r\n1|2", "|", ["a", "b"]),
+        ("sep=\na,b\n1,2", ",", ["sep="]),
+        ('"a","b"\n"1","2"', ",", ["a", "b"]),
+        ("a,b\r1,2\r", ",", ["a", "b"]),
         ("separator;b\n1;2\n", ";", ["separator", "b"]),
         ("name;price, EUR, net, old\nx;1\ny;2\n", ";", ["name", "price, EUR, net, old"]),
         ('a,"b;c;d;e"\n1,2\n', ",", ["a", "b;c;d;e"]),
@@ -347,6 +374,11 @@ def test_the_line_that_names_the_separator_is_no_row(
         ("cp949", "EUC-KR", "날짜,금액\n서울,1200\n"),
         ("cp1252", "Windows-1252", "Größe;Preis €\nMüller;3,5\n"),
         ("cp1252", "Windows-1252", "name\nJosé\n"),
+        ("utf-16-le", "UTF-16", "a,b\n1,2\n"),
+        ("utf-16-be", "UTF-16", "名前,年\n山田,1\n"),
+        ("utf-16-le", "UTF-16", "名前,年\n山田,1\n"),
+        ("utf-32-le", "UTF-32", "Größe;b\n1;2\n"),
+        ("utf-32-be", "UTF-32", "a\n1\n"),
         (
             "cp1251",
             "Windows-1251",
@@ -360,6 +392,29 @@ def test_an_encoding_that_nothing_says_is_found_and_named(
     assert decode(text.encode(encoding))[:2] == (text, name)
     said = run(Context(data=text.encode(encoding))).result
     assert f"It was read as {name}" in said
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("koi8_r", "\u0414\u0430\u0442\u0430,b\n\u041c\u043e\u0441,1\n"),
+        ("cp866", "\u0414\u0430\u0442\u0430;b\n\u041c\u043e\u0441;1\n"),
+        ("cp1250", "M\u011bsto;b\n\u017d\u010f\u00e1r;3\n"),
+        ("cp1253", "\u038c\u03bd\u03bf\u03bc\u03b1;b\n\u0391\u03b8;1\n"),
+        ("cp1255", "\u05e9\u05dd;b\n\u05d9;1\n"),
+        ("cp1256", "\u0627\u0644\u0627\u0633\u0645;b\n\u0627;1\n"),
+        ("cp874", "\u0e0a\u0e37\u0e48\u0e2d,b\n\u0e01,1\n"),
+        ("mac_roman", "Größe;Preis\nMüller;3\n"),
+        ("cp850", "Größe;Preis\nMüller;3\n"),
+        ("euc_jp", "\u540d\u524d,b\n\u5c71\u7530,1\n"),
+    ],
+)
+def test_an_encoding_that_is_not_known_is_never_guessed_without_a_word(
+    encoding: str, text: str
+) -> None:
+    said = run(Context(data=text.encode(encoding))).result
+    assert "It was read as " in said
+    assert "save it as UTF-8" in said
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
