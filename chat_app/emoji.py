@@ -24,9 +24,9 @@ _PICTURES: Final = (
 )
 _TONE: Final = "[\U0001f3fb-\U0001f3ff]"
 _TAGS: Final = "[\U000e0020-\U000e007e]{1,16}\U000e007f"
-_ELEMENT: Final = f"[{_PICTURES}](?:\ufe0f|{_TONE})?(?:{_TAGS})?"
+_ELEMENT: Final = f"[{_PICTURES}](?:[\ufe0e\ufe0f]|{_TONE}\ufe0f?)?(?:{_TAGS})?"
 _FLAG: Final = "[\U0001f1e6-\U0001f1ff]{2}"
-_KEY: Final = "[0-9#*]\ufe0f?\u20e3"
+_KEY: Final = "[0-9#*][\ufe0e\ufe0f]?\u20e3"
 _EMOJI: Final = re.compile(f"(?:{_FLAG}|{_KEY}|{_TONE}|{_ELEMENT}(?:\u200d{_ELEMENT})*)")
 
 

@@ -57,7 +57,69 @@ def test_other_texts_are_not(text: str) -> None:
 
 
 @pytest.mark.django_db
-def test_an_emoji_is_the_same_with_and_without_a_selector() -> None:
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        ("\u2764\ufe0f", ["\u2764", "\u2764\ufe0e"]),
+        ("\u2764", ["\u2764\ufe0f", "\u2764\ufe0e"]),
+        ("\u2764\ufe0e", ["\u2764", "\u2764\ufe0f"]),
+        ("\U0001f44d", ["\U0001f44d\ufe0f", "\U0001f44d\ufe0e"]),
+        ("\U0001f44d\U0001f3fd", ["\U0001f44d\U0001f3fd\ufe0f"]),
+        ("1\ufe0f\u20e3", ["1\u20e3", "1\ufe0e\u20e3"]),
+        ("#\u20e3", ["#\ufe0f\u20e3"]),
+        ("\U0001f3f3\ufe0f\u200d\U0001f308", ["\U0001f3f3\u200d\U0001f308"]),
+        (
+            "\U0001f469\u200d\u2764\u200d\U0001f468",
+            ["\U0001f469\u200d\u2764\ufe0f\u200d\U0001f468"],
+        ),
+        (
+            "\U0001f575\ufe0f\u200d\u2640\ufe0f",
+            ["\U0001f575\u200d\u2640", "\U0001f575\u200d\u2640\ufe0f"],
+        ),
+        ("\u00a9", ["\u00a9\ufe0f"]),
+        ("\u263a\ufe0f", ["\u263a"]),
+        ("\u3297", ["\u3297\ufe0f"]),
+    ],
+)
+def test_an_emoji_is_one_reaction_whatever_its_selectors(first: str, others: list[str]) -> None:
+    writer = factories.user()
+    message = factories.message(factories.chat(writer), writer)
+    at: dict[str, Any] = {
+        "chat_id": message.chat_id,
+        "message_id": message.pk,
+        "user_id": writer.pk,
+    }
+    for other in others:
+        assert reactions.add_reaction(**at, emoji=first).seq is not None
+        again = reactions.add_reaction(**at, emoji=other)
+        assert (again.emoji, again.seq) == (first, None)
+        assert Reaction.objects.count() == 1
+        assert reactions.remove_reaction(**at, emoji=other).seq is not None
+        assert not Reaction.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("\U0001f44d", "\U0001f44d\U0001f3fd"),
+        ("\U0001f468", "\U0001f469"),
+        ("\U0001f1e9\U0001f1ea", "\U0001f1eb\U0001f1f7"),
+        ("\u2764", "\U0001f9e1"),
+    ],
+)
+def test_other_emoji_are_other_reactions(first: str, second: str) -> None:
+    writer = factories.user()
+    message = factories.message(factories.chat(writer), writer)
+    for emoji in (first, second):
+        reactions.add_reaction(
+            chat_id=message.chat_id, message_id=message.pk, user_id=writer.pk, emoji=emoji
+        )
+    assert Reaction.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_an_emoji_keeps_the_form_that_was_given_first() -> None:
     writer = factories.user()
     message = factories.message(factories.chat(writer), writer)
     at: dict[str, Any] = {
