@@ -2,6 +2,7 @@
 
 import { Api, isApiError } from "../chat/api.js";
 import { avatar } from "../chat/dom.js";
+import { folded } from "../chat/folding.js";
 import { gettext } from "../chat/words.js";
 
 for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-agent]"))) place.replaceChildren(avatar(place.dataset.agent ?? "", "agent"));
@@ -12,8 +13,8 @@ if (search) {
   const rows = /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(".agents > li")));
   delete search.dataset.waits;
   search.addEventListener("input", () => {
-    const text = search.value.trim().toLowerCase();
-    for (const row of rows) row.hidden = !row.querySelector(".agent-text")?.textContent?.toLowerCase().includes(text);
+    const text = folded(search.value.trim());
+    for (const row of rows) row.hidden = !folded(row.querySelector(".agent-text")?.textContent ?? "").includes(text);
     none.textContent = rows.every(({ hidden }) => hidden) ? gettext("No matches.") : "";
   });
 }

@@ -2,6 +2,7 @@
 
 import { isApiError } from "../api.js";
 import { api } from "../context.js";
+import { folded } from "../folding.js";
 import { priceText } from "../price.js";
 import { View, face } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
@@ -59,8 +60,8 @@ export class PeoplePicker extends View {
 
   render() {
     const known = this._free(this._agents ?? NONE);
-    const wanted = this._wanted.toLowerCase();
-    const has = (/** @type {string|undefined} */ text) => (text || "").toLowerCase().includes(wanted);
+    const wanted = folded(this._wanted);
+    const has = (/** @type {string|undefined} */ text) => folded(text || "").includes(wanted);
     const agents = known.filter(({ name, description }) => has(name) || has(description));
     const count = agents.length === known.length ? String(known.length) : interpolate(gettext("%(n)s of %(count)s"), { n: agents.length, count: known.length });
     return html`<div class="picker">

@@ -111,7 +111,7 @@ export class Notifier {
     const author = message.sender_kind === "agent" ? message.name : this._people.nameOf(message.name);
     const isDirect = this._store.others(chat).length === 1;
     const isReply = Boolean(message.thread && !message.also_in_chat);
-    const title = !hasText ? gettext("New message") : isReply ? interpolate(gettext("%(name)s replied in a thread of %(chat)s"), { name: author, chat: name }) : isDirect ? author : `${author} · ${name}`;
+    const title = !hasText ? gettext("New message") : isReply ? interpolate(gettext("%(name)s replied in a thread of %(chat)s"), { name: author, chat: name }) : isDirect ? author : interpolate("%(author)s · %(name)s", { author, name });
     const mention = this._isMention(message) ? gettext("You were mentioned") : isReply ? gettext("New reply in a thread") : "";
     const body = hasText ? beginningOf(message.content, BODY_CHARS) || gettext("sent a file") : mention;
     // One of a chat, or of a thread, takes the place of the one before it.

@@ -2,6 +2,7 @@
 
 import { inCallText } from "../calls/in-call.js";
 import { calls, client, store } from "../context.js";
+import { folded } from "../folding.js";
 import { shortTime } from "../time.js";
 import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
@@ -87,7 +88,7 @@ export class ChatList extends View {
         <button type="button" class="icon-button" aria-label=${gettext("New chat")} title=${gettext("New chat")} data-testid="new-chat" @click=${() => this._fire("new-chat")}>${glyph("add")}</button>
       </div>
       <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
-        @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value.trim().toLowerCase(); }}>
+        @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value.trim(); }}>
       <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
 
@@ -95,7 +96,8 @@ export class ChatList extends View {
     if (!store.loaded) return this._error ? this._failed() : [skeleton, skeleton, skeleton];
     const chats = store.list;
     if (chats.length === 0) return this._none();
-    const shown = chats.filter((chat) => store.nameOf(chat).toLowerCase().includes(this._wanted));
+    const wanted = folded(this._wanted);
+    const shown = chats.filter((chat) => folded(store.nameOf(chat)).includes(wanted));
     if (shown.length === 0) return html`<li class="chat-none">${gettext("No matching chats.")}</li>`;
     const sections = Object.keys(SECTIONS).map((name) => ({ name, chats: shown.filter((chat) => sectionOf(chat) === name) })).filter((one) => one.chats.length > 0);
     return repeat(sections, ({ name }) => name, (one) => this._section(one.name, one.chats, sections.length > 1));

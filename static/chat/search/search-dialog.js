@@ -2,6 +2,7 @@
 
 import { isApiError } from "../api.js";
 import { api, me, page, store } from "../context.js";
+import { folded } from "../folding.js";
 import { fullTime, shortTime } from "../time.js";
 import { View, face, glyph, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -152,17 +153,17 @@ class SearchDialog extends View {
     const files = items.map(({ filename }) => filename).filter(Boolean);
     return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id, inChat ? "" : thread ?? "")}>
       ${face(name, kind)}
-      <span class="search-words"><span class="search-head"><b>${name}</b> <span class="search-chat">${chat ? store.nameOf(chat) : gettext("Another chat")}</span>
+      <span class="search-words"><span class="search-head"><b><bdi>${name}</bdi></b> <span class="search-chat"><bdi>${chat ? store.nameOf(chat) : gettext("Another chat")}</bdi></span>
         <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
         <span class="search-text" dir="auto">${excerpt(content, words).map(({ text, isFound }) => (isFound ? html`<mark>${text}</mark>` : text))}</span>
-        ${files.length ? html`<span class="search-files">${glyph("file")}${files.join(", ")}</span>` : nothing}</span>
+        ${files.length ? html`<span class="search-files">${glyph("file")}${files.map((file, at) => html`${at ? ", " : ""}<bdi>${file}</bdi>`)}</span>` : nothing}</span>
     </button></li>`;
   }
 
   /** Chats, people and agents whose names have the first word. */
   _names() {
     const { people = [], agents = [], words = [] } = this._state;
-    const chats = words.length ? store.list.filter((chat) => store.nameOf(chat).toLowerCase().includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
+    const chats = words.length ? store.list.filter((chat) => folded(store.nameOf(chat)).includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
     if (!chats.length && !people.length && !agents.length) return nothing;
     /** @param {string} name @param {"user"|"agent"} kind @param {string} note @param {() => void} act */
     const row = (name, kind, note, act) => html`<li><button type="button" class="search-name" @click=${act}>${face(name, kind)}<span><b>${name}</b> <small>${note}</small></span></button></li>`;
@@ -271,7 +272,7 @@ class SearchDialog extends View {
       }
     }
     if (asked !== this._asked) return;
-    const starts = (/** @type {string} */ name) => name.toLowerCase().startsWith(wanted);
+    const starts = (/** @type {string} */ name) => folded(name).startsWith(folded(wanted));
     this._state = {
       ...this._state,
       people: people.map(({ username }) => username).slice(0, NAMES_SHOWN),
