@@ -55,9 +55,11 @@ const typeOf = (name, mime) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? /^[a-z]
 function file(item, url, name) {
   const mime = item.mime_type || "";
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
-  const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}</small></span>`;
-  if (!url) return html`<span class="file-chip">${inside}</span>`;
   const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
+  // A picture of a type that not every browser draws.
+  const hint = url && !kind && mime.startsWith("image/") ? ` · ${gettext("Download to view")}` : "";
+  const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}${hint}</small></span>`;
+  if (!url) return html`<span class="file-chip">${inside}</span>`;
   if (!kind) return html`<a class="file-chip" href=${url} download=${name}>${inside}</a>`;
   return html`<a class="file-chip" href=${url} target="_blank" aria-label=${interpolate(gettext("Preview %(name)s"), { name })} data-testid="file-preview"
     @click=${(/** @type {MouseEvent} */ event) => view(event, { kind, url, name })}>${inside}</a>`;
