@@ -1,1 +1,0 @@
-import{d as a}from"./chunk-EC4I2Y4Q.js";import"./chunk-GXNCUSBR.js";export{a as MessageList};
