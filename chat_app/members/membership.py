@@ -48,7 +48,7 @@ def has_left_freely(chat_id: str, user_id: int) -> bool:
 
 
 def ended_by(chat_id: str, user_id: int) -> int | None:
-    """Return who ended a person's membership, themselves included; None if nobody known did."""
+    """Return who ended a person's membership, themselves included; None if that is unknown."""
     has_left = Participant.objects.filter(
         chat_id=chat_id, user_id=user_id, left_at__isnull=False
     ).exists()
