@@ -123,10 +123,20 @@ def test_a_picture_has_at_most_so_many_tiles(size: tuple[int, int], tiles: int) 
 
 
 @pytest.mark.parametrize(
-    ("data", "mime_type"), [(b"text", "text/plain"), (bytes(99), "application/octet-stream")]
+    ("data", "mime_type", "tokens"),
+    [
+        (b"plain", "text/plain", 2),
+        ("\N{GREEK SMALL LETTER ALPHA}".encode() * 9, "application/json", 9),
+        ("\N{GREEK SMALL LETTER ALPHA}".encode("utf-16") * 9, "text/plain", 17),
+        (b"\x81" * 300_000, "text/plain", 199_964),
+    ],
 )
-def test_what_is_not_measured_has_no_extent(data: bytes, mime_type: str) -> None:
-    assert extent(data, mime_type) == 0
+def test_a_text_has_at_most_a_token_per_character(data: bytes, mime_type: str, tokens: int) -> None:
+    assert extent(data, mime_type) == tokens
+
+
+def test_what_is_not_measured_has_no_extent() -> None:
+    assert extent(bytes(99), "application/octet-stream") == 0
 
 
 @pytest.mark.django_db
