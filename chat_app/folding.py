@@ -25,8 +25,8 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    letters = unicodedata.normalize("NFKD", _IGNORED.sub("", text)).casefold()
-    return composed(letters.replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i"))
+    letters = composed(text).casefold().replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i")
+    return unicodedata.normalize("NFKC", letters)
 
 
 def composed(text: str) -> str:
