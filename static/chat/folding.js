@@ -3,7 +3,7 @@
 const IGNORED = /\p{Default_Ignorable_Code_Point}+/gu;
 /** What is folded together: a letter with its marks, of which two are letters of half width. */
 const CLUSTER = /[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f\p{Default_Ignorable_Code_Point}]*|[\p{M}\uff9e\uff9f]+/gu;
-/** Letters that lower case tells apart and a comparison does not. @type {Record<string, string>} */
+/** Letters that differ in lower case and are alike in a comparison. @type {Record<string, string>} */
 const SAME = { ß: "ss", "i\u0307": "i", ı: "i", ς: "σ", "\u0345": "ι" };
 const DIFFERENT = /i\u0307|[ßıς\u0345]/g;
 
