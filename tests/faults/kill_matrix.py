@@ -24,7 +24,8 @@ from tests.faults.kill_script import IDEMPOTENT, TOOLS_OF
 from tests.faults.kill_servers import running_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from tests.client import Frame
     from tests.faults.kill_servers import ServerGroup
@@ -229,11 +230,21 @@ def _settle(group: ServerGroup, outcome: Outcome) -> None:
         time.sleep(0.1)
 
 
-def run_matrix(database: str, *, points: int, seed: int, only: Sequence[int] = ()) -> list[Outcome]:
-    """Run a plan on servers of its own; returns what became of each point."""
+def run_matrix(
+    database: str,
+    *,
+    points: int,
+    seed: int,
+    only: Sequence[int] = (),
+    copy_migrated: Callable[[Path], None] | None = None,
+) -> list[Outcome]:
+    """Run a plan on servers of its own; returns what became of each point.
+
+    `copy_migrated` is that of `running_servers`.
+    """
     plan = [point for point in make_plan(points, seed) if not only or point.number in only]
     outcomes = []
-    with running_servers(database) as group:
+    with running_servers(database, copy_migrated=copy_migrated) as group:
         for point in plan:
             outcomes.append(run_point(group, point))
             _print(outcomes[-1])

@@ -29,7 +29,7 @@ from tests.faults.kill_script import JOURNAL, TOOLS_OF
 from tests.programs import PROGRAM_SECONDS, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 60
@@ -252,9 +252,15 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def running_servers(
-    database: str, settings: Mapping[str, str] | None = None
+    database: str,
+    settings: Mapping[str, str] | None = None,
+    *,
+    copy_migrated: Callable[[Path], None] | None = None,
 ) -> Iterator[ServerGroup]:
-    """Run a group, `sqlite` or `postgres`; raises NoServices."""
+    """Run a group, `sqlite` or `postgres`; raises NoServices.
+
+    `copy_migrated` copies a migrated SQLite database to the group's folder, which saves migrating.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-kill-")))
         environment = {
@@ -267,6 +273,8 @@ def running_servers(
         }
         if database == "postgres":
             environment.update(stack.enter_context(_services()))
+        elif copy_migrated is not None:
+            copy_migrated(folder)
         group = ServerGroup(folder, environment, servers=1 if database == "sqlite" else 2)
         group.prepare()
         stack.callback(group.stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.databases import copy_migrated
 from tests.faults.kill_matrix import make_plan, run_matrix
 from tests.faults.kill_servers import NoServices
 
@@ -27,7 +28,7 @@ def test_a_plan_is_the_same_again() -> None:
 )
 def test_killed_processes_leave_one_end_and_no_doubled_effect(database: str, points: int) -> None:
     try:
-        outcomes = run_matrix(database, points=points, seed=SEED)
+        outcomes = run_matrix(database, points=points, seed=SEED, copy_migrated=copy_migrated)
     except NoServices as missing:
         pytest.skip(str(missing))
     assert [outcome.wrong for outcome in outcomes] == [[]] * points
