@@ -109,10 +109,10 @@ def prepare_agents(*, is_starting: bool = False) -> list[str]:
                 for field, value in values.items():
                     setattr(agent, field, value)
                 agent.save()
-        for agent in Agent.objects.bulk_create(created):
+        for new in Agent.objects.bulk_create(created):
             # Rows written together send no signals.
-            forget(agent)
-    return [agent.name for agent in created]
+            forget(new)
+    return [new.name for new in created]
 
 
 def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
