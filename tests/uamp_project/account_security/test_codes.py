@@ -111,6 +111,22 @@ def test_guessing_codes_is_paused_like_guessing_passwords() -> None:
     assert answer.status_code == 429
 
 
+def test_guessing_recovery_codes_and_confirmations_is_paused_too() -> None:
+    ada = factories.user("ada")
+    client = sign_in(ada)
+    add_app(ada)
+    add_recovery_codes(ada)
+    guesses = [
+        client.post("/account/security/confirm/code", {"code": f"{n:08}"}).status_code
+        for n in range(3)
+    ]
+    other = sign_in(ada)
+    guesses += [other.post("/login/code", {"code": f"{n:08}"}).status_code for n in range(6)]
+    assert guesses[:3] == [200] * 3
+    assert guesses[-1] == 429
+    assert not is_signed_in(other)
+
+
 def test_the_right_password_does_not_reset_the_count_of_wrong_codes() -> None:
     ada = factories.user("ada")
     add_app(ada)
