@@ -189,9 +189,9 @@ def test_a_key_adds_its_own_agents_to_chats_only(
     chat, narrow = shared_chat(alice, agents=()), limited(alice, "echo")
     path = f"/api/v1/chats/{chat.pk}/participants"
     refused = web.post(path, json={"agent": "helper"}, headers=narrow.headers)
-    absent = web.post(path, json={"agent": "nobody"}, headers=narrow.headers)
+    absent = web.post(path, json={"agent": "missing"}, headers=narrow.headers)
     assert refused.status_code == absent.status_code == httpx.codes.BAD_REQUEST
-    shown = str(refused.json()["errors"]).replace("helper", "nobody")
+    shown = str(refused.json()["errors"]).replace("helper", "missing")
     assert shown == str(absent.json()["errors"])
     made = web.post("/api/v1/chats", json={"agents": ["helper"]}, headers=narrow.headers)
     assert made.status_code in {httpx.codes.BAD_REQUEST, httpx.codes.FORBIDDEN}

@@ -30,7 +30,7 @@ def _often(settings: Settings) -> None:
     settings.UAMP_WATCH_SECONDS = 0.2
 
 
-def is_heard(client: UampClient) -> bool:
+def receives_chats(client: UampClient) -> bool:
     """Return whether the client receives anything of a chat."""
     return any(frame["type"].split(".")[0] in {"message", "chat"} for frame in client.during(1.0))
 
@@ -79,7 +79,7 @@ def test_a_watch_says_nothing_once_its_token_has_expired(
     client.until("chat.activity")
     wait_until(lambda: web.get("/api/v1/me", headers=short.headers).status_code == 401)
     web.post(path, json={"content": "after"}, headers=bob.headers)
-    assert not is_heard(client)
+    assert not receives_chats(client)
     # What it missed it learns with the next token.
     client.send("session.update", token=key_of(alice, "chats:read").key)
     client.until("chat.activity")
