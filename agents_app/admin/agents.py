@@ -1,5 +1,6 @@
 """Agents in the admin, where operators add, change and disable them."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -124,7 +125,8 @@ class AgentAdmin(AuditedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the two async views, which check permissions themselves."""
-        shown = self.admin_site.admin_view
+        # The types of Django's admin know no async views.
+        shown: Callable[[Any], Any] = self.admin_site.admin_view
         trial = path("<str:agent_id>/try/", shown(trial_view), name="agents_app_agent_try")
         remote = path("remote/", shown(remote_view), name="agents_app_agent_remote")
         return [trial, remote, *super().get_urls()]
