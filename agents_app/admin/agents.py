@@ -1,6 +1,5 @@
 """Agents in the admin, where operators add, change and disable them."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -126,7 +125,7 @@ class AgentAdmin(AuditedAdmin):
     def get_urls(self) -> list[URLPattern]:
         """Add the two async views, which check permissions themselves."""
         # The types of Django's admin know no async views.
-        shown: Callable[[Any], Any] = self.admin_site.admin_view
+        shown: Any = self.admin_site.admin_view
         trial = path("<str:agent_id>/try/", shown(trial_view), name="agents_app_agent_try")
         remote = path("remote/", shown(remote_view), name="agents_app_agent_remote")
         return [trial, remote, *super().get_urls()]
