@@ -8,14 +8,17 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
+from pytest_django import Settings
 
 from tests.uamp_project.serving import Serving, data_dir, manage, until
 from uamp_project.celery import app
+from uamp_project.management.commands.serve import Command
 
 __all__ = ["data_dir"]
 
@@ -168,3 +171,19 @@ def test_each_command_says_what_it_does(command: str, tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stdout.count("\n\n") >= 2  # usage, what it does, options
+
+
+@pytest.mark.parametrize(
+    ("https", "address"),
+    [(False, "http://localhost:8123"), (True, "https://chat.example.org")],
+)
+def test_the_setup_page_is_printed_with_the_address_that_answers(
+    settings: Settings, tmp_path: Path, *, https: bool, address: str
+) -> None:
+    settings.HTTPS, settings.UAMP_ISSUER = https, "https://chat.example.org/"
+    settings.DATA_DIR = tmp_path
+    printed = StringIO()
+    command = Command(stdout=printed)
+    command._setup, command._notes = "/setup?token=t", []
+    command._greet("0.0.0.0", 8123)  # noqa: S104 only printed
+    assert f"create the first account: {address}/setup?token=t\n" in printed.getvalue()

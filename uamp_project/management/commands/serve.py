@@ -122,7 +122,10 @@ class Command(BaseCommand):
         shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
         self.stdout.write(f"\nUAMP server: http://{shown}:{port}\n")
         if self._setup is not None:
-            self.stdout.write(f"  create the first account: http://{shown}:{port}{self._setup}\n")
+            # Behind a proxy, pages are only shown under their public address.
+            public = settings.UAMP_ISSUER.rstrip("/") if settings.HTTPS else None
+            address = public or f"http://{shown}:{port}"
+            self.stdout.write(f"  create the first account: {address}{self._setup}\n")
         for user in demo.read_users():
             password = user["password"] or "(with the password that you chose)"
             self.stdout.write(f"  sign in as {user['username']:6} {password}\n")

@@ -38,7 +38,8 @@ class Command(BaseCommand):
         """Replace this process by uvicorn."""
         require_migrations()
         if (setup := setup_path()) is not None:
-            self.stdout.write(f"Create the first account: {settings.UAMP_ISSUER}{setup}")
+            address = settings.UAMP_ISSUER.rstrip("/")
+            self.stdout.write(f"Create the first account: {address}{setup}")
             self.stdout.flush()
         arguments = [
             *("--host", options["host"], "--port", str(port_of(options))),
