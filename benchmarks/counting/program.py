@@ -22,7 +22,7 @@ from sessions_app.process import periodic  # noqa: E402
 TURN_SECONDS: Final = 600
 
 
-class Socket:
+class CountedSocket:
     """A client with a session, in the same process."""
 
     def __init__(self, token: str) -> None:
@@ -88,7 +88,7 @@ async def main(order: dict[str, Any]) -> None:
     periodic.start = lambda process: None  # noqa: ARG005 called by position
     await server.startup()
     for agent in order["agents"]:
-        sockets = [Socket(order["token"]) for _ in range(order["sockets"])]
+        sockets = [CountedSocket(order["token"]) for _ in range(order["sockets"])]
         for socket in sockets:
             await socket.open(agent)
         await _turns(sockets, order["text"], order["warm"])
@@ -100,7 +100,7 @@ async def main(order: dict[str, Any]) -> None:
     await server.shutdown()
 
 
-async def _turns(sockets: list[Socket], text: str, turns: int) -> None:
+async def _turns(sockets: list[CountedSocket], text: str, turns: int) -> None:
     for _ in range(turns):
         await asyncio.gather(*(socket.turn(text) for socket in sockets))
 

@@ -1,6 +1,6 @@
 """Files in a bucket of S3 or of a server with the same API, in place of DATA_DIR/content.
 
-The bucket is private and its addresses are given to nobody: readers get the bytes through the
+The bucket is private and its addresses stay in the server: readers get the bytes through the
 server, which checks their rights for each request (docs/adr/0065). Failures are OSErrors, as those
 of a disk are. Everything here is synchronous.
 """
@@ -97,7 +97,8 @@ class BucketStorage(S3Storage):
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
         if mode != "rb":
             raise ValueError("Objects are written whole.")
-        return File(ObjectReader(self, self._normalize_name(name)), name)
+        reader: Any = ObjectReader(self, self._normalize_name(name))
+        return File(reader, name)
 
     def _save(self, name: str, content: Any) -> str:
         with _failures():

@@ -60,7 +60,7 @@ def upload(web: httpx.Client, who: Person, data: bytes = NOISE) -> httpx.Respons
     return web.post("/api/v1/contents", files={"file": ("a.bin", data)}, headers=who.headers)
 
 
-def test_a_file_is_read_through_the_server_by_those_who_may_and_by_nobody_from_the_bucket(
+def test_a_file_is_read_through_the_server_by_those_who_may_and_not_from_the_bucket(
     web: httpx.Client,
     alice: Person,
     bob: Person,

@@ -54,7 +54,7 @@ class Command(BaseCommand):
                 dump = dump_database(Path(folder))
                 manifest = write_archive(
                     to,
-                    [(dump.name, partial(dump.open, "rb")), *_kept_files(), *_objects()],
+                    [(dump.name, _opener(dump)), *_kept_files(), *_objects()],
                     made_at=made_at,
                     migrations=migrations,
                 )
@@ -64,15 +64,19 @@ class Command(BaseCommand):
         self.stdout.write(f"{to}: {len(manifest.files)} files, {size:,} bytes.")
 
 
+def _opener(path: Path) -> Callable[[], IO[bytes]]:
+    return lambda: path.open("rb")
+
+
 def _kept_files() -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
     root = Path(settings.DATA_DIR)
     for name in KEPT:
         path = root / name
         if path.is_file():
-            yield name, partial(path.open, "rb")
+            yield name, _opener(path)
         for file in sorted(path.rglob("*")) if path.is_dir() else ():
             if file.is_file():
-                yield file.relative_to(root).as_posix(), partial(file.open, "rb")
+                yield file.relative_to(root).as_posix(), _opener(file)
 
 
 def _objects() -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
